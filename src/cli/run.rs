@@ -129,10 +129,7 @@ impl Run {
         Ok(())
     }
 
-    async fn start(&self, app: &App, mut request: Request, out: &mut Output) -> Result<Exit, CliError> {
-        if let Some(session) = &request.session {
-            request.history = conversation(app, session).await?;
-        }
+    async fn start(&self, app: &App, request: Request, out: &mut Output) -> Result<Exit, CliError> {
         let execution = app.runner.start(request).await?;
         let display = Display::choose(self.json, self.quiet, out);
         let tasks = Tasks::waited_for(self.wait);
@@ -176,16 +173,4 @@ fn schema(path: &Path) -> Result<Value, CliError> {
         return Err(CliError::usage(format!("the schema in `{}` {reason}", path.display())));
     }
     Ok(schema)
-}
-
-/// The conversation of a session: that of its latest run, however the run ended, up to the last answered turn.
-async fn conversation(app: &App, session: &SessionId) -> Result<Vec<Message>, CliError> {
-    let filter = RunFilter { session: Some(session.clone()), ..RunFilter::default() };
-    let rows = app.runner.list(&filter).await?;
-    if let Some(open) = rows.iter().find(|row| !row.status.is_ended()) {
-        let message = format!("session `{session}` has a run that is {}: {}", open.status.as_str(), open.id);
-        return Err(CliError::usage(message).with_remedy(format!("finish it with `toolgate resume {}`", open.id)));
-    }
-    let Some(latest) = rows.first() else { return Ok(Vec::new()) };
-    Ok(app.runner.load(&latest.id).await?.conversation())
 }

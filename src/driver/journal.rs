@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use toolgate_core::chat::Message;
 use toolgate_core::id::{NodeId, RunId};
-use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Step};
-use toolgate_ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
+use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, PriorConversation, Run, Step};
+use toolgate_ports::{
+    Append, AppendError, Clock, EventSink, RunRow, RunStore, SessionClaim, SessionRow, StoreError, Update,
+};
 
 /// The length of the user's message in a listing, in characters.
 const TITLE_CHARS: usize = 80;
@@ -27,6 +30,19 @@ pub struct Store {
     pub lease: Duration,
 }
 
+impl Store {
+    /// The first event of a journal with the conversation before the run. Other events are unchanged.
+    pub async fn resolved(&self, first: &Event) -> Result<Event, StoreError> {
+        let Event::Started(started) = first else { return Ok(first.clone()) };
+        let Some(predecessor) = started.predecessor.as_ref().filter(|known| known.conversation.is_none()) else {
+            return Ok(first.clone());
+        };
+        let links = self.runs.conversation(&predecessor.run).await?;
+        let conversation = PriorConversation::of(links.into_iter().filter_map(|link| link.segment));
+        Ok(first.with_conversation(Some(conversation.into())))
+    }
+}
+
 /// The reason why a run could not be driven. The run itself is as the journal states, and can be resumed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
@@ -36,6 +52,9 @@ pub enum DriveError {
     /// Another process drives the run.
     #[error("another process ({0}) executes the run")]
     Owned(NodeId),
+    /// The session of a new run is at another version, or its head is live. Its current row is given.
+    #[error("the session changed")]
+    SessionChanged(Option<Box<SessionRow>>),
     /// The journal holds an impossible event.
     #[error("the journal of run `{run}` cannot be used: {reason}")]
     Corrupt {
@@ -64,6 +83,8 @@ pub struct Journal {
     created_at: Timestamp,
     committed: u64,
     staged: Vec<JournalEntry>,
+    /// The claim of the run's session, until the run's first commit.
+    claim: Option<Box<SessionClaim>>,
     /// The open tasks of the run when it ended.
     orphans: Vec<OpenTask>,
     store: Store,
@@ -72,10 +93,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a new run. Nothing is written before [`Journal::commit`].
+    /// Begins a new run, which claims its session if it is the next run of one. Nothing is written before
+    /// [`Journal::commit`].
     pub fn begin(
         id: RunId,
         first: Event,
+        claim: Option<SessionClaim>,
         store: Store,
         clock: Arc<dyn Clock>,
         sinks: Arc<[Arc<dyn EventSink>]>,
@@ -90,6 +113,7 @@ impl Journal {
             created_at,
             committed: 0,
             staged: vec![first],
+            claim: claim.map(Box::new),
             orphans: Vec::new(),
             store,
             clock,
@@ -97,27 +121,31 @@ impl Journal {
         })
     }
 
-    /// Opens an existing journal; `None` if there is no such run. Returns `history` too.
+    /// Opens an existing journal and reads the conversation before it; `None` if there is no such run. Returns `history`
+    /// too.
     pub async fn open(
         id: &RunId,
         store: Store,
         clock: Arc<dyn Clock>,
         sinks: Arc<[Arc<dyn EventSink>]>,
     ) -> Result<Option<(Self, Vec<JournalEntry>)>, DriveError> {
-        let history = store.runs.load(id, 0).await?;
-        let Some(first) = history.first() else { return Ok(None) };
+        let mut history = store.runs.load(id, 0).await?;
+        let Some(first) = history.first_mut() else { return Ok(None) };
+        first.event = store.resolved(&first.event).await?;
+        let created_at = first.at;
         let run = fold(id, &history)?;
-        let (id, title, created_at, committed) = (id.clone(), title(&run), first.at, run.length());
-        let (staged, orphans) = (Vec::new(), Vec::new());
-        Ok(Some((Self { id, run, title, created_at, committed, staged, orphans, store, clock, sinks }, history)))
+        let (id, title, committed) = (id.clone(), title(&run), run.length());
+        let (staged, claim, orphans) = (Vec::new(), None, Vec::new());
+        Ok(Some((Self { id, run, title, created_at, committed, staged, claim, orphans, store, clock, sinks }, history)))
     }
 
-    /// A journal from another driver, whose first `committed` events are in the store. The others are staged as they
-    /// were written. They are not announced to sinks: that was done when they happened.
+    /// A journal from another driver, whose first `committed` events are in the store, with the conversation before it.
+    /// The others are staged as they were written. They are not announced to sinks: that was done when they happened.
     pub fn handed_over(
         id: &RunId,
         mut history: Vec<JournalEntry>,
         committed: usize,
+        claim: Option<SessionClaim>,
         store: Store,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DriveError> {
@@ -125,7 +153,8 @@ impl Journal {
         let (title, created_at) = (title(&run), history.first().map_or_else(|| clock.now(), |first| first.at));
         let staged = history.split_off(committed.min(history.len()));
         let (id, committed, orphans, sinks) = (id.clone(), history.len() as u64, Vec::new(), Arc::from([]));
-        Ok(Self { id, run, title, created_at, committed, staged, orphans, store, clock, sinks })
+        let claim = claim.map(Box::new);
+        Ok(Self { id, run, title, created_at, committed, staged, claim, orphans, store, clock, sinks })
     }
 
     /// The run's id.
@@ -136,6 +165,11 @@ impl Journal {
     /// The run, with everything that is staged.
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// The run, without its journal.
+    pub fn into_run(self) -> Run {
+        self.run
     }
 
     /// When the run began.
@@ -243,6 +277,7 @@ impl Journal {
             row: self.row(),
             owner,
             lease: self.store.lease,
+            session: self.claim.clone(),
         };
         let (appended, is_retried) = self.append(append).await;
         match appended {
@@ -253,12 +288,14 @@ impl Journal {
                 Ok(Progress::CaughtUp)
             }
             Err(AppendError::Owned(node)) => Err(DriveError::Owned(node)),
+            Err(AppendError::SessionChanged { current }) => Err(DriveError::SessionChanged(current)),
             Err(AppendError::Store(error)) => Err(error.into()),
         }
     }
 
     fn written(&mut self) -> Progress {
         let written = std::mem::take(&mut self.staged);
+        self.claim = None;
         self.committed = self.run.length();
         self.announce(written);
         Progress::Committed
@@ -290,7 +327,10 @@ impl Journal {
     /// Folds the events of other writers and stages again what had already happened and still fits. The other staged
     /// events are dropped (law 1), and the run decides again about what they intended.
     pub async fn catch_up(&mut self) -> Result<(), DriveError> {
-        let history = self.store.runs.load(&self.id, 0).await?;
+        let mut history = self.store.runs.load(&self.id, 0).await?;
+        if let Some(first) = history.first_mut() {
+            first.event = first.event.with_conversation(self.run.started().prior_conversation().cloned());
+        }
         let ours = std::mem::replace(&mut self.run, fold(&self.id, &history)?);
         let open = if ours.ending().is_some() { std::mem::take(&mut self.orphans) } else { ours.open_tasks() };
         self.orphans = if self.run.ending().is_some() { open } else { Vec::new() };
@@ -319,6 +359,7 @@ impl Journal {
             id: self.id.clone(),
             agent: started.spec.agent.clone(),
             session: started.session.clone(),
+            predecessor: started.predecessor.as_ref().map(|predecessor| predecessor.run.clone()),
             tenant: started.tenant.clone(),
             status: self.run.status(),
             version: self.run.length(),
@@ -333,7 +374,12 @@ impl Journal {
 
 /// The title of a run in listings: the beginning of the user's message. Fixed by the first event.
 fn title(run: &Run) -> String {
-    run.started().input.text().chars().take(TITLE_CHARS).collect()
+    title_of(&run.started().input)
+}
+
+/// The title that a user's message gives a run or a session.
+pub fn title_of(message: &Message) -> String {
+    message.text().chars().take(TITLE_CHARS).collect()
 }
 
 /// Folds a stored journal; the error names the run.

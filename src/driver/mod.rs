@@ -31,8 +31,8 @@ use tokio::sync::Semaphore;
 
 pub use agent::{Agent, Fallback};
 pub use elicitation::ElicitationHold;
-pub use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
+pub use journal::{fold, title_of};
 pub use results::ServerResults;
 pub use wake_signal::WakeSignal;
 

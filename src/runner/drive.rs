@@ -8,16 +8,18 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use toolgate_core::blob::BlobHandle;
+use toolgate_core::chat::Message;
 use toolgate_core::id::{CallId, RunId, SessionId};
 use toolgate_core::run::{Event, Input, JournalEntry, Resume, Run, Started, Status, Step, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal};
-use toolgate_ports::{Claim, Update};
+use toolgate_ports::{Claim, SessionClaim, Update};
 use tracing::Instrument as _;
 
 use super::admission::Permit;
 use super::registry::{ActiveRun, RunGuard, SharedResult};
 use super::resume_input::{ValidatedInput, gives, require_servers};
+use super::session::{CLAIM_ATTEMPTS, NewRun, SessionPlace};
 use super::watch::Broadcaster;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
 
@@ -79,29 +81,58 @@ impl AgentRunner {
         let id = request.id.unwrap_or_else(|| self.fresh_id());
         let started = Started {
             spec,
+            predecessor: None,
             history: request.history,
             input: request.input,
-            session: request.session.unwrap_or_else(|| SessionId::from(id.as_str())),
+            session: request.session.clone().unwrap_or_else(|| SessionId::from(id.as_str())),
             tenant: request.tenant,
             by: request.by,
             trigger: Trigger::Manual,
             trace: self.trace(request.trace),
             metadata: request.metadata,
         };
-        let ports = &self.inner.ports;
-        let first = Event::Started(started.into());
         self.inject(&id, request.injected);
-        let begun = Journal::begin(id.clone(), first, ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
-        let runner = self.clone();
+        let (runner, is_in_session) = (self.clone(), request.session.is_some());
         let unit = async move {
-            let launched = match begun {
-                Ok(journal) => runner.launch(journal, &[], agent).await,
-                Err(error) => Err(error.into()),
+            let launched = match is_in_session {
+                true => runner.launch_in_session(&id, started, agent).await,
+                false => runner.launch_as(&id, started, None, agent).await,
             };
             // No caller knows the id of the run, so the run cannot be resumed.
             launched.inspect_err(|_| runner.inner.injections.forget(&id))
         };
         self.to_completion(unit).await?
+    }
+
+    /// Launches a run that continues its session. If another run claimed the session first, begins again.
+    async fn launch_in_session(
+        &self,
+        id: &RunId,
+        started: Started,
+        agent: Arc<Agent>,
+    ) -> Result<Execution, RunnerError> {
+        for _ in 0..CLAIM_ATTEMPTS {
+            let SessionPlace { predecessor, claim } = self.place(&NewRun::of(id, &started)).await?;
+            let started = Started { predecessor, ..started.clone() };
+            match self.launch_as(id, started, Some(claim), agent.clone()).await {
+                Err(RunnerError::Drive(DriveError::SessionChanged(_))) => {}
+                launched => return launched,
+            }
+        }
+        Err(RunnerError::SessionChanging(started.session))
+    }
+
+    async fn launch_as(
+        &self,
+        id: &RunId,
+        started: Started,
+        claim: Option<SessionClaim>,
+        agent: Arc<Agent>,
+    ) -> Result<Execution, RunnerError> {
+        let ports = &self.inner.ports;
+        let (store, clock, sinks) = (ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
+        let journal = Journal::begin(id.clone(), Event::Started(started.into()), claim, store, clock, sinks)?;
+        self.launch(journal, &[], agent).await
     }
 
     /// Resumes a run with an input. Without an input or a pending item, this only recovers an orphaned run. If this
@@ -350,9 +381,17 @@ impl AgentRunner {
     /// A run with history uses the blobs in it, and must keep them when the original run is deleted.
     async fn share_blobs(&self, journal: &Journal) -> Result<(), RunnerError> {
         let Some(blobs) = &self.inner.ports.blobs else { return Ok(()) };
-        let messages = journal.run().messages();
-        let own = journal.run().blobs().iter().copied();
-        let named: BTreeSet<BlobHandle> = messages.iter().flat_map(|message| message.blobs()).chain(own).collect();
+        let run = journal.run();
+        let named_in = |messages: &[Arc<Message>]| -> BTreeSet<BlobHandle> {
+            messages.iter().flat_map(|message| message.blobs()).collect()
+        };
+        let mut named = named_in(&run.messages());
+        named.extend(run.blobs());
+        // The blobs of the conversation before it belong to the runs that it continues.
+        if let Some(prior) = run.started().prior_conversation() {
+            let theirs = named_in(&prior.messages);
+            named.retain(|blob| !theirs.contains(blob) && !prior.blobs.contains(blob));
+        }
         if named.is_empty() {
             return Ok(());
         }
@@ -397,7 +436,9 @@ impl AgentRunner {
                 Ok(Ok(ExecutionEnd::Idle)) => Ok(Report::of(run.clone(), journal.run())),
                 Ok(Ok(ExecutionEnd::Released)) => Err(RunnerError::Released(run.clone())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run: run.clone(), node }),
-                Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. }))) => Err(error.into()),
+                Ok(Err(
+                    error @ (DriveError::Store(_) | DriveError::Corrupt { .. } | DriveError::SessionChanged(_)),
+                )) => Err(error.into()),
                 Err(_panic) => Err(RunnerError::Lost(run.clone())),
             });
             if is_given_up {

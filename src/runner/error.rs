@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::CallId;
-use toolgate_core::id::{AgentName, ModelName, NodeId, RunId, ServerId};
+use toolgate_core::id::{AgentName, ModelName, NodeId, RunId, ServerId, SessionId};
 use toolgate_core::run::{ResumeError, Status, WiderLimit};
 use toolgate_driver::DriveError;
-use toolgate_ports::StoreError;
+use toolgate_ports::{SessionHead, StoreError};
 
 /// A request that the runner could not carry out. A *failed* run is not such an error: it has a [`super::Report`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -138,6 +138,34 @@ pub enum RunnerError {
     /// The run has ended, but its driver has not released it yet.
     #[error("run `{0}` is being released; delete it again in a moment")]
     StillDriven(RunId),
+    /// The session has a live run. It runs one at a time.
+    #[error(
+        "session `{session}` has a run that is {}: {}; answer it, cancel it or wait for it",
+        head.status.as_str(), head.run
+    )]
+    SessionBusy {
+        /// The session.
+        session: SessionId,
+        /// The live run.
+        head: SessionHead,
+    },
+    /// Other runs claimed the session again and again.
+    #[error("session `{0}` is changing; try again")]
+    SessionChanging(SessionId),
+    /// A request brings messages before its input, but the session has a conversation.
+    #[error("session `{0}` has a history of its own; send only the new message")]
+    SessionHasHistory(SessionId),
+    /// The session belongs to another agent.
+    #[error("session `{session}` belongs to agent `{agent}`; name that agent, or another session")]
+    SessionOfAnotherAgent {
+        /// The session.
+        session: SessionId,
+        /// Its agent.
+        agent: AgentName,
+    },
+    /// The session belongs to another principal, or to none.
+    #[error("session `{0}` belongs to another principal; name that principal, or another session")]
+    SessionOfAnotherPrincipal(SessionId),
     /// No such position in the journal of the run.
     #[error("run `{run}` has {length} events; it cannot be forked at {at}")]
     NoSuchPosition {
@@ -226,13 +254,19 @@ impl RunnerError {
             | Self::WiderLimit { .. }
             | Self::ForkEnds { .. }
             | Self::EmptyMessage
+            | Self::SessionHasHistory(_)
+            | Self::SessionOfAnotherAgent { .. }
             | Self::NotOfAServer(_)
             | Self::InvalidArguments { .. } => ErrorCode::Validation,
             Self::Purged { .. } => ErrorCode::Gone,
             Self::NotOver { .. } | Self::StillDriven(_) => ErrorCode::Conflict,
+            Self::SessionBusy { .. } | Self::SessionChanging(_) => ErrorCode::Conflict,
+            Self::SessionOfAnotherPrincipal(_) => ErrorCode::Forbidden,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
             Self::Busy | Self::Released(_) | Self::Closed => ErrorCode::Unavailable,
-            Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
+            Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_) | DriveError::SessionChanged(_)) => {
+                ErrorCode::Conflict
+            }
             Self::Drive(DriveError::Store(StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
             Self::Drive(DriveError::Store(StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
                 ErrorCode::JournalCorrupt
@@ -329,6 +363,14 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::Purged { run: run(), at },
         RunnerError::NotOver { run: run(), status: Status::Running },
         RunnerError::StillDriven(run()),
+        RunnerError::SessionBusy {
+            session: "chat".into(),
+            head: SessionHead { run: run(), status: Status::Pending, version: 3 },
+        },
+        RunnerError::SessionChanging("chat".into()),
+        RunnerError::SessionHasHistory("chat".into()),
+        RunnerError::SessionOfAnotherAgent { session: "chat".into(), agent: agent() },
+        RunnerError::SessionOfAnotherPrincipal("chat".into()),
         RunnerError::NoSuchPosition { run: run(), length: 1, at: 2 },
         RunnerError::DrivenElsewhere { run: run(), node: "node_1".into() },
         RunnerError::Closed,

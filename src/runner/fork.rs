@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
-use toolgate_core::id::RunId;
+use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::run::{Event, Run, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{DriveError, Journal};
@@ -58,17 +58,21 @@ impl AgentRunner {
         let mut events = copied.into_iter();
         let Some(Event::Started(first)) = events.next() else { return Err(RunnerError::NoSuchRun(run.clone())) };
         let mut started = (*first).clone();
+        let id = id.unwrap_or_else(|| self.fresh_id());
         let authors = started.authors();
         started.trigger = Trigger::Fork { run: run.clone(), at, authors };
         started.by = by;
+        // A fork is a conversation of its own: the source's session goes on without it.
+        started.session = SessionId::from(id.as_str());
         if let Some(metadata) = metadata {
             started.metadata = metadata;
         }
         let agent = self.agent_of(&started.spec)?;
         let ports = &self.inner.ports;
         let mut journal = Journal::begin(
-            id.unwrap_or_else(|| self.fresh_id()),
-            Event::Started(started.into()),
+            id,
+            ports.store.resolved(&Event::Started(started.into())).await.map_err(DriveError::from)?,
+            None,
             ports.store.clone(),
             ports.clock.clone(),
             ports.sinks.clone(),

@@ -26,6 +26,7 @@ mod report;
 mod request;
 mod resume_input;
 mod run_servers;
+mod session;
 mod system;
 mod tasks;
 mod watch;
@@ -152,10 +153,15 @@ impl AgentRunner {
 
     /// The current state of a run.
     pub async fn report(&self, run: &RunId) -> Result<Report, RunnerError> {
-        Ok(Report::of(run.clone(), &self.load(run).await?))
+        Ok(Report::of(run.clone(), &self.load_with_conversation(run).await?))
     }
 
-    /// A run, folded from its journal.
+    /// A run, folded from its journal, with the conversation before it.
+    pub async fn load_with_conversation(&self, run: &RunId) -> Result<Run, RunnerError> {
+        Ok(self.open(run).await?.0.into_run())
+    }
+
+    /// A run, folded from its journal alone: its messages begin with its own.
     pub async fn load(&self, run: &RunId) -> Result<Run, RunnerError> {
         Ok(toolgate_driver::fold(run, &self.journal(run).await?)?)
     }

@@ -22,9 +22,10 @@ pub struct Request {
     pub agent: AgentName,
     /// The user's message.
     pub input: Message,
-    /// The conversation before the message.
+    /// Messages before the message, in a run that begins a conversation.
     pub history: Vec<Message>,
-    /// The conversation that the run belongs to; default: a new one.
+    /// The session that the run continues, or begins if there is no such session. Without one the run is a conversation
+    /// of its own, which a later run continues if it names the run's id as its session.
     pub session: Option<SessionId>,
     /// The tenant; default: the only tenant of a program without others.
     pub tenant: Tenant,

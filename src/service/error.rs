@@ -107,7 +107,9 @@ impl ServiceError {
         let soon = |seconds| Duration::from_secs(seconds);
         let mut failed = match error {
             RunnerError::Closed => Self::new(code, "this server is stopping and accepts no more runs").after(soon(1)),
-            RunnerError::StillDriven(_) => Self::new(code, detail).after(soon(1)),
+            RunnerError::StillDriven(_) | RunnerError::SessionChanging(_) => Self::new(code, detail).after(soon(1)),
+            RunnerError::SessionHasHistory(_) => Self::invalid("/input", detail),
+            RunnerError::SessionOfAnotherAgent { .. } => Self::invalid("/agent", detail),
             RunnerError::Busy => Self::new(code, detail).after(soon(5)),
             RunnerError::Refused(refusals) => {
                 let refused = refusals.iter();
@@ -138,6 +140,8 @@ impl ServiceError {
             | RunnerError::NoSuchRun(_)
             | RunnerError::Purged { .. }
             | RunnerError::NotOver { .. }
+            | RunnerError::SessionBusy { .. }
+            | RunnerError::SessionOfAnotherPrincipal(_)
             | RunnerError::DrivenElsewhere { .. }
             | RunnerError::Released(_)
             | RunnerError::Drive(_)

@@ -141,6 +141,11 @@ impl TenantRun {
         Ok(self.runner.load(self.id()).await?)
     }
 
+    /// The same, with the conversation before the run.
+    pub async fn load_with_conversation(&self) -> Result<Run, ServiceError> {
+        Ok(self.runner.load_with_conversation(self.id()).await?)
+    }
+
     /// The input that these answers are, in the caller's name.
     pub fn input_of(&self, answers: Answers) -> Result<Resume, ServiceError> {
         answers.resume(&self.caller.name, self.via)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::fold::BUDGET_NOTE;
 use super::fork::RENEWED_NOTE;
 use super::transcript::say;
-use super::{Event, InvalidEvent, JournalEntry, Run};
+use super::{Event, InvalidEvent, Run};
 use crate::blob::BlobHandle;
 use crate::chat::{Message, Part, Role};
 use crate::id::RunId;
@@ -63,11 +63,12 @@ pub struct PriorConversation {
 impl Segment {
     /// The segment of a run: of its journal alone, whether the conversation before it was read or not. `None` for an
     /// empty journal.
-    pub fn of<'a>(journal: impl IntoIterator<Item = &'a JournalEntry>) -> Result<Option<Self>, InvalidEvent> {
-        let mut events = journal.into_iter().map(|recorded| &recorded.event);
+    pub fn of<'a>(journal: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, InvalidEvent> {
+        let mut events = journal.into_iter();
         let Some(first) = events.next() else { return Ok(None) };
-        let alone = first.with_conversation(None);
-        Ok(Run::replay(std::iter::once(&alone).chain(events))?.map(|run| Self {
+        let Some(mut run) = Run::replay([&first.with_conversation(None)])? else { return Ok(None) };
+        events.try_for_each(|event| run.apply(event))?;
+        Ok(Some(Self {
             messages: answered(run.transcript()),
             blobs: run.blobs().clone(),
             has_cut_results: run.has_cut_results(),

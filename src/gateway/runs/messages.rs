@@ -49,7 +49,7 @@ pub(super) async fn list(
     caller.require(Scope::RunsRead)?;
     let limit = limit(which.limit)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
-    let messages = run.load().await?.messages();
+    let messages = run.load_with_conversation().await?.messages();
     let from = which.after.map_or(0, |after| after as usize + 1);
     let found = messages.iter().enumerate().skip(from).take(limit + 1).collect();
     Ok(Json(Page::of(found, limit, |(index, _)| index.to_string(), |(index, message)| MessageView::of(index, message))))

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolgate_core::json;
-use toolgate_core::run::JournalEntry;
+use toolgate_core::run::{Event, JournalEntry, PriorConversation, Segment};
 use toolgate_ports::Blob;
 
 use super::error::EnvelopeError;
@@ -15,6 +15,9 @@ use super::token::Claims;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Content {
     pub(super) journal: Vec<JournalEntry>,
+    /// The conversation before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) conversation: Option<Segment>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     blobs: Vec<BlobJson>,
 }
@@ -27,9 +30,9 @@ struct BlobJson {
 }
 
 impl Content {
-    pub(super) fn new(journal: Vec<JournalEntry>, blobs: Vec<Blob>) -> Self {
+    pub(super) fn new(journal: Vec<JournalEntry>, conversation: Option<Segment>, blobs: Vec<Blob>) -> Self {
         let carried = |blob: Blob| BlobJson { media_type: blob.media_type, data: STANDARD_NO_PAD.encode(blob.bytes) };
-        Self { journal, blobs: blobs.into_iter().map(carried).collect() }
+        Self { journal, conversation, blobs: blobs.into_iter().map(carried).collect() }
     }
 
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>, EnvelopeError> {
@@ -38,10 +41,17 @@ impl Content {
 
     /// Parses the content and checks it against the claims.
     pub(super) fn read(bytes: &[u8], claims: &Claims) -> Result<Self, EnvelopeError> {
-        let content: Self = serde_json::from_slice(bytes).map_err(|_| EnvelopeError::Unreadable)?;
+        let mut content: Self = serde_json::from_slice(bytes).map_err(|_| EnvelopeError::Unreadable)?;
+        if let (Some(first), Some(segment)) = (content.journal.first_mut(), content.conversation.take()) {
+            first.event = first.event.with_conversation(Some(PriorConversation::of([segment]).into()));
+        }
         let in_order = content.journal.iter().zip(0..).all(|(recorded, seq)| recorded.seq == seq);
         let is_meant = content.journal.len() as u64 == claims.length && head(&content.journal) == claims.head;
-        if in_order && is_meant { Ok(content) } else { Err(EnvelopeError::Unreadable) }
+        let is_whole = match content.journal.first().map(|first| &first.event) {
+            Some(Event::Started(started)) => started.is_resolved(),
+            Some(_) | None => true,
+        };
+        if in_order && is_meant && is_whole { Ok(content) } else { Err(EnvelopeError::Unreadable) }
     }
 
     pub(super) fn blobs(&self) -> Result<Vec<Blob>, EnvelopeError> {

@@ -47,7 +47,8 @@ impl AgentRunner {
             issued_at,
             expires_at: envelope.expires_at,
         };
-        let content = Content::new(history, self.carried(run, journal.run()).await?);
+        let prior = journal.run().started().prior_conversation().map(|prior| prior.to_segment());
+        let content = Content::new(history, prior, self.carried(run, journal.run()).await?);
         let token = mint(&keys, &claims, content.to_bytes()?)?;
         envelope.token = token.ok_or_else(|| too_large(run))?;
         Ok(envelope)
@@ -177,7 +178,14 @@ impl AgentRunner {
     ) -> Result<(), RunnerError> {
         let (run, ports) = (&claims.run, &self.inner.ports);
         let history = content.journal.clone();
-        let mut journal = Journal::handed_over(run, history, stored, ports.store.clone(), ports.clock.clone())?;
+        let claim = match history.first() {
+            Some(JournalEntry { event: Event::Started(started), .. }) if stored == 0 => {
+                self.claim_of_import(run, started).await?
+            }
+            Some(_) | None => None,
+        };
+        let (store, clock) = (ports.store.clone(), ports.clock.clone());
+        let mut journal = Journal::handed_over(run, history, stored, claim, store, clock)?;
         let agent = self.agent_of(&journal.run().started().spec)?;
         require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
         // Expiry events since the export are not in the envelope. The resume writes them.

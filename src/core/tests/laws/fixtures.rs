@@ -8,7 +8,9 @@ use toolgate_core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usag
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
 use toolgate_core::policy::{Match, Policy, Rule, Verdict};
-use toolgate_core::run::{Candidate, InDoubt, Limits, OnDeny, Spec, Started, ToolAccess, Trigger};
+use toolgate_core::run::{
+    Candidate, Event, InDoubt, Limits, OnDeny, Predecessor, PriorConversation, Spec, Started, ToolAccess, Trigger,
+};
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate_core::tool::{
     Annotations, Arguments, Builtin, Endpoint, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools,
@@ -136,6 +138,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
 pub(crate) fn started(spec: Spec) -> Arc<Started> {
     Arc::new(Started {
         spec,
+        predecessor: None,
         history: Vec::new(),
         input: Message::user("do it"),
         session: "session".into(),
@@ -145,6 +148,36 @@ pub(crate) fn started(spec: Spec) -> Arc<Started> {
         trace: trace(1),
         metadata: Default::default(),
     })
+}
+
+/// A predecessor with that many messages. Its conversation was read.
+pub(crate) fn predecessor(messages: u64) -> Predecessor {
+    let conversation = Some(conversation_of(messages));
+    Predecessor { run: "run_before".into(), position: messages, authors: ["ann".to_owned()].into(), conversation }
+}
+
+/// The conversation of the predecessor at this position. It may end with results, to which the input is joined.
+fn conversation_of(position: u64) -> Arc<PriorConversation> {
+    let messages = conversation().into_iter().take(position as usize).map(Arc::new).collect();
+    Arc::new(PriorConversation { messages, ..PriorConversation::default() })
+}
+
+/// An event that was read from a store, with the conversation before its run.
+pub(crate) fn resolved(event: Event) -> Event {
+    let Event::Started(started) = &event else { return event };
+    let Some(predecessor) = &started.predecessor else { return event };
+    event.with_conversation(Some(conversation_of(predecessor.position)))
+}
+
+fn conversation() -> Vec<Message> {
+    let call = ToolCall::new("c0", "ext_order", json!({}));
+    let answer = Part::ToolResult { tool_use_id: "c0".into(), content: vec![Part::text("old")], is_error: false };
+    vec![
+        Message::user("before"),
+        Message { content: vec![call.into_part()], ..Message::assistant("") },
+        Message { content: vec![answer], ..Message::user("") },
+        Message::assistant("done before"),
+    ]
 }
 
 /// A random start: every option of a spec, with limits small enough to be reached.
@@ -171,14 +204,10 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
     };
     let mut started = Arc::unwrap_or_clone(started(spec));
     if tape.once_in(4) {
-        let call = ToolCall::new("c0", "ext_order", json!({}));
-        let answer = Part::ToolResult { tool_use_id: "c0".into(), content: vec![Part::text("old")], is_error: false };
-        started.history = vec![
-            Message::user("before"),
-            Message { content: vec![call.into_part()], ..Message::assistant("") },
-            Message { content: vec![answer], ..Message::user("") },
-            Message::assistant("done before"),
-        ];
+        match tape.once_in(2) {
+            true => started.history = conversation(),
+            false => started.predecessor = Some(predecessor(3 + tape.below(2) as u64)),
+        }
     }
     Arc::new(started)
 }

@@ -27,4 +27,5 @@ mod prefixes;
 mod results;
 mod resumes;
 mod scenarios;
+mod segments;
 mod stored_journals;

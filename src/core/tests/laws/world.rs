@@ -18,7 +18,7 @@ use crate::answers::{answer_all, any_resume};
 use crate::choices::Tape;
 use crate::events::{any_news, any_questions, asked, drifted, extended, granted, rejected, wild_event};
 use crate::fixtures::{
-    any_failure, any_reply, any_start, larger_toolset, noon, problem, smaller_toolset, toolset, trace,
+    any_failure, any_reply, any_start, larger_toolset, noon, problem, resolved, smaller_toolset, toolset, trace,
 };
 
 /// More steps than any lawful run of these sizes needs.
@@ -80,7 +80,7 @@ pub(crate) fn to_json(journal: &[Event]) -> Vec<String> {
 }
 
 pub(crate) fn from_json(lines: &[String]) -> Vec<Event> {
-    lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    lines.iter().map(|line| resolved(serde_json::from_str(line).unwrap())).collect()
 }
 
 impl World {

@@ -1,0 +1,212 @@
+//! Session of a new run: the run continues the conversation of the session's head and takes its place, in one commit.
+
+use toolgate_core::chat::Message;
+use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
+use toolgate_core::run::{JournalEntry, Predecessor, PriorConversation, Segment, Started, Status};
+use toolgate_driver::{DriveError, fold, title_of};
+use toolgate_ports::{RunFilter, SessionClaim, SessionFilter, SessionHead, SessionRow};
+
+use super::envelope::EnvelopeError;
+use super::{AgentRunner, RunnerError};
+
+/// How often a run tries to claim its session while other runs come and go.
+pub(super) const CLAIM_ATTEMPTS: usize = 10;
+
+/// A new run, as its session sees it.
+pub(super) struct NewRun<'a> {
+    pub(super) id: &'a RunId,
+    pub(super) tenant: &'a Tenant,
+    pub(super) session: &'a SessionId,
+    pub(super) agent: &'a AgentName,
+    pub(super) principal: Option<&'a Principal>,
+    pub(super) by: Option<&'a String>,
+    pub(super) input: &'a Message,
+    /// Whether the caller sends messages before the input.
+    pub(super) has_history: bool,
+}
+
+impl<'a> NewRun<'a> {
+    pub(super) fn of(id: &'a RunId, started: &'a Started) -> Self {
+        Self {
+            id,
+            tenant: &started.tenant,
+            session: &started.session,
+            agent: &started.spec.agent,
+            principal: started.spec.principal.as_ref(),
+            by: started.by.as_ref(),
+            input: &started.input,
+            has_history: !started.history.is_empty(),
+        }
+    }
+}
+
+/// The place of a new run in its session.
+pub(super) struct SessionPlace {
+    pub(super) predecessor: Option<Predecessor>,
+    pub(super) claim: SessionClaim,
+}
+
+impl AgentRunner {
+    /// The session with this id. A run without a session is one of its own, under the run's id, once it is continued.
+    pub async fn session(&self, tenant: &Tenant, id: &SessionId) -> Result<Option<SessionRow>, RunnerError> {
+        Ok(self.inner.ports.store.runs.session(tenant, id).await.map_err(DriveError::from)?)
+    }
+
+    /// The sessions that match the filter, newest first.
+    pub async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, RunnerError> {
+        Ok(self.inner.ports.store.runs.sessions(filter).await.map_err(DriveError::from)?)
+    }
+
+    /// The place of a new run in its session: after the head, if the head has ended.
+    pub(super) async fn place(&self, new: &NewRun<'_>) -> Result<SessionPlace, RunnerError> {
+        let known = self.session(new.tenant, new.session).await?;
+        let row = match known {
+            Some(row) => row,
+            None => match self.adopted(new).await? {
+                Some(row) => row,
+                None => self.new_session(new),
+            },
+        };
+        self.check_access(new, &row)?;
+        let Some(head) = self.ended_head(&row).await? else {
+            return Ok(SessionPlace { predecessor: None, claim: self.claim_of(new, row, None) });
+        };
+        if new.has_history {
+            return Err(RunnerError::SessionHasHistory(new.session.clone()));
+        }
+        let mut links = self.inner.ports.store.runs.conversation(&head.run).await.map_err(DriveError::from)?;
+        let mut segment = None;
+        if let Some(last) = links.last_mut()
+            && last.segment.is_none()
+        {
+            segment = self.segment(&head.run).await?;
+            last.segment.clone_from(&segment);
+        }
+        let conversation = PriorConversation::of(links.into_iter().filter_map(|link| link.segment));
+        let predecessor = Predecessor {
+            run: head.run,
+            position: head.version,
+            authors: row.authors.clone(),
+            conversation: Some(conversation.into()),
+        };
+        Ok(SessionPlace { predecessor: Some(predecessor), claim: self.claim_of(new, row, segment) })
+    }
+
+    /// The claim of its session by a run that began in another store; `None` for a run without a session. The session
+    /// must not have continued here without the run.
+    pub(super) async fn claim_of_import(
+        &self,
+        id: &RunId,
+        started: &Started,
+    ) -> Result<Option<SessionClaim>, RunnerError> {
+        if started.session.as_str() == id.as_str() {
+            return Ok(None);
+        }
+        let new = NewRun::of(id, started);
+        let row = self.session(new.tenant, new.session).await?.unwrap_or_else(|| self.new_session(&new));
+        self.check_access(&new, &row)?;
+        let predecessor = started.predecessor.as_ref();
+        let is_next = row.version == 0
+            || row.head.as_ref().map(|head| &head.run) == predecessor.map(|predecessor| &predecessor.run);
+        if !is_next {
+            return Err(EnvelopeError::Diverged { run: id.clone() }.into());
+        }
+        let segment = started.prior_conversation().map(|prior| prior.to_segment());
+        let mut claim = self.claim_of(&new, row, segment);
+        claim.row.authors.extend(started.authors());
+        Ok(Some(claim))
+    }
+
+    /// The segment of an ended run, from its journal; `None` if its content was deleted.
+    async fn segment(&self, run: &RunId) -> Result<Option<Segment>, RunnerError> {
+        let journal = self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?;
+        let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
+        Ok(Segment::of(journal.iter().map(|recorded| &recorded.event)).map_err(corrupt)?)
+    }
+
+    /// The session of a run that was started without one, or before sessions had rows.
+    async fn adopted(&self, new: &NewRun<'_>) -> Result<Option<SessionRow>, RunnerError> {
+        let filter = RunFilter {
+            session: Some(new.session.clone()),
+            tenant: Some(new.tenant.clone()),
+            limit: 1,
+            ..RunFilter::default()
+        };
+        let Some(latest) = self.list(&filter).await?.into_iter().next() else { return Ok(None) };
+        let journal: Vec<JournalEntry> = self.journal(&latest.id).await?;
+        let started = fold(&latest.id, journal.get(..1).unwrap_or_default())?.started().clone();
+        Ok(Some(SessionRow {
+            head: Some(SessionHead { run: latest.id, status: latest.status, version: latest.version }),
+            agent: latest.agent,
+            principal: started.spec.principal.clone(),
+            runs: 1,
+            title: latest.title,
+            created_by: started.by.clone(),
+            authors: started.authors(),
+            created_at: latest.created_at,
+            ..self.new_session(new)
+        }))
+    }
+
+    fn new_session(&self, new: &NewRun<'_>) -> SessionRow {
+        let now = self.inner.ports.clock.now();
+        SessionRow {
+            id: new.session.clone(),
+            tenant: new.tenant.clone(),
+            agent: new.agent.clone(),
+            principal: new.principal.cloned(),
+            head: None,
+            version: 0,
+            runs: 0,
+            title: String::new(),
+            metadata: Default::default(),
+            created_by: new.by.cloned(),
+            authors: Default::default(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    fn claim_of(&self, new: &NewRun<'_>, row: SessionRow, segment: Option<Segment>) -> SessionClaim {
+        let expected = row.version;
+        let head = SessionHead { run: new.id.clone(), status: Status::Running, version: 0 };
+        let mut row = SessionRow {
+            head: Some(head),
+            version: expected + 1,
+            runs: row.runs + 1,
+            updated_at: self.inner.ports.clock.now(),
+            ..row
+        };
+        row.authors.extend(new.by.cloned());
+        if row.title.is_empty() {
+            row.title = title_of(new.input);
+        }
+        SessionClaim { expected, row, segment }
+    }
+
+    /// Refuses a run of another agent or principal: its model would read a conversation that is not its own.
+    fn check_access(&self, new: &NewRun<'_>, row: &SessionRow) -> Result<(), RunnerError> {
+        if row.principal.as_ref() != new.principal {
+            return Err(RunnerError::SessionOfAnotherPrincipal(new.session.clone()));
+        }
+        if row.agent != *new.agent {
+            return Err(RunnerError::SessionOfAnotherAgent { session: new.session.clone(), agent: row.agent.clone() });
+        }
+        Ok(())
+    }
+
+    /// The head of a session. A head that is over its deadline is ended first.
+    async fn ended_head(&self, row: &SessionRow) -> Result<Option<SessionHead>, RunnerError> {
+        let Some(head) = &row.head else { return Ok(None) };
+        if head.status.is_ended() {
+            return Ok(Some(head.clone()));
+        }
+        let journal = self.open_unless_over(&head.run).await?.0;
+        let (status, version) = (journal.run().status(), journal.run().length());
+        let head = SessionHead { run: head.run.clone(), status, version };
+        match status.is_ended() {
+            true => Ok(Some(head)),
+            false => Err(RunnerError::SessionBusy { session: row.id.clone(), head }),
+        }
+    }
+}
