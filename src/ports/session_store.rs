@@ -104,6 +104,16 @@ pub struct SessionFilter {
     pub limit: usize,
 }
 
+impl SessionFilter {
+    /// Whether a session matches.
+    pub fn admits(&self, row: &SessionRow) -> bool {
+        row.tenant == self.tenant
+            && self.agent.as_ref().is_none_or(|agent| row.agent == *agent)
+            && self.principal.as_ref().is_none_or(|principal| row.principal.as_ref() == Some(principal))
+            && self.before.as_ref().is_none_or(|(at, id)| (row.created_at, &row.id) < (*at, id))
+    }
+}
+
 /// The result of a request to write a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionSaved {
@@ -127,6 +137,7 @@ pub trait SessionStore: Send + Sync {
     /// version is `expected`. Everything else in the row of an existing session stays.
     async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError>;
 
-    /// The runs of the conversation that ends with this run, oldest first, with their segments.
-    async fn conversation(&self, run: &RunId) -> Result<Vec<ChainLink>, StoreError>;
+    /// The runs of the conversation that ends with this run of the tenant, oldest first, with their segments. A run that
+    /// the tenant does not have in this store is the first one; it may have a segment.
+    async fn conversation(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<ChainLink>, StoreError>;
 }

@@ -4,6 +4,7 @@ mod access_key;
 mod contents;
 mod idempotency;
 mod run_index;
+mod session;
 mod webhooks;
 
 use std::cmp::Reverse;
@@ -55,7 +56,11 @@ impl RunStore for MemoryStore {
             return Err(AppendError::Conflict { length });
         }
         let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
-        let Append { run, events, row, .. } = append;
+        let Append { run, events, row, session, .. } = append;
+        if let Some(claim) = session {
+            contents.check_claim(&claim, &row)?;
+            contents.claim_session(*claim, &row);
+        }
         let Contents { runs, run_index, webhooks, .. } = &mut *contents;
         webhooks.changed(&row);
         match runs.get_mut(&run) {
@@ -132,7 +137,7 @@ impl RunStore for MemoryStore {
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         let mut contents = self.contents();
-        let Contents { runs, run_index, requests, .. } = &mut *contents;
+        let Contents { runs, run_index, requests, segments, .. } = &mut *contents;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
@@ -142,6 +147,7 @@ impl RunStore for MemoryStore {
             return Ok(Purged::No);
         }
         requests.values_mut().for_each(|stored| stored.forget_answer(id));
+        segments.remove(&(run.row.tenant.clone(), id.clone()));
         run.journal = Vec::new();
         let row = RunRow {
             title: String::new(),

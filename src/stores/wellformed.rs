@@ -3,11 +3,11 @@
 //! A violation is a bug in the caller. Every store rejects it, so that no journal can be written that `load` would
 //! refuse to read.
 
-use toolgate_ports::{Append, StoreError};
+use toolgate_ports::{Append, SessionClaim, StoreError};
 
 /// Rejects an append that would leave a gap in the journal, or an index row that contradicts the journal.
 pub(super) fn check(append: &Append) -> Result<(), StoreError> {
-    let Append { run, at, events, row, owner: _, lease: _ } = append;
+    let Append { run, at, events, row, owner: _, lease: _, session } = append;
     for (offset, event) in events.iter().enumerate() {
         let wanted = at.saturating_add(offset as u64);
         if event.seq != wanted {
@@ -23,6 +23,32 @@ pub(super) fn check(append: &Append) -> Result<(), StoreError> {
     let length = at.saturating_add(events.len() as u64);
     if row.version != length {
         return refused(append, format!("its index row counts {} events, the journal will have {length}", row.version));
+    }
+    match session {
+        Some(claim) => check_claim(append, claim),
+        None => Ok(()),
+    }
+}
+
+/// Rejects a claim that contradicts the new run.
+fn check_claim(append: &Append, claim: &SessionClaim) -> Result<(), StoreError> {
+    let Append { run, at, row, .. } = append;
+    let SessionClaim { expected, row: session, segment } = claim;
+    if *at != 0 {
+        return refused(append, "only a new run claims its session".to_owned());
+    }
+    if (&session.tenant, &session.id) != (&row.tenant, &row.session) {
+        return refused(append, format!("it claims session {}, and its run is in {}", session.id, row.session));
+    }
+    if session.head.as_ref().map(|head| &head.run) != Some(run) {
+        return refused(append, format!("session {} gets another head", session.id));
+    }
+    if expected.checked_add(1) != Some(session.version) {
+        let version = session.version;
+        return refused(append, format!("session {} goes from version {expected} to {version}", session.id));
+    }
+    if segment.is_some() && row.predecessor.is_none() {
+        return refused(append, "it has a segment, and its run has no predecessor".to_owned());
     }
     Ok(())
 }

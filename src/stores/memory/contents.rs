@@ -1,4 +1,4 @@
-//! Contents of the store in memory: the records of runs, grants, blobs, keys, requests and webhooks.
+//! Contents of the store in memory: the records of runs, sessions, grants, blobs, keys, requests and webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,10 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_core::blob::BlobHandle;
-use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, Tenant};
-use toolgate_core::run::{JournalEntry, Status};
+use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
+use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Blob, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RunRow, WebhookDelivery, WebhookEndpoint,
+    AccessKey, Blob, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RunRow, SessionRow, WebhookDelivery,
+    WebhookEndpoint,
 };
 
 use super::run_index::RunIndex;
@@ -18,6 +19,8 @@ use super::run_index::RunIndex;
 pub(super) struct Contents {
     pub(super) runs: BTreeMap<RunId, Run>,
     pub(super) run_index: RunIndex,
+    pub(super) sessions: BTreeMap<(Tenant, SessionId), SessionRow>,
+    pub(super) segments: BTreeMap<(Tenant, RunId), Segment>,
     pub(super) grants: BTreeMap<GrantId, Grant>,
     /// The grants of each tenant for each definition of a tool.
     pub(super) grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,

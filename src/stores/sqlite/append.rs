@@ -1,26 +1,29 @@
-//! Append: moves the index row from `at` to its new version if it is at `at`, then inserts the events.
+//! Append: claims the session of a new run, moves the index row from `at` to its new version if it is at `at`, then
+//! inserts the events.
 
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
-use toolgate_core::id::NodeId;
+use toolgate_core::id::{NodeId, RunId};
 use toolgate_ports::{Append, AppendError, StoreError};
 use uuid::Uuid;
 
+use super::json::to_json;
+use super::session::ClaimSession;
 use super::units::{integer, millis, nanos, now_ms};
 use super::writer::Write;
 
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
-        approvals, asked_at, due_at, results, answers, tasks, tenant)
+        approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
-    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
      ON CONFLICT (id) DO NOTHING"
 );
 
-/// The first event fixes agent, session, tenant and creation time.
+/// The first event fixes agent, session, predecessor, tenant and creation time.
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
         approvals = ?9, asked_at = ?10, due_at = ?11, results = ?12, answers = ?13, tasks = ?14,
@@ -35,26 +38,25 @@ const ADVANCE: &str = concat!(
 
 const RECORD: &str = "INSERT INTO journal (run, seq, at, commit_id, event) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-/// An append with its events as JSON, and an id that identifies a second attempt at the same append.
+/// An append with its events and its claim as JSON, and an id that identifies a second attempt at the same append.
 pub(super) struct AppendEvents {
     append: Append,
     events: Vec<String>,
+    claim: Option<ClaimSession>,
     commit: Uuid,
 }
 
 impl AppendEvents {
-    /// Serializes the events. The caller does this, because the writing task is the bottleneck.
+    /// Serializes the events and the claim. The caller does this, because the writing task is the bottleneck.
     pub(super) fn new(append: Append) -> Result<Self, StoreError> {
-        let json = append.events.iter().map(|recorded| serde_json::to_string(&recorded.event));
-        let events: Vec<String> = json.collect::<Result<_, _>>().map_err(|error| {
-            StoreError::Corrupt(format!("an event for run {} cannot be serialized: {error}", append.run))
-        })?;
-        if let Some((recorded, _)) = append.events.iter().zip(&events).find(|(_, json)| !can_be_read(json)) {
-            let (run, seq) = (&append.run, recorded.seq);
-            let why = "is nested too deeply to be read back";
-            return Err(StoreError::Corrupt(format!("event {seq} for run {run} {why}")));
-        }
-        Ok(Self { append, events, commit: Uuid::now_v7() })
+        let run = &append.run;
+        let json = append.events.iter().map(|recorded| {
+            let what = format_args!("event {} for run {run}", recorded.seq);
+            to_json(what, &recorded.event)
+        });
+        let events = json.collect::<Result<_, _>>()?;
+        let claim = ClaimSession::of(&append)?;
+        Ok(Self { append, events, claim, commit: Uuid::now_v7() })
     }
 
     /// Inserts the index row of a new run; false if the row exists.
@@ -77,7 +79,8 @@ impl AppendEvents {
             .bind(row.pending_counts.results)
             .bind(row.pending_counts.answers)
             .bind(row.pending_counts.tasks)
-            .bind(row.tenant.as_str());
+            .bind(row.tenant.as_str())
+            .bind(row.predecessor.as_ref().map(RunId::as_str));
         Ok(insert.execute(db).await?.rows_affected() == 1)
     }
 
@@ -116,6 +119,12 @@ impl AppendEvents {
         Ok(())
     }
 
+    /// Whether the run exists.
+    async fn exists(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        let query = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1)");
+        query.bind(self.append.run.as_str()).fetch_one(db).await
+    }
+
     async fn why_not(&self, db: &mut SqliteConnection) -> Result<Result<(), AppendError>, sqlx::Error> {
         let row: Option<(i64, Option<String>)> = sqlx::query_as("SELECT version, owner FROM run WHERE id = ?1")
             .bind(self.append.run.as_str())
@@ -146,6 +155,15 @@ impl Write for AppendEvents {
     type Answer = Result<(), AppendError>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+        if let Some(claim) = &self.claim {
+            // First, so that a claim changes nothing if its run exists.
+            if self.exists(db).await? {
+                return self.why_not(db).await;
+            }
+            if let Err(refusal) = claim.apply(db).await? {
+                return Ok(Err(refusal));
+            }
+        }
         let taken = if self.append.at == 0 { self.create(db).await? } else { self.advance(db).await? };
         if !taken {
             return self.why_not(db).await;
@@ -153,24 +171,4 @@ impl Write for AppendEvents {
         self.record(db).await?;
         Ok(Ok(()))
     }
-}
-
-/// Whether a JSON parser accepts the nesting depth. Parsers limit the depth, serializers do not.
-fn can_be_read(json: &str) -> bool {
-    const LIMIT: usize = 127;
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_string,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > LIMIT {
-            return false;
-        }
-    }
-    true
 }

@@ -115,7 +115,11 @@ pub(super) fn is_sound(version: &str) -> bool {
 
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
     let schema = include_str!("schema/0001_schema.sql").into_sql_str();
-    let migrations = vec![Migration::new(1, "schema".into(), MigrationType::Simple, schema, false)];
+    let session = include_str!("schema/0002_session.sql").into_sql_str();
+    let migrations = vec![
+        Migration::new(1, "schema".into(), MigrationType::Simple, schema, false),
+        Migration::new(2, "session".into(), MigrationType::Simple, session, false),
+    ];
     let latest = migrations.iter().map(|migration| migration.version).max();
     let mut migrator = Migrator::with_migrations(migrations);
     // Compares checksums first: a file of a build before the first release has more migrations, but is not newer.

@@ -13,6 +13,9 @@ const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, re
         asked_at = NULL, due_at = NULL, announced = version
     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
 const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
+/// Later runs of the conversation no longer read it.
+pub(super) const FORGET: &str =
+    "DELETE FROM segment WHERE tenant = (SELECT tenant FROM run WHERE id = ?1) AND run = ?1";
 /// Removes stored responses that quote the run. The record that the request was answered stays.
 pub(super) const UNQUOTE: &str =
     "UPDATE idempotency_record SET response = NULL, body = NULL WHERE response ->> 'run' = ?1";
@@ -40,8 +43,9 @@ impl Write for PurgeRun {
             .execute(&mut *db)
             .await?;
         if marked.rows_affected() == 1 {
-            sqlx::query(EMPTY).bind(self.run.as_str()).execute(&mut *db).await?;
-            sqlx::query(UNQUOTE).bind(self.run.as_str()).execute(&mut *db).await?;
+            for statement in [EMPTY, FORGET, UNQUOTE] {
+                sqlx::query(statement).bind(self.run.as_str()).execute(&mut *db).await?;
+            }
         }
         let since: Option<Option<String>> =
             sqlx::query_scalar(SINCE).bind(self.run.as_str()).fetch_optional(&mut *db).await?;

@@ -9,16 +9,17 @@ use toolgate_core::id::RunId;
 use toolgate_core::run::{Event, JournalEntry, PendingCounts, Status};
 use toolgate_ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
-use super::units::{integer, nanos};
+use super::units::{integer, moment, nanos};
 
 /// The rows of one journal, starting at a position.
 pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
 
 /// The columns of an index row.
 const COLUMNS: &str = "run.id, run.tenant, run.agent, run.session, run.status, run.version, run.title, run.created_at, \
-    run.updated_at, run.approvals, run.results, run.answers, run.tasks, run.asked_at, run.due_at, run.purged_at";
+    run.updated_at, run.predecessor, run.approvals, run.results, run.answers, run.tasks, run.asked_at, run.due_at, \
+    run.purged_at";
 
-const LISTED_BY_DEFAULT: usize = 100;
+pub(super) const LISTED_BY_DEFAULT: usize = 100;
 
 /// A row of a journal: position, time, event.
 pub(super) type JournalRow = (i64, String, String);
@@ -30,6 +31,7 @@ pub(super) struct IndexRow {
     tenant: String,
     agent: String,
     session: String,
+    predecessor: Option<String>,
     status: String,
     version: i64,
     title: String,
@@ -47,6 +49,7 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
             tenant: row.try_get("tenant")?,
             agent: row.try_get("agent")?,
             session: row.try_get("session")?,
+            predecessor: row.try_get("predecessor")?,
             status: row.try_get("status")?,
             version: row.try_get("version")?,
             title: row.try_get("title")?,
@@ -235,6 +238,7 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         tenant,
         agent,
         session,
+        predecessor,
         status,
         version,
         title,
@@ -255,6 +259,7 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         id: id.as_str().into(),
         agent: agent.into(),
         session: session.into(),
+        predecessor: predecessor.map(RunId::from),
         tenant: tenant.into(),
         title,
         pending_counts,
@@ -264,8 +269,4 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
 /// Parses a time of an index row.
 pub(super) fn time(run: &RunId, text: &str) -> Result<Timestamp, StoreError> {
     text.parse().map_err(|_| StoreError::Corrupt(format!("the index row of run {run} has `{text}` for a time")))
-}
-
-fn moment(nanos: i64) -> Option<Timestamp> {
-    Timestamp::from_nanosecond(nanos.into()).ok()
 }

@@ -17,6 +17,11 @@ pub(super) fn nanos(at: Timestamp) -> i64 {
     i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
 }
 
+/// The time of these nanoseconds, unless it is out of range.
+pub(super) fn moment(nanos: i64) -> Option<Timestamp> {
+    Timestamp::from_nanosecond(nanos.into()).ok()
+}
+
 /// A position as SQLite stores it. No journal comes near the limit.
 pub(super) fn integer(position: u64) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)

@@ -11,9 +11,9 @@ use toolgate_ports::{
 };
 
 use super::super::SqliteStore;
-use super::super::units::{integer, nanos};
+use super::super::units::{integer, moment, nanos};
 use super::super::writer::Write;
-use super::{json, moment, parsed};
+use super::{json, parsed};
 
 const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
     SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)

@@ -8,9 +8,9 @@ use toolgate_ports::{EndpointFilter, EndpointSaved, StoreError, WebhookEndpoint,
 
 use super::super::SqliteStore;
 use super::super::page::{self, Order};
-use super::super::units::{integer, nanos};
+use super::super::units::{integer, moment, nanos};
 use super::super::writer::Write;
-use super::{json, moment, parsed};
+use super::{json, parsed};
 
 const ADD: &str = "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, disabled, body)
     VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING";

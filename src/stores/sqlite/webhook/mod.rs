@@ -5,7 +5,6 @@ pub(super) mod delivery;
 pub(super) mod endpoint;
 pub(super) mod outbox;
 
-use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolgate_ports::StoreError;
@@ -19,8 +18,4 @@ fn json(value: &impl Serialize) -> Result<String, sqlx::Error> {
 fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     let unreadable = |error| StoreError::Corrupt(format!("a webhook row is unreadable: {error}"));
     serde_json::from_str(text).map_err(unreadable)
-}
-
-fn moment(nanos: i64) -> Option<Timestamp> {
-    Timestamp::from_nanosecond(nanos.into()).ok()
 }

@@ -1,0 +1,305 @@
+//! Sessions, and the segments of their conversations. The append that creates a run claims its session in the same
+//! transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteRow};
+use sqlx::{FromRow, QueryBuilder, Row as _};
+use toolgate_core::id::{Principal, RunId, SessionId, Tenant};
+use toolgate_core::run::Status;
+use toolgate_ports::{
+    Append, AppendError, ChainLink, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionSaved, SessionStore,
+    StoreError,
+};
+
+use super::SqliteStore;
+use super::json::to_json;
+use super::read::LISTED_BY_DEFAULT;
+use super::units::{integer, moment, nanos};
+use super::writer::Write;
+
+/// The columns of a session, with the status of its head and the length of the head's journal.
+macro_rules! columns {
+    () => {
+        "session.tenant, session.id, session.agent, session.principal, session.head, session.version, session.runs,
+        session.title, session.created_at, session.updated_at, session.body, run.status, run.version AS length"
+    };
+}
+
+/// One session.
+pub(super) const FIND: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM session LEFT JOIN run ON run.id = session.head WHERE session.tenant = ?1 AND session.id = ?2"
+);
+
+/// Creates a row, unless the predecessor of its head is live.
+const CREATE: &str = "INSERT INTO session
+        (tenant, id, version, agent, principal, head, runs, title, created_at, updated_at, body)
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+    WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = ?12 AND tenant = ?1 AND status IN ('running', 'pending'))
+    ON CONFLICT DO NOTHING";
+
+/// Replaces a row at the version before, unless its head or the predecessor of its next head is live.
+pub(super) const REPLACE: &str = "UPDATE session SET version = ?3, agent = ?4, principal = ?5, head = ?6, runs = ?7,
+        title = ?8, created_at = ?9, updated_at = ?10, body = ?11
+    WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1 AND NOT EXISTS
+        (SELECT 1 FROM run WHERE id IN (session.head, ?12) AND tenant = ?1 AND status IN ('running', 'pending'))";
+
+/// Replaces what a caller may change, in a row at the version before.
+const CHANGE: &str = "UPDATE session SET version = ?3, title = ?8, updated_at = ?10,
+        body = json_set(body, '$.metadata', ?11 -> '$.metadata')
+    WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1";
+
+/// Stores the segment of a run once, and not after the deletion of the run.
+const KEEP: &str = "INSERT INTO segment (tenant, run, body) SELECT ?1, ?2, ?3
+    WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = ?2 AND tenant = ?1 AND purged_at IS NOT NULL)
+    ON CONFLICT DO NOTHING";
+
+/// The runs of a conversation in any order, with their predecessors and segments. `UNION` ends a walk in a circle.
+pub(super) const CONVERSATION: &str = "WITH RECURSIVE chain (run) AS (
+        VALUES (?2)
+        UNION SELECT run.predecessor FROM chain CROSS JOIN run ON run.id = chain.run AND run.tenant = ?1
+            WHERE run.predecessor IS NOT NULL)
+    SELECT chain.run, run.predecessor, segment.body FROM chain
+        LEFT JOIN run ON run.id = chain.run AND run.tenant = ?1
+        LEFT JOIN segment ON segment.tenant = ?1 AND segment.run = chain.run";
+
+#[async_trait]
+impl SessionStore for SqliteStore {
+    async fn session(&self, tenant: &Tenant, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
+        let query = sqlx::query_as(FIND).bind(tenant.as_str()).bind(id.as_str());
+        let row: Option<StoredSession> =
+            query.fetch_optional(&self.lookups).await.map_err(|error| self.fault(error))?;
+        row.map(StoredSession::read).transpose()
+    }
+
+    async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
+        let rows: Result<Vec<StoredSession>, _> = select(filter).build_query_as().fetch_all(&self.readers).await;
+        rows.map_err(|error| self.fault(error))?.into_iter().map(StoredSession::read).collect()
+    }
+
+    async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError> {
+        let version = expected.saturating_add(1);
+        let row = SessionRow { head: None, runs: 0, version, ..row.clone() };
+        self.writer.make(SaveSession(SessionWrite::new(row, None)?)).await?
+    }
+
+    async fn conversation(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<ChainLink>, StoreError> {
+        let query = sqlx::query_as(CONVERSATION).bind(tenant.as_str()).bind(run.as_str());
+        let rows: Vec<(String, Option<String>, Option<String>)> =
+            query.fetch_all(&self.lookups).await.map_err(|error| self.fault(error))?;
+        let mut runs: BTreeMap<_, _> =
+            rows.into_iter().map(|(run, predecessor, segment)| (run, (predecessor, segment))).collect();
+        let mut links = Vec::with_capacity(runs.len());
+        let mut next = Some(run.as_str().to_owned());
+        while let Some((run, (predecessor, segment))) = next.and_then(|run| runs.remove_entry(&run)) {
+            let segment =
+                segment.map(|segment| parsed(format_args!("the segment of run {run}"), &segment)).transpose()?;
+            links.push(ChainLink { run: run.into(), segment });
+            next = predecessor;
+        }
+        links.reverse();
+        Ok(links)
+    }
+}
+
+/// The query for a page of sessions, newest first.
+pub(super) fn select(filter: &SessionFilter) -> QueryBuilder<Sqlite> {
+    let SessionFilter { tenant, agent, principal, before, limit } = filter;
+    // SQLite finds the ids of a page in the tenant's index alone, and reads only their rows.
+    let mut query = QueryBuilder::new(concat!("SELECT ", columns!()));
+    query.push(" FROM (SELECT tenant, id FROM session INDEXED BY session_by_tenant WHERE tenant = ");
+    query.push_bind(tenant.as_str());
+    if let Some(agent) = agent {
+        query.push(" AND agent = ").push_bind(agent.as_str());
+    }
+    if let Some(principal) = principal {
+        query.push(" AND principal = ").push_bind(principal.as_str());
+    }
+    if let Some((created_at, id)) = before {
+        query.push(" AND (created_at, id) < (").push_bind(nanos(*created_at));
+        query.push(", ").push_bind(id.as_str()).push(")");
+    }
+    let limit = if *limit == 0 { LISTED_BY_DEFAULT } else { *limit };
+    query.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(integer(limit as u64));
+    query.push(") AS page CROSS JOIN session ON session.tenant = page.tenant AND session.id = page.id");
+    query.push(" LEFT JOIN run ON run.id = session.head ORDER BY session.created_at DESC, session.id DESC");
+    query
+}
+
+/// The members of a session that no query uses.
+#[derive(Serialize, Deserialize)]
+struct Body {
+    metadata: Map<String, Value>,
+    created_by: Option<String>,
+    authors: BTreeSet<String>,
+}
+
+/// A session as SQLite returns it.
+struct StoredSession {
+    tenant: String,
+    id: String,
+    agent: String,
+    principal: Option<String>,
+    /// The head, with its status and the length of its journal.
+    head: Option<(String, String, i64)>,
+    version: i64,
+    runs: i64,
+    title: String,
+    created_at: i64,
+    updated_at: i64,
+    body: String,
+}
+
+impl<'r> FromRow<'r, SqliteRow> for StoredSession {
+    fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
+        let head: Option<String> = row.try_get("head")?;
+        let head = head.map(|run| Ok::<_, sqlx::Error>((run, row.try_get("status")?, row.try_get("length")?)));
+        Ok(Self {
+            tenant: row.try_get("tenant")?,
+            id: row.try_get("id")?,
+            agent: row.try_get("agent")?,
+            principal: row.try_get("principal")?,
+            head: head.transpose()?,
+            version: row.try_get("version")?,
+            runs: row.try_get("runs")?,
+            title: row.try_get("title")?,
+            created_at: row.try_get("created_at")?,
+            updated_at: row.try_get("updated_at")?,
+            body: row.try_get("body")?,
+        })
+    }
+}
+
+impl StoredSession {
+    fn read(self) -> Result<SessionRow, StoreError> {
+        let unreadable = |what: &str| StoreError::Corrupt(format!("session {} has {what}", self.id));
+        let count = |count: i64| u64::try_from(count).map_err(|_| unreadable(&format!("the impossible count {count}")));
+        let time = |nanos: i64| moment(nanos).ok_or_else(|| unreadable(&format!("`{nanos}` for a time")));
+        let head = self.head.map(|(run, status, version)| {
+            let known = Status::parse(&status);
+            let status = known.ok_or_else(|| unreadable(&format!("a head with the unknown status `{status}`")))?;
+            Ok(SessionHead { run: run.into(), status, version: count(version)? })
+        });
+        let Body { metadata, created_by, authors } = parsed(format_args!("session {}", self.id), &self.body)?;
+        Ok(SessionRow {
+            head: head.transpose()?,
+            version: count(self.version)?,
+            runs: count(self.runs)?,
+            created_at: time(self.created_at)?,
+            updated_at: time(self.updated_at)?,
+            id: self.id.as_str().into(),
+            tenant: self.tenant.into(),
+            agent: self.agent.into(),
+            principal: self.principal.map(Principal::from),
+            title: self.title,
+            metadata,
+            created_by,
+            authors,
+        })
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(what: impl std::fmt::Display, json: &str) -> Result<T, StoreError> {
+    serde_json::from_str(json).map_err(|error| StoreError::Corrupt(format!("{what} is unreadable: {error}")))
+}
+
+/// A row to write over the version before. Version 1 creates it.
+struct SessionWrite {
+    row: SessionRow,
+    body: String,
+    /// The predecessor of its head.
+    predecessor: Option<RunId>,
+}
+
+impl SessionWrite {
+    fn new(row: SessionRow, predecessor: Option<RunId>) -> Result<Self, StoreError> {
+        let SessionRow { metadata, created_by, authors, .. } = row.clone();
+        let body = to_json(format_args!("session {}", row.id), &Body { metadata, created_by, authors })?;
+        Ok(Self { row, body, predecessor })
+    }
+
+    /// Executes `CREATE` for version 1, and otherwise the statement. Returns whether it wrote the row.
+    async fn execute(&self, statement: &'static str, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        let Self { row, body, predecessor } = self;
+        let query = sqlx::query(if row.version == 1 { CREATE } else { statement })
+            .bind(row.tenant.as_str())
+            .bind(row.id.as_str())
+            .bind(integer(row.version))
+            .bind(row.agent.as_str())
+            .bind(row.principal.as_ref().map(Principal::as_str))
+            .bind(row.head.as_ref().map(|head| head.run.as_str()))
+            .bind(integer(row.runs))
+            .bind(&row.title)
+            .bind(nanos(row.created_at))
+            .bind(nanos(row.updated_at))
+            .bind(body)
+            .bind(predecessor.as_ref().map(RunId::as_str));
+        Ok(query.execute(db).await?.rows_affected() == 1)
+    }
+
+    /// The row as it is stored.
+    async fn current(
+        &self,
+        db: &mut SqliteConnection,
+    ) -> Result<Result<Option<Box<SessionRow>>, StoreError>, sqlx::Error> {
+        let query = sqlx::query_as(FIND).bind(self.row.tenant.as_str()).bind(self.row.id.as_str());
+        let row: Option<StoredSession> = query.fetch_optional(db).await?;
+        Ok(row.map(|row| row.read().map(Box::new)).transpose())
+    }
+}
+
+/// A session that a caller creates or changes.
+struct SaveSession(SessionWrite);
+
+#[async_trait]
+impl Write for SaveSession {
+    type Answer = Result<SessionSaved, StoreError>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+        let Self(write) = self;
+        if write.execute(CHANGE, db).await? {
+            return Ok(Ok(SessionSaved::Saved));
+        }
+        Ok(write.current(db).await?.map(SessionSaved::Changed))
+    }
+}
+
+/// A session's next head, and the segment of the run before it.
+pub(super) struct ClaimSession {
+    write: SessionWrite,
+    segment: Option<String>,
+}
+
+impl ClaimSession {
+    /// The claim of an append, as JSON.
+    pub(super) fn of(append: &Append) -> Result<Option<Self>, StoreError> {
+        let Some(claim) = &append.session else { return Ok(None) };
+        let SessionClaim { row, segment, .. } = &**claim;
+        let what = format_args!("the segment before run {}", append.run);
+        let segment = segment.as_ref().map(|segment| to_json(what, segment)).transpose()?;
+        Ok(Some(Self { write: SessionWrite::new(row.clone(), append.row.predecessor.clone())?, segment }))
+    }
+}
+
+#[async_trait]
+impl Write for ClaimSession {
+    type Answer = Result<(), AppendError>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+        let Self { write, segment } = self;
+        if !write.execute(REPLACE, db).await? {
+            let current = write.current(db).await?;
+            return Ok(Err(current.map_or_else(AppendError::from, |current| AppendError::SessionChanged { current })));
+        }
+        if let (Some(segment), Some(predecessor)) = (segment, &write.predecessor) {
+            let query = sqlx::query(KEEP).bind(write.row.tenant.as_str()).bind(predecessor.as_str()).bind(segment);
+            query.execute(db).await?;
+        }
+        Ok(Ok(()))
+    }
+}
