@@ -37,7 +37,7 @@ impl Store {
         let Some(predecessor) = started.predecessor.as_ref().filter(|known| known.conversation.is_none()) else {
             return Ok(first.clone());
         };
-        let links = self.runs.conversation(&predecessor.run).await?;
+        let links = self.runs.conversation(&started.tenant, &predecessor.run).await?;
         let conversation = PriorConversation::of(links.into_iter().filter_map(|link| link.segment));
         Ok(first.with_conversation(Some(conversation.into())))
     }

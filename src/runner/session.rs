@@ -74,7 +74,8 @@ impl AgentRunner {
         if new.has_history {
             return Err(RunnerError::SessionHasHistory(new.session.clone()));
         }
-        let mut links = self.inner.ports.store.runs.conversation(&head.run).await.map_err(DriveError::from)?;
+        let mut links =
+            self.inner.ports.store.runs.conversation(new.tenant, &head.run).await.map_err(DriveError::from)?;
         let mut segment = None;
         if let Some(last) = links.last_mut()
             && last.segment.is_none()
