@@ -18,9 +18,7 @@ use super::stdin;
 use super::text::count;
 use crate::app::{self, App};
 use crate::config;
-use crate::core::chat::Message;
 use crate::core::id::{AgentName, SessionId};
-use crate::ports::RunFilter;
 use crate::runner::Request;
 
 const EXAMPLES: &str = "\

@@ -27,6 +27,7 @@ mod pending;
 mod racing;
 mod refusing;
 mod results;
+mod sessions;
 mod suspended_calls;
 mod tasks;
 mod tiers;
