@@ -330,6 +330,7 @@ impl Journal {
         };
         shape(&mut spec);
         let started = Started {
+            predecessor: None,
             spec,
             history: vec![],
             input: Message::user("A question."),
