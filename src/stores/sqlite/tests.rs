@@ -27,6 +27,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         id: run.into(),
         agent: "clerk".into(),
         session: "session".into(),
+        predecessor: None,
         tenant: toolgate_core::id::Tenant::default(),
         status: Status::Running,
         version: at + 1,
@@ -37,7 +38,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         purged_at: None,
     };
     let events = vec![JournalEntry { seq: at, at: Timestamp::UNIX_EPOCH, event }];
-    Append { run: run.into(), at, events, row, owner: None, lease: Duration::ZERO }
+    Append { run: run.into(), at, events, row, owner: None, lease: Duration::ZERO, session: None }
 }
 
 fn unavailable(outcome: Result<(), AppendError>) -> String {

@@ -24,6 +24,7 @@ pub(super) async fn write_nonsense(store: &dyn RunStore, victim: &Append, event:
 async fn append(store: &dyn RunStore, victim: &Append, row: RunRow, event: Event) {
     let (seq, at) = (row.version - 1, row.updated_at);
     let events = vec![JournalEntry { seq, at, event }];
-    let append = Append { run: victim.run.clone(), at: seq, events, row, owner: None, lease: victim.lease };
+    let append =
+        Append { run: victim.run.clone(), at: seq, events, row, owner: None, lease: victim.lease, session: None };
     store.append(append).await.unwrap();
 }

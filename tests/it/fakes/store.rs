@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use toolgate::core::blob::BlobHandle;
-use toolgate::core::id::{NodeId, RunId};
+use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
 use toolgate::core::run::{Event, JournalEntry};
 use toolgate::ports::{
-    Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, Claim, Purged, RunFilter, RunRow, RunStore, StoreError,
+    Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, ChainLink, Claim, Purged, RunFilter, RunRow, RunStore,
+    SessionFilter, SessionRow, SessionSaved, SessionStore, StoreError,
 };
 
 use super::intruder;
@@ -82,7 +83,7 @@ impl FailingStore {
         self.plan.lock().unwrap().refuses_blobs = count;
     }
 
-    /// Rejects the next `count` reads of blobs.
+    /// Rejects the next `count` reads of blobs, sessions and conversations.
     pub(crate) fn refuse_reads(&self, count: usize) {
         self.plan.lock().unwrap().refuses_reads = count;
     }
@@ -209,6 +210,28 @@ impl RunStore for FailingStore {
 
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
         Some(self)
+    }
+}
+
+#[async_trait]
+impl SessionStore for FailingStore {
+    async fn session(&self, tenant: &Tenant, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
+        self.refuses_a_read()?;
+        self.inner.session(tenant, id).await
+    }
+
+    async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
+        self.refuses_a_read()?;
+        self.inner.sessions(filter).await
+    }
+
+    async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError> {
+        self.inner.save_session(expected, row).await
+    }
+
+    async fn conversation(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<ChainLink>, StoreError> {
+        self.refuses_a_read()?;
+        self.inner.conversation(tenant, run).await
     }
 }
 

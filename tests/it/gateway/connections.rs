@@ -13,10 +13,13 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use toolgate::core::id::{NodeId, RunId};
+use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
 use toolgate::core::run::JournalEntry;
 use toolgate::gateway::ServeSettings;
-use toolgate::ports::{Append, AppendError, Claim, RunFilter, RunRow, RunStore, StoreError};
+use toolgate::ports::{
+    Append, AppendError, ChainLink, Claim, RunFilter, RunRow, RunStore, SessionFilter, SessionRow, SessionSaved,
+    SessionStore, StoreError,
+};
 use toolgate::runner::AgentRunner;
 use toolgate::stores::MemoryStore;
 
@@ -191,6 +194,25 @@ impl RunStore for Panicking {
     }
 
     async fn purge(&self, _: &RunId, _: u64, _: jiff::Timestamp) -> Result<toolgate::ports::Purged, StoreError> {
+        panic!("the disk said hunter2")
+    }
+}
+
+#[async_trait::async_trait]
+impl SessionStore for Panicking {
+    async fn session(&self, _: &Tenant, _: &SessionId) -> Result<Option<SessionRow>, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn sessions(&self, _: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn save_session(&self, _: u64, _: &SessionRow) -> Result<SessionSaved, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn conversation(&self, _: &Tenant, _: &RunId) -> Result<Vec<ChainLink>, StoreError> {
         panic!("the disk said hunter2")
     }
 }

@@ -22,6 +22,7 @@ use super::queueing::agent;
 use super::served::HttpAnswer;
 use super::streamed::Stream;
 use super::test_site::until;
+use crate::fakes::delegate_sessions;
 
 /// A store whose lists of the tenant `acme` block until they are released.
 struct Slow {
@@ -68,6 +69,8 @@ impl RunStore for Slow {
         self.inner.purge(run, at, now).await
     }
 }
+
+delegate_sessions!(Slow, inner);
 
 /// Takes the tenant from the header `x-tenant`.
 struct Named;
@@ -194,6 +197,8 @@ impl RunStore for Counting {
         self.inner.purge(run, at, now).await
     }
 }
+
+delegate_sessions!(Counting, inner);
 
 #[tokio::test]
 async fn idle_streams_poll_the_store_together() {

@@ -18,6 +18,8 @@ use toolgate::ports::{
 use toolgate::runner::{Agent, AgentRunner, Fork, Report, Request, Resume};
 use toolgate::stores::MemoryStore;
 
+use crate::fakes::delegate_sessions;
+
 use super::world::{Kept, World, given_an_agent, on_every_store};
 
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\nnot much of a picture";
@@ -284,6 +286,8 @@ impl RunStore for JournalsOnly {
         self.0.renew(owner, runs, lease).await
     }
 }
+
+delegate_sessions!(JournalsOnly, 0);
 
 #[tokio::test]
 async fn where_nothing_else_is_kept_media_stay_in_the_journal_unless_another_place_is_named() {

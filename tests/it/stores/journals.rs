@@ -54,6 +54,7 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         id: run.clone(),
         agent: "clerk".into(),
         session: "session_1".into(),
+        predecessor: None,
         tenant: Tenant::default(),
         status: Status::Running,
         version: at + count,
@@ -63,7 +64,7 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         pending_counts: PendingCounts::default(),
         purged_at: None,
     };
-    Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG }
+    Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG, session: None }
 }
 
 /// The parts of an append that a test varies.

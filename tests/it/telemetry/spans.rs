@@ -230,7 +230,8 @@ fn a_fork_sends_only_its_own_spans_and_links_back() {
     let at = 3;
     fork.events.truncate(at);
     let Event::Started(started) = &mut fork.events[0].event else { panic!("not started") };
-    Arc::make_mut(started).trigger = Trigger::Fork { run: source.run.clone(), at: at as u64, authors: Default::default() };
+    Arc::make_mut(started).trigger =
+        Trigger::Fork { run: source.run.clone(), at: at as u64, authors: Default::default() };
     fork.resumes();
     fork.asks_model("main", 2, ToolAccess::Enabled);
     fork.then(Event::ModelReplied { reply: Arc::new(Reply::text("Paris.")) });

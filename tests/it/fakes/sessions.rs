@@ -1,0 +1,41 @@
+//! Sessions of a store that another store holds.
+
+/// `delegate_sessions!(Store, member)`: implements the sessions of `Store` with those of the store in this member.
+macro_rules! delegate_sessions {
+    ($store:ty, $inner:tt) => {
+        #[async_trait::async_trait]
+        impl toolgate::ports::SessionStore for $store {
+            async fn session(
+                &self,
+                tenant: &toolgate::core::id::Tenant,
+                id: &toolgate::core::id::SessionId,
+            ) -> Result<Option<toolgate::ports::SessionRow>, toolgate::ports::StoreError> {
+                self.$inner.session(tenant, id).await
+            }
+
+            async fn sessions(
+                &self,
+                filter: &toolgate::ports::SessionFilter,
+            ) -> Result<Vec<toolgate::ports::SessionRow>, toolgate::ports::StoreError> {
+                self.$inner.sessions(filter).await
+            }
+
+            async fn save_session(
+                &self,
+                expected: u64,
+                row: &toolgate::ports::SessionRow,
+            ) -> Result<toolgate::ports::SessionSaved, toolgate::ports::StoreError> {
+                self.$inner.save_session(expected, row).await
+            }
+
+            async fn conversation(
+                &self,
+                tenant: &toolgate::core::id::Tenant,
+                run: &toolgate::core::id::RunId,
+            ) -> Result<Vec<toolgate::ports::ChainLink>, toolgate::ports::StoreError> {
+                self.$inner.conversation(tenant, run).await
+            }
+        }
+    };
+}
+pub(crate) use delegate_sessions;
