@@ -101,6 +101,7 @@ fn toolset() -> Toolset {
 
 fn started(question: &str) -> Started {
     Started {
+        predecessor: None,
         spec: Spec {
             agent: "by-hand".into(),
             principal: None,
