@@ -34,7 +34,10 @@ pub(crate) struct NewRun {
     /// The user's message, or the messages so far.
     #[schema(example = "Refund order 77")]
     input: NewInput,
-    /// The session of the run. Default: a new session.
+    /// The session that the run continues: the model reads the messages of its earlier runs. An unknown id begins a
+    /// session, and the id of a run without a session continues that run. Default: a conversation of its own. A session
+    /// has one live run at a time; while there is one, the request fails with `conflict`.
+    #[schema(example = "chat-77")]
     #[schema(value_type = Option<String>)]
     session_id: Option<SessionId>,
     /// The principal on whose behalf the run acts, if the key has none.

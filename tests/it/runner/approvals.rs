@@ -79,7 +79,8 @@ async fn edited_arguments_are_validated_used_and_reported() {
 }
 
 async fn approved_for_the_session() -> World {
-    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
+    let turns = json!([deletion(), say("Done."), deletion(), say("Done.")]);
+    let world = guarded(turns).ready().await;
     let request = Request { session: Some("talk".into()), ..world.request() };
     let waiting = world.runner.execute(request).await.unwrap();
     world.resume(&waiting.run_id, decisions([("call_1_1", yes_for_the_session())])).await.unwrap();

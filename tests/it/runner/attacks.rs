@@ -180,13 +180,18 @@ async fn stale_policy_an_approval_holds_while_the_verdict_is_the_same() {
     }
 }
 
+/// The turns of successive runs of a session: each deletes the same file.
+fn deletions(runs: usize) -> Value {
+    std::iter::repeat_n([deletion_of("a"), say("Done.")], runs).flatten().collect()
+}
+
 fn glob(tool: &str) -> Match {
     Match { tool: Some(tool.into()), ..Match::default() }
 }
 
 #[tokio::test(start_paused = true)]
 async fn expired_grant_a_grant_is_valid_until_it_expires() {
-    let world = guarded(json!([deletion_of("a"), say("Done.")])).ready().await;
+    let world = guarded(deletions(3)).ready().await;
     let in_a_minute = toolgate::ports::Clock::now(&*world.clock) + Duration::from_secs(60);
     let brief = Decision { expires_at: Some(in_a_minute), ..yes_for_the_session() };
     let request = || Request { session: Some("talk".into()), ..world.request() };
@@ -202,7 +207,7 @@ async fn expired_grant_a_grant_is_valid_until_it_expires() {
 
 #[tokio::test(start_paused = true)]
 async fn revoked_grant_a_revocation_after_the_lookup_is_detected() {
-    let world = guarded(json!([deletion_of("a"), say("Done.")])).ready().await;
+    let world = guarded(deletions(2)).ready().await;
     let request = || Request { session: Some("talk".into()), ..world.request() };
     let first = world.runner.execute(request()).await.unwrap();
     world.resume(&first.run_id, decisions([("call_1_1", yes_for_the_session())])).await.unwrap();

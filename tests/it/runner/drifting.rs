@@ -148,7 +148,8 @@ fn refund(path: &str) -> Value {
 
 async fn an_approved_refund(policy: Arc<Policy>) -> (World, Report) {
     let given = given_an_agent().that(|agent| agent.policy = policy).with_an_external_tool("refund");
-    let world = given.whose_model_says(json!([refund("a"), say("Done.")])).ready().await;
+    let world = given.whose_model_says(json!([refund("a"), say("Done."), refund("a"), say("Done."), refund("a")]));
+    let world = world.ready().await;
     let waiting = world.run().await;
     assert_eq!(waiting.pending[0].kind(), "approval");
     (world, waiting)
@@ -224,8 +225,10 @@ async fn an_external_call_does_not_use_a_revoked_grant() {
     let (world, first) = an_approved_refund(Policy::ask_always().into()).await;
     let request = || Request { session: Some(first.session_id.clone()), ..world.request() };
     world.resume(&first.run_id, decisions([("call_1_1", yes_for_the_session())])).await.unwrap();
+    world.resume(&first.run_id, results([("call_1_1", json!("refunded"))])).await.unwrap();
     let handed = world.runner.execute(request()).await.unwrap();
     assert_eq!(handed.pending[0].kind(), "external_result", "as long as it stands");
+    world.resume(&handed.run_id, results([("call_3_1", json!("refunded"))])).await.unwrap();
     world.approvals.revoke_when_looked_up();
 
     let asked = world.runner.execute(request()).await.unwrap();

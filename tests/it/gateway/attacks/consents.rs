@@ -11,7 +11,7 @@ fn guarded() -> Given {
     given_an_agent()
         .with_tools("files", &["delete"])
         .whose_policy_says(Verdict::Ask, "mcp_files_delete")
-        .whose_model_says(json!([turn, say("Done.")]))
+        .whose_model_says(json!([turn, say("Done."), turn, say("Done again.")]))
 }
 
 #[tokio::test]
