@@ -167,7 +167,7 @@ pub enum AppendError {
     /// Another owner holds an unexpired lease.
     #[error("{0} executes the run")]
     Owned(NodeId),
-    /// The session is at another version, or its head is live. Its current row is given.
+    /// The session is at another version, or its head or the run's predecessor is live. Its current row is given.
     #[error("the session changed")]
     SessionChanged {
         /// Its row; `None` if there is no such session.

@@ -1,7 +1,8 @@
 //! Session store: one row for each conversation of successive runs, and the segments of the conversation.
 //!
 //! The append that creates a run claims its session: it moves the head to the run if the session is at the expected
-//! version and its head is not live. Run, head and segment of the predecessor change in one commit.
+//! version, and neither its head nor the predecessor of the run is live. Run, head and segment of the predecessor change
+//! in one commit.
 
 use std::collections::BTreeSet;
 
@@ -76,7 +77,8 @@ pub struct SessionClaim {
     pub expected: u64,
     /// The row afterwards: its head is the run, and its version `expected + 1`.
     pub row: SessionRow,
-    /// The segment of the run's predecessor, if it is not stored.
+    /// The segment of the run's predecessor. A store ignores it if it has one, or if the predecessor's
+    /// content was deleted.
     pub segment: Option<Segment>,
 }
 

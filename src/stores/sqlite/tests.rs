@@ -5,7 +5,10 @@ use serde_json::json;
 use sqlx::Connection;
 use tempfile::TempDir;
 use toolgate_core::run::{Event, PendingCounts, Status};
-use toolgate_ports::{AccessKeys as _, EndpointFilter, KeyFilter, PendingKind};
+use toolgate_ports::{
+    AccessKeys as _, EndpointFilter, KeyFilter, PendingKind, SessionClaim, SessionFilter, SessionHead, SessionRow,
+    SessionStore as _,
+};
 
 use super::writer::Write;
 use super::*;
@@ -164,6 +167,59 @@ async fn a_second_attempt_at_a_committed_append_changes_nothing() {
     assert_eq!(events, 2);
 }
 
+/// The first append of a run that claims the session at this version.
+fn claiming(run: &str, expected: u64) -> Append {
+    let append = append(run, 0, 10);
+    let row = SessionRow {
+        id: append.row.session.clone(),
+        tenant: append.row.tenant.clone(),
+        agent: append.row.agent.clone(),
+        principal: None,
+        head: Some(SessionHead { run: run.into(), status: Status::Running, version: 1 }),
+        version: expected + 1,
+        runs: expected + 1,
+        title: String::new(),
+        metadata: serde_json::Map::new(),
+        created_by: None,
+        authors: std::collections::BTreeSet::new(),
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
+    };
+    Append { session: Some(SessionClaim { expected, row, segment: None }.into()), ..append }
+}
+
+#[tokio::test]
+async fn a_second_attempt_at_a_committed_claim_changes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let this = AppendEvents::new(claiming("run_a", 0)).unwrap();
+    let rival = AppendEvents::new(claiming("run_a", 0)).unwrap();
+    let other = AppendEvents::new(claiming("run_b", 0)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(this.apply(&mut db).await.unwrap(), Ok(()));
+        assert_eq!(rival.apply(&mut db).await.unwrap(), Err(AppendError::Conflict { length: 1 }));
+        let current = claiming("run_a", 0).session.map(|claim| claim.row.into());
+        assert_eq!(other.apply(&mut db).await.unwrap(), Err(AppendError::SessionChanged { current }));
+    }
+    let rows: Vec<(i64, String)> =
+        sqlx::query_as("SELECT version, head FROM session").fetch_all(&mut db).await.unwrap();
+    assert_eq!(rows, [(1, "run_a".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_claim_that_does_not_fit_on_the_disk_changes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "60")).await.unwrap();
+    let mut huge = claiming("run_a", 0);
+    huge.events = append("run_a", 0, 1_000_000).events;
+    let (huge, small) = tokio::join!(store.append(huge), store.append(append("run_c", 0, 10)));
+    unavailable(huge);
+    small.unwrap();
+    let (tenant, id) = (toolgate_core::id::Tenant::default(), "session".into());
+    assert_eq!(store.session(&tenant, &id).await.unwrap(), None);
+    store.append(claiming("run_a", 0)).await.unwrap();
+}
+
 #[tokio::test]
 async fn an_append_happens_even_if_its_caller_stops_waiting() {
     let directory = TempDir::new().unwrap();
@@ -295,6 +351,51 @@ async fn steps(db: &mut sqlx::sqlite::SqliteConnection, select: &str) -> Vec<Str
     let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
     let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(db).await.unwrap();
     steps.into_iter().map(|(.., step)| step).collect()
+}
+
+#[tokio::test]
+async fn sessions_and_conversations_are_looked_up_by_primary_key() {
+    let directory = TempDir::new().unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let segment = "SEARCH segment USING INDEX sqlite_autoindex_segment_1 (tenant=? AND run=?)";
+    let session = "SEARCH session USING PRIMARY KEY (tenant=? AND id=?)";
+    let (head, run) = ("SEARCH run USING PRIMARY KEY (id=?) LEFT-JOIN", "SEARCH run USING PRIMARY KEY (id=?)");
+    let segment_of_a_link = format!("{segment} LEFT-JOIN");
+    for (sql, wanted) in [
+        (session::FIND, vec![session, head]),
+        (session::REPLACE, vec![session, run]),
+        (session::CONVERSATION, vec![run, head, &segment_of_a_link]),
+        (purge::FORGET, vec![segment, run]),
+    ] {
+        let steps = steps(&mut db, sql).await;
+        let searches: Vec<&str> = steps.iter().map(String::as_str).filter(|step| step.starts_with("SEARCH")).collect();
+        assert_eq!(searches, wanted, "{steps:?}");
+        let scanned: Vec<&String> = steps.iter().filter(|step| step.starts_with("SCAN")).collect();
+        let is_own = |step: &&String| ["SCAN chain", "SCAN CONSTANT ROW"].contains(&step.as_str());
+        assert!(scanned.iter().all(is_own), "{steps:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_sessions_reads_its_index_and_its_own_rows() {
+    let directory = TempDir::new().unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let every = [false, true].into_iter().flat_map(|a| [false, true].map(|b| (a, b)));
+    for (is_filtered, is_later_page) in every {
+        let filter = SessionFilter {
+            agent: is_filtered.then(|| "clerk".into()),
+            principal: is_filtered.then(|| "ann".into()),
+            before: is_later_page.then(|| (Timestamp::UNIX_EPOCH, "s".into())),
+            ..SessionFilter::default()
+        };
+        let range = if is_later_page { " AND (created_at,id)<(?,?))" } else { ")" };
+        let page = format!("SEARCH session USING COVERING INDEX session_by_tenant (tenant=?{range}");
+        let rows =
+            ["SEARCH session USING PRIMARY KEY (tenant=? AND id=?)", "SEARCH run USING PRIMARY KEY (id=?) LEFT-JOIN"];
+        let steps = steps(&mut db, &session::select(&filter).into_string()).await;
+        let searches: Vec<&str> = steps.iter().map(String::as_str).filter(|step| step.starts_with("SEARCH")).collect();
+        assert_eq!(searches, [page.as_str(), rows[0], rows[1]], "{filter:?}: {steps:?}");
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod idempotency;
 mod listing;
 mod ownership;
 mod purging;
+mod sessions;
 mod webhooks;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, Ru
 
 pub(crate) use self::{
     access_keys::*, appending::*, blobs::*, granting::*, idempotency::*, listing::*, ownership::*, purging::*,
-    webhooks::*,
+    sessions::*, webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -84,6 +85,25 @@ macro_rules! conforms {
             nothing_is_appended_to_a_purged_run
             an_answer_that_quotes_a_purged_run_is_forgotten
             a_blob_is_deleted_with_the_last_run_that_uses_it
+            a_claim_creates_the_session_of_a_run
+            a_session_has_the_status_of_its_head
+            a_refused_claim_creates_no_run
+            a_refused_run_moves_no_head
+            a_claim_that_contradicts_its_run_is_rejected
+            of_twenty_concurrent_claims_one_wins
+            a_claim_at_another_version_is_refused_with_the_current_row
+            a_session_with_a_live_head_is_not_claimed
+            a_claim_needs_an_ended_predecessor
+            an_id_of_another_tenant_is_another_session
+            a_session_is_saved_only_at_its_version
+            a_save_changes_only_what_a_caller_may_change
+            a_conversation_is_read_back_oldest_first
+            a_segment_is_stored_once
+            a_deleted_run_is_no_longer_read
+            a_conversation_may_begin_in_another_store
+            a_conversation_of_another_tenant_is_not_read
+            a_circle_of_predecessors_is_read_once
+            pages_of_sessions_have_each_session_once
             a_key_is_found_by_the_hash_of_its_secret_alone
             a_key_is_revoked_once_and_stays_listed
             the_last_use_of_a_key_never_goes_back

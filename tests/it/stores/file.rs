@@ -6,13 +6,14 @@ use std::sync::Arc;
 use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tempfile::TempDir;
+use toolgate::core::id::Tenant;
 use toolgate::core::json;
 use toolgate::core::run::{Event, OutputVerdict, Status};
-use toolgate::ports::{AppendError, ApprovalCache, GrantFilter, RunFilter, RunStore, StoreError};
+use toolgate::ports::{AppendError, ApprovalCache, GrantFilter, RunFilter, RunStore, SessionStore as _, StoreError};
 use toolgate::stores::{Durability, SqliteStore};
 
 use super::conformance::grant;
-use super::journals::{Appending, LONG, any, append, fact, facts, node, run};
+use super::journals::{Appending, LONG, any, append, claiming, fact, facts, node, run, segment};
 
 fn file(directory: &TempDir) -> PathBuf {
     directory.path().join("state").join("runs.db")
@@ -52,6 +53,113 @@ async fn a_store_reopened_from_its_file_has_everything() {
     assert_eq!(store.grants(&GrantFilter::default(), jiff::Timestamp::now()).await.unwrap(), [given]);
     let other = store.append(append(run(1), 3, 1).by("node_b")).await;
     assert_eq!(other, Err(AppendError::Owned(node("node_a"))));
+}
+
+#[tokio::test]
+async fn sessions_and_conversations_survive_a_restart() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    let first = claiming(run(1), "chat", 0).leaving(Status::Completed);
+    let second = claiming(run(2), "chat", 1).after(run(1)).with_segment(segment("Hello"));
+    for append in [&first, &second] {
+        store.append(append.clone()).await.unwrap();
+    }
+    let session = store.session(&Tenant::default(), &"chat".into()).await.unwrap();
+    let conversation = store.conversation(&Tenant::default(), &run(2)).await.unwrap();
+    assert_eq!(session, Some(second.session.unwrap().row));
+    assert_eq!(conversation[0].segment, Some(segment("Hello")));
+    store.close().await;
+
+    let store = open(&file(&directory)).await;
+    assert_eq!(store.session(&Tenant::default(), &"chat".into()).await.unwrap(), session);
+    assert_eq!(store.conversation(&Tenant::default(), &run(2)).await.unwrap(), conversation);
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [second.row, first.row]);
+}
+
+#[tokio::test]
+async fn a_file_without_sessions_is_migrated() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    let old = append(run(1), 0, 2).leaving(Status::Completed);
+    store.append(old.clone()).await.unwrap();
+    store.close().await;
+    for sql in [
+        "DROP TABLE session",
+        "DROP TABLE segment",
+        "ALTER TABLE run DROP COLUMN predecessor",
+        "DELETE FROM _sqlx_migrations WHERE version = 2",
+    ] {
+        tamper(&file(&directory), sql).await;
+    }
+
+    let store = open(&file(&directory)).await;
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [old.row]);
+    assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
+    let next = claiming(run(2), "session_1", 0).after(run(1)).with_segment(segment("Hello"));
+    store.append(next).await.unwrap();
+    let conversation = store.conversation(&Tenant::default(), &run(2)).await.unwrap();
+    assert_eq!(conversation.into_iter().map(|link| link.run).collect::<Vec<_>>(), [run(1), run(2)]);
+}
+
+#[tokio::test]
+async fn an_unreadable_session_or_segment_is_named() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    store.append(claiming(run(1), "chat", 0).leaving(Status::Completed)).await.unwrap();
+    let next = claiming(run(2), "chat", 1).after(run(1)).with_segment(segment("Hello"));
+    store.append(next).await.unwrap();
+    tamper(&file(&directory), "UPDATE session SET body = '{}'").await;
+    tamper(&file(&directory), "UPDATE segment SET body = 'half a seg'").await;
+
+    let what = |answer: Result<String, StoreError>| match answer {
+        Err(StoreError::Corrupt(what)) => what,
+        other => panic!("{other:?}"),
+    };
+    let session = store.session(&Tenant::default(), &"chat".into()).await.map(|row| format!("{row:?}"));
+    assert!(what(session).starts_with("session chat is unreadable: "));
+    let conversation = store.conversation(&Tenant::default(), &run(2)).await.map(|links| format!("{links:?}"));
+    assert!(what(conversation).starts_with(&format!("the segment of run {} is unreadable: ", run(1))));
+    let refused = store.append(claiming(run(3), "chat", 0)).await;
+    assert!(matches!(&refused, Err(AppendError::Store(StoreError::Corrupt(_)))), "{refused:?}");
+    assert_eq!(store.load(&run(2), 0).await.unwrap(), facts(0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_share_a_file_claim_a_session_in_one_order() {
+    let directory = TempDir::new().unwrap();
+    let stores = [Arc::new(open(&file(&directory)).await), Arc::new(open(&file(&directory)).await)];
+    let tenant = Tenant::default();
+    let claimants = stores.clone().into_iter().enumerate().map(|(process, store)| {
+        tokio::spawn(async move {
+            let mut won = 0;
+            for number in (process..100).step_by(2) {
+                let current = store.session(&Tenant::default(), &"chat".into()).await.unwrap();
+                let expected = current.as_ref().map_or(0, |row| row.version);
+                let claim = claiming(run(number), "chat", expected).leaving(Status::Completed);
+                let claim = match current.and_then(|row| row.head) {
+                    Some(head) => claim.after(head.run).with_segment(segment("said")),
+                    None => claim,
+                };
+                match store.append(claim).await {
+                    Ok(()) => won += 1,
+                    Err(AppendError::SessionChanged { current }) => {
+                        assert_ne!(current.map(|row| row.version), Some(expected))
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            won
+        })
+    });
+    let mut won = 0;
+    for claimant in claimants.collect::<Vec<_>>() {
+        won += claimant.await.unwrap();
+    }
+    let session = stores[0].session(&tenant, &"chat".into()).await.unwrap().unwrap();
+    assert_eq!((session.version, session.runs), (won, won));
+    let chain = stores[1].conversation(&tenant, &session.head.unwrap().run).await.unwrap();
+    assert_eq!(chain.len() as u64, won, "every run is in the conversation");
+    assert_eq!(chain.iter().filter(|link| link.segment.is_none()).count(), 1, "only the head has no segment");
 }
 
 #[tokio::test]
@@ -239,7 +347,7 @@ async fn a_file_of_an_earlier_build_is_rejected_unchanged() {
     open(&path).await.close().await;
     for sql in [
         "UPDATE _sqlx_migrations SET description = 'journal', checksum = x'00'",
-        "INSERT INTO _sqlx_migrations SELECT 15, 'pages', installed_on, success, checksum, 1 FROM _sqlx_migrations",
+        "INSERT INTO _sqlx_migrations SELECT 15, 'pages', installed_on, success, checksum, 1 FROM _sqlx_migrations LIMIT 1",
         "ALTER TABLE approval_grant RENAME TO standing_grant",
     ] {
         tamper(&path, sql).await;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
+use toolgate::core::chat::Message;
 use toolgate::core::id::{NodeId, RunId, Tenant};
-use toolgate::core::run::{Event, JournalEntry, PendingCounts, Started, Status};
-use toolgate::ports::{Append, Claim, RunRow};
+use toolgate::core::run::{Event, JournalEntry, PendingCounts, Segment, Started, Status};
+use toolgate::ports::{Append, Claim, RunRow, SessionClaim, SessionHead, SessionRow};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
@@ -67,11 +68,42 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
     Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG, session: None }
 }
 
+/// The first append of a run that claims a session at this version.
+pub(crate) fn claiming(run: RunId, session: &str, expected: u64) -> Append {
+    let mut append = append(run.clone(), 0, 1);
+    append.row.session = session.into();
+    let row = SessionRow {
+        id: session.into(),
+        tenant: Tenant::default(),
+        agent: "clerk".into(),
+        principal: Some("ann".into()),
+        head: Some(SessionHead { run, status: append.row.status, version: append.row.version }),
+        version: expected + 1,
+        runs: expected + 1,
+        title: format!("Order {expected}"),
+        metadata: json!({"ticket": {"id": expected}}).as_object().unwrap().clone(),
+        created_by: Some("web".to_owned()),
+        authors: ["ann".to_owned(), format!("author {expected}")].into(),
+        created_at: fact(0).at,
+        updated_at: fact(expected).at,
+    };
+    append.session = Some(SessionClaim { expected, row, segment: None }.into());
+    append
+}
+
+/// A segment with one message.
+pub(crate) fn segment(text: &str) -> Segment {
+    Segment { messages: vec![Arc::new(Message::user(text))], ..Segment::default() }
+}
+
 /// The parts of an append that a test varies.
 pub(crate) trait Appending {
     fn by(self, owner: &str) -> Self;
     fn leased(self, lease: Duration) -> Self;
     fn leaving(self, status: Status) -> Self;
+    fn after(self, predecessor: RunId) -> Self;
+    fn with_segment(self, segment: Segment) -> Self;
+    fn of_tenant(self, tenant: &str) -> Self;
 }
 
 impl Appending for Append {
@@ -87,6 +119,27 @@ impl Appending for Append {
 
     fn leaving(mut self, status: Status) -> Self {
         self.row.status = status;
+        if let Some(head) = self.session.as_mut().and_then(|claim| claim.row.head.as_mut()) {
+            head.status = status;
+        }
+        self
+    }
+
+    fn after(mut self, predecessor: RunId) -> Self {
+        self.row.predecessor = Some(predecessor);
+        self
+    }
+
+    fn with_segment(mut self, segment: Segment) -> Self {
+        self.session.as_mut().unwrap().segment = Some(segment);
+        self
+    }
+
+    fn of_tenant(mut self, tenant: &str) -> Self {
+        self.row.tenant = tenant.into();
+        if let Some(claim) = &mut self.session {
+            claim.row.tenant = tenant.into();
+        }
         self
     }
 }
