@@ -2,7 +2,7 @@
 //! the response when it reached its own end: completed, incomplete or failed.
 
 use serde_json::Value;
-use toolgate_core::chat::{Part, Reply, Stop, Usage};
+use toolgate_core::chat::{Part, Reply, Stop, Usage, Usd};
 use toolgate_core::lifecycle::Delta;
 
 use super::api_types::{Event, Response};
@@ -180,7 +180,7 @@ fn usage(usage: &Value) -> Usage {
         cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
         reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
         // OpenRouter's, in US dollars.
-        cost_usd: usage.get("cost").and_then(Value::as_f64),
+        cost_usd: usage.get("cost").and_then(Value::as_f64).and_then(|cost| Usd::try_from(cost).ok()),
         costs: None,
     }
 }
