@@ -7,7 +7,7 @@ use toolgate_core::lifecycle::Delta;
 
 use super::api_types::{Event, Response};
 use super::output::{self, Output, ResponseEnd};
-use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
 
 /// The end mark of some servers' streams.
 const DONE: &str = "[DONE]";
@@ -33,7 +33,7 @@ impl Fold for ResponseFold {
             self.is_over = true;
             return Ok(());
         }
-        let event: Event = read(data.as_bytes())?;
+        let event: Event = read_event(data.as_bytes())?;
         match event.r#type.as_str() {
             "response.output_text.delta" | "response.refusal.delta" => {
                 self.said.push_str(event.delta.as_ref().and_then(Value::as_str).unwrap_or_default());
