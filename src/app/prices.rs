@@ -55,7 +55,7 @@ impl Pricing {
 fn kept_for(price: Price, model: Option<&ModelSettings>) -> Price {
     match model {
         Some(ModelSettings::Http(http)) if http.api == Api::Anthropic && http.prompt_cache == PromptCache::OneHour => {
-            Price { rates: Rates { cache_write: Some(2.0 * price.rates.input), ..price.rates }, ..price }
+            Price { rates: Rates { cache_write: Some(price.rates.input * 2), ..price.rates }, ..price }
         }
         Some(ModelSettings::Http(_) | ModelSettings::Scripted { .. } | ModelSettings::Missing { .. }) | None => price,
     }

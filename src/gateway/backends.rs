@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_core::chat::Usd;
 use toolgate_core::id::{ModelName, ServerId};
 use toolgate_ports::ModelIdentity;
 use utoipa::ToSchema;
@@ -46,7 +47,7 @@ pub struct ModelCard {
     /// The provider's name of the model.
     pub identity: ModelIdentity,
     /// US dollars per million input tokens, and per million output tokens, if known.
-    pub price: Option<(f64, f64)>,
+    pub price: Option<(Usd, Usd)>,
 }
 
 /// The state of an MCP server.

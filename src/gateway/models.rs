@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use toolgate_core::chat::Usd;
 use toolgate_service::Scope;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -53,9 +54,11 @@ struct ModelView {
 #[schema(as = Price)]
 struct PriceView {
     /// The price of input tokens.
-    input: f64,
+    #[schema(value_type = f64)]
+    input: Usd,
     /// The price of output tokens.
-    output: f64,
+    #[schema(value_type = f64)]
+    output: Usd,
 }
 
 /// List models

@@ -14,7 +14,7 @@ use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{count, list};
 use crate::config::{ModelSettings, Settings};
-use crate::core::chat::{self, Rates};
+use crate::core::chat::{self, Rates, Usd};
 use crate::core::id::{AgentName, ModelName};
 use crate::ports::ModelIdentity;
 
@@ -46,13 +46,13 @@ struct Row {
 struct Price {
     from: &'static str,
     /// `null` if the provider reports the cost of each reply.
-    input: Option<f64>,
-    output: Option<f64>,
-    cache_read: Option<f64>,
-    cache_write: Option<f64>,
-    reasoning: Option<f64>,
+    input: Option<Usd>,
+    output: Option<Usd>,
+    cache_read: Option<Usd>,
+    cache_write: Option<Usd>,
+    reasoning: Option<Usd>,
     /// US dollars per image, in addition to its tokens.
-    image: Option<f64>,
+    image: Option<Usd>,
 }
 
 impl List {

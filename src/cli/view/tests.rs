@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::cli::paint::Paint;
-use crate::core::chat::{Stop, Usage};
+use crate::core::chat::{Stop, Usage, Usd};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::policy::PolicyMark;
@@ -31,7 +31,12 @@ fn text(text: &str) -> LifecycleKind {
 }
 
 fn replied(text: &str, tool_calls: Vec<CallRef>) -> LifecycleKind {
-    let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
+    let usage = Usage {
+        input_tokens: Some(120),
+        output_tokens: Some(30),
+        cost_usd: Usd::try_from(0.0012).ok(),
+        ..Usage::default()
+    };
     LifecycleKind::ModelReplied {
         model: "auto".into(),
         fallback: false,
@@ -195,7 +200,12 @@ fn a_run_that_fails_says_with_which_code() {
 
 #[test]
 fn a_total_without_an_attempt_is_shown_as_a_minimum() {
-    let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
+    let usage = Usage {
+        input_tokens: Some(120),
+        output_tokens: Some(30),
+        cost_usd: Usd::try_from(0.0012).ok(),
+        ..Usage::default()
+    };
     let completed = LifecycleKind::Completed { tool_interactions: 0, usage, output: None, media: Vec::new() };
     let unpriced = LifecycleKind::ModelFailed {
         model: "auto".into(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::core::chat::Usage;
+use crate::core::chat::{Usage, Usd};
 
 /// Tokens and cost of one reply: `120 (100 cached) → 30 (10 reasoning) tokens, $0.0012`.
 pub(in crate::cli) fn spent(usage: &Usage) -> String {
@@ -63,7 +63,7 @@ pub(in crate::cli) struct UsageJson {
     cache_read_tokens: Option<u64>,
     cache_write_tokens: Option<u64>,
     reasoning_tokens: Option<u64>,
-    cost_usd: Option<f64>,
+    cost_usd: Option<Usd>,
 }
 
 impl From<Usage> for UsageJson {
@@ -97,7 +97,8 @@ fn whole(tokens: Option<u64>, parts: &[Option<String>]) -> String {
 }
 
 /// A dollar amount with four decimals, or more if four would round a small amount to zero.
-pub(in crate::cli) fn dollars(amount: f64) -> String {
+pub(in crate::cli) fn dollars(amount: Usd) -> String {
+    let amount = amount.dollars();
     let places = (4..12).find(|places| amount == 0.0 || amount.abs() >= 10_f64.powi(1 - places)).unwrap_or(12);
     format!("${amount:.*}", usize::try_from(places).unwrap_or(4))
 }
@@ -116,7 +117,7 @@ mod tests {
         cache_read_tokens: Some(100),
         cache_write_tokens: Some(8),
         reasoning_tokens: Some(10),
-        cost_usd: Some(0.0012),
+        cost_usd: Some(Usd::from_picodollars(1_200_000_000)),
         costs: None,
     };
 
@@ -131,7 +132,7 @@ mod tests {
     fn unknown_usage_is_not_shown_as_zero() {
         assert_eq!(spent(&Usage::default()), "usage unknown");
         assert_eq!(spent(&Usage { input_tokens: Some(12), ..Usage::default() }), "12 → ? tokens, cost unknown");
-        assert_eq!(spent(&Usage { cost_usd: Some(0.0), ..Usage::default() }), "tokens unknown, $0.0000");
+        assert_eq!(spent(&Usage { cost_usd: Some(Usd::ZERO), ..Usage::default() }), "tokens unknown, $0.0000");
         let json = serde_json::to_value(UsageJson::from(Usage { cost_usd: None, ..ALL })).unwrap();
         assert_eq!(json["cost_usd"], serde_json::Value::Null);
         assert!(json.as_object().unwrap().contains_key("cost_usd"));
@@ -150,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_small_amount_is_not_shown_as_zero() {
-        let shown: Vec<String> = [0.0, 12.5, 0.05, 0.00123, 0.00001234].into_iter().map(dollars).collect();
+        let amounts = [0.0, 12.5, 0.05, 0.00123, 0.00001234].map(|amount| Usd::try_from(amount).unwrap());
+        let shown = amounts.map(dollars);
         assert_eq!(shown, ["$0.0000", "$12.5000", "$0.0500", "$0.0012", "$0.000012"]);
     }
 }

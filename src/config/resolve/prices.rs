@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_core::chat::{Price, Rates};
+use toolgate_core::chat::{Price, Rates, Usd};
 use toolgate_core::id::ModelName;
 
 use crate::error::Fault;
@@ -37,7 +37,7 @@ fn resolved(written: &Written, scope: &mut Resolver<'_>) -> Price {
             let fault = Fault::new(format!("`{}` is not a price", amount.value()));
             scope.fault(fault.with_remedy("write US dollars per million tokens; 0 means free"), amount.place());
         }
-        *amount.value()
+        Usd::try_from(*amount.value()).unwrap_or_default()
     };
     let rates = Rates {
         input: dollars(&written.input),

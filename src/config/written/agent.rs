@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use toolgate_core::chat::Usd;
 use toolgate_core::run::{InDoubt, OnDeny};
 use toolgate_core::tool::TierMode;
 
@@ -81,7 +82,8 @@ pub(crate) struct Limits {
     /// Input and output tokens. Default: no limit.
     pub(crate) max_tokens: Option<u64>,
     /// US dollars. Default: no limit.
-    pub(crate) max_cost_usd: Option<f64>,
+    #[schemars(with = "Option<f64>")]
+    pub(crate) max_cost_usd: Option<Usd>,
     /// Seconds since the start, including time spent waiting. Default: no limit.
     pub(crate) deadline_s: Option<u64>,
     /// Consecutive turns that contain only unusable calls or rejected answers. Default: 3.

@@ -1,11 +1,13 @@
 //! Chat types: messages, a model's reply, token usage and cost. Provider-neutral; adapters translate.
 
 mod message;
+mod money;
 mod price;
 mod reply;
 mod usage;
 
 pub use message::{Media, Message, Part, ProviderState, Role};
+pub use money::{NotAnAmount, Usd};
 pub use price::{LongContext, Price, Rates};
 pub use reply::{Reply, Stop};
 pub use usage::{Costs, Usage};

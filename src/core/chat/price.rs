@@ -3,9 +3,7 @@
 
 use serde::Deserialize;
 
-use super::{Costs, Usage};
-
-const MILLION: f64 = 1_000_000.0;
+use super::{Costs, Usage, Usd};
 
 /// The prices of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
@@ -18,25 +16,25 @@ pub struct Price {
     pub long_context: Option<LongContext>,
     /// US dollars for a generated image, in addition to its tokens.
     #[serde(default)]
-    pub image: Option<f64>,
+    pub image: Option<Usd>,
 }
 
 /// US dollars per million tokens of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct Rates {
     /// Input tokens.
-    pub input: f64,
+    pub input: Usd,
     /// Output tokens.
-    pub output: f64,
+    pub output: Usd,
     /// Input tokens read from the provider's cache; `None` if they have the price of other input tokens.
     #[serde(default)]
-    pub cache_read: Option<f64>,
+    pub cache_read: Option<Usd>,
     /// Input tokens written to the provider's cache; `None` if they have the price of other input tokens.
     #[serde(default)]
-    pub cache_write: Option<f64>,
+    pub cache_write: Option<Usd>,
     /// Reasoning tokens; `None` if they have the price of other output tokens.
     #[serde(default)]
-    pub reasoning: Option<f64>,
+    pub reasoning: Option<Usd>,
 }
 
 /// Rates of requests whose input exceeds a number of tokens.
@@ -60,15 +58,15 @@ impl Price {
 
     /// The cost of one request in US dollars. `None` if the token counts are unknown, unless the tokens are free
     /// anyway.
-    pub fn cost(&self, usage: &Usage, images: usize) -> Option<f64> {
+    pub fn cost(&self, usage: &Usage, images: usize) -> Option<Usd> {
         self.costs(usage, images).as_ref().map(Costs::total)
     }
 
     /// The parts of the cost; images are part of the output.
     fn costs(&self, usage: &Usage, images: usize) -> Option<Costs> {
-        let is_free = self.image.is_some() && self.rates.input == 0.0 && self.rates.output == 0.0;
+        let is_free = self.image.is_some() && self.rates.input == Usd::ZERO && self.rates.output == Usd::ZERO;
         let tokens = self.costs_of_tokens(usage).or_else(|| is_free.then(Costs::default))?;
-        Some(Costs { output: tokens.output + self.image.unwrap_or(0.0) * images as f64, ..tokens })
+        Some(Costs { output: tokens.output + self.image.unwrap_or_default() * images as u64, ..tokens })
     }
 
     /// Token kinds without a count are taken as zero.
@@ -79,13 +77,12 @@ impl Price {
         let read = usage.cache_read_tokens.unwrap_or(0).min(input);
         let write = usage.cache_write_tokens.unwrap_or(0).min(input - read);
         let reasoning = usage.reasoning_tokens.unwrap_or(0).min(output);
-        let of = |tokens: u64, rate: f64| tokens as f64 * rate / MILLION;
         Some(Costs {
-            input: of(input - read - write, rates.input),
-            cache_read: of(read, rates.cache_read.unwrap_or(rates.input)),
-            cache_write: of(write, rates.cache_write.unwrap_or(rates.input)),
-            output: of(output - reasoning, rates.output),
-            reasoning: of(reasoning, rates.reasoning.unwrap_or(rates.output)),
+            input: rates.input.per_million(input - read - write),
+            cache_read: rates.cache_read.unwrap_or(rates.input).per_million(read),
+            cache_write: rates.cache_write.unwrap_or(rates.input).per_million(write),
+            output: rates.output.per_million(output - reasoning),
+            reasoning: rates.reasoning.unwrap_or(rates.output).per_million(reasoning),
         })
     }
 

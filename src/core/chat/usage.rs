@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Usd;
+
 /// The usage of one or more model calls. `None` means that the provider did not report it; it is never read as zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -23,7 +25,7 @@ pub struct Usage {
     pub reasoning_tokens: Option<u64>,
     /// Price in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
+    pub cost_usd: Option<Usd>,
     /// The parts of the cost, where toolgate calculated it. A provider that reports a cost reports one sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
@@ -33,30 +35,30 @@ pub struct Usage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// Input tokens that were neither read from nor written to the cache.
-    pub input: f64,
+    pub input: Usd,
     /// Input tokens read from the provider's cache.
-    pub cache_read: f64,
+    pub cache_read: Usd,
     /// Input tokens written to the provider's cache.
-    pub cache_write: f64,
+    pub cache_write: Usd,
     /// Output tokens without reasoning.
-    pub output: f64,
+    pub output: Usd,
     /// Reasoning tokens.
-    pub reasoning: f64,
+    pub reasoning: Usd,
 }
 
 impl Costs {
     /// The cost of the whole input.
-    pub fn prompt(&self) -> f64 {
+    pub fn prompt(&self) -> Usd {
         self.input + self.cache_read + self.cache_write
     }
 
     /// The cost of the whole output.
-    pub fn completion(&self) -> f64 {
+    pub fn completion(&self) -> Usd {
         self.output + self.reasoning
     }
 
     /// The whole cost.
-    pub fn total(&self) -> f64 {
+    pub fn total(&self) -> Usd {
         self.input + self.cache_read + self.cache_write + self.output + self.reasoning
     }
 
@@ -92,7 +94,7 @@ impl Usage {
         };
         if let Some(cost) = other.cost_usd {
             // A negative price would lower a cost that has already reached its limit.
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost.max(0.0));
+            self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost.max(Usd::ZERO));
         }
     }
 
@@ -105,7 +107,7 @@ impl Usage {
             cache_read_tokens: tokens(self.cache_read_tokens, before.cache_read_tokens),
             cache_write_tokens: tokens(self.cache_write_tokens, before.cache_write_tokens),
             reasoning_tokens: tokens(self.reasoning_tokens, before.reasoning_tokens),
-            cost_usd: self.cost_usd.map(|now| (now - before.cost_usd.unwrap_or(0.0)).max(0.0)),
+            cost_usd: self.cost_usd.map(|now| (now - before.cost_usd.unwrap_or_default()).max(Usd::ZERO)),
             costs: None,
         }
     }
@@ -123,22 +125,26 @@ impl Usage {
 mod tests {
     use super::*;
 
-    fn used(cost_usd: Option<f64>, costs: Option<Costs>) -> Usage {
+    fn used(cost_usd: Option<Usd>, costs: Option<Costs>) -> Usage {
         Usage { cost_usd, costs, ..Usage::default() }
     }
 
     #[test]
     fn cost_parts_are_kept_only_while_they_are_complete() {
-        let parts = Costs { input: 0.5, reasoning: 0.25, ..Costs::default() };
+        let [quarter, half, three_quarters] = [1, 2, 3].map(|quarters| Usd::try_from(0.25).unwrap() * quarters);
+        let parts = Costs { input: half, reasoning: quarter, ..Costs::default() };
         let mut both = Usage::default();
-        both.add(&used(Some(0.75), Some(parts)));
+        both.add(&used(Some(three_quarters), Some(parts)));
         both.add(&used(None, None));
-        both.add(&used(Some(0.75), Some(parts)));
-        assert_eq!(both, used(Some(1.5), Some(Costs { input: 1.0, reasoning: 0.5, ..Costs::default() })));
+        both.add(&used(Some(three_quarters), Some(parts)));
+        assert_eq!(
+            both,
+            used(Some(three_quarters * 2), Some(Costs { input: half * 2, reasoning: half, ..Costs::default() }))
+        );
 
-        both.add(&used(Some(0.1), None));
+        both.add(&used(Some(quarter), None));
         assert_eq!(both.costs, None, "the provider reported a sum");
-        both.add(&used(Some(0.75), Some(parts)));
+        both.add(&used(Some(three_quarters), Some(parts)));
         assert_eq!(both.costs, None, "the sum still contains that report");
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{CallEnd, CallRef, Content, Delta, PendingRef};
-use crate::chat::{Media, Stop, Usage};
+use crate::chat::{Media, Stop, Usage, Usd};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::policy::PolicyMark;
@@ -30,6 +30,21 @@ pub struct LifecycleEvent {
     /// The kind of the event, with its fields.
     #[serde(flatten)]
     pub fact: LifecycleKind,
+}
+
+/// The usage of a run up to and including one attempt, as its limits count it. A figure that no attempt reported is
+/// absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CumulativeUsage {
+    /// Tokens read, cached ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Output tokens, reasoning included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Usd>,
 }
 
 /// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.
@@ -133,6 +148,7 @@ pub enum LifecycleKind {
         attempt: u32,
         stop: Stop,
         usage: Usage,
+        cumulative: CumulativeUsage,
         duration_ms: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
@@ -142,7 +158,14 @@ pub enum LifecycleKind {
     },
     /// An attempt at the model failed.
     #[serde(rename = "llm.call.failed")]
-    ModelFailed { model: ModelName, attempt: u32, error: Failure, usage: Usage, duration_ms: u64 },
+    ModelFailed {
+        model: ModelName,
+        attempt: u32,
+        error: Failure,
+        usage: Usage,
+        cumulative: CumulativeUsage,
+        duration_ms: u64,
+    },
     /// The calls of a reply that run now, and the ones deferred.
     #[serde(rename = "tool.tier.selected")]
     TierSelected { priority: i32, run: Vec<CallId>, deferred: Vec<CallId> },

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{CallEnd, CallRef, Content, Delta, LifecycleEvent, LifecycleKind};
-use crate::chat::{Part, Reply};
+use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind};
+use crate::chat::{Part, Reply, Usage};
 use crate::error::Failure;
 use crate::id::{CallId, ModelName, RunId};
 use crate::run::{
@@ -132,6 +132,7 @@ impl Lifecycle {
                 attempt: self.attempt(),
                 error: error.clone(),
                 usage: *usage,
+                cumulative: self.cumulative(usage),
                 duration_ms: self.asked_ms(at),
             }],
             Event::OutputValidated { verdict: OutputVerdict::Valid { .. } } => vec![LifecycleKind::OutputValidated],
@@ -241,6 +242,7 @@ impl Lifecycle {
             attempt: self.attempt(),
             stop: reply.stop,
             usage: reply.usage,
+            cumulative: self.cumulative(&reply.usage),
             duration_ms: self.asked_ms(at),
             first_token_ms: reply.first_token_ms,
             tool_calls: reply.calls().map(|call| call_ref(&call)).collect(),
@@ -393,6 +395,17 @@ impl Lifecycle {
 
     fn budget(&self) -> Option<&Budget> {
         self.run.as_ref().map(Run::budget)
+    }
+
+    /// The usage of the run with that of the attempt whose end is the fact in progress.
+    fn cumulative(&self, attempt: &Usage) -> CumulativeUsage {
+        let mut usage = self.budget().map(|budget| budget.usage).unwrap_or_default();
+        usage.add(attempt);
+        CumulativeUsage {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cost_usd: usage.cost_usd,
+        }
     }
 
     /// The model called last in the open turn.

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chat::Usage;
+use crate::chat::{Usage, Usd};
 use crate::tool::result::MIN_RESULT_BYTES;
 
 /// The default size of a tool result in the conversation: 64 KiB, some 16,000 tokens.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     /// Hard. US dollars, as far as the price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cost_usd: Option<f64>,
+    pub max_cost_usd: Option<Usd>,
     /// Hard. Seconds from the start, waiting included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_s: Option<u64>,
@@ -76,7 +76,7 @@ pub struct TighterLimits {
     pub max_iterations: Option<u32>,
     pub max_mcp_calls: Option<u32>,
     pub max_tokens: Option<u64>,
-    pub max_cost_usd: Option<f64>,
+    pub max_cost_usd: Option<Usd>,
     pub deadline_s: Option<u64>,
     pub max_corrections: Option<u32>,
     pub max_attempts: Option<u32>,
@@ -249,8 +249,10 @@ mod tests {
         let refused = wider(TighterLimits { max_mcp_calls: Some(6), ..none() });
         assert_eq!(refused, WiderLimit { name: "max_mcp_calls", wanted: "6".into(), most: "5".into() });
         assert_eq!(wider(TighterLimits { max_iterations: Some(11), ..none() }).name, "max_iterations");
-        let costly = Limits { max_cost_usd: Some(1.0), ..agents.clone() };
-        assert!(costly.tightened(&TighterLimits { max_cost_usd: Some(f64::NAN), ..none() }).is_err());
+        let dollars = |amount| Usd::try_from(amount).ok();
+        let costly = Limits { max_cost_usd: dollars(0.5), ..agents.clone() };
+        let refused = costly.tightened(&TighterLimits { max_cost_usd: dollars(1.0), ..none() }).unwrap_err();
+        assert_eq!(refused, WiderLimit { name: "max_cost_usd", wanted: "1".into(), most: "0.5".into() });
     }
 
     fn none() -> TighterLimits {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::chat::{Media, Usage};
+use toolgate_core::chat::{Media, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::RunId;
 use toolgate_core::run::{Budget, Output, Run, Status, Trigger};
@@ -155,7 +155,8 @@ pub(crate) struct UsageView {
     reasoning_tokens: Option<u64>,
     /// The cost in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cost_usd: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    cost_usd: Option<Usd>,
 }
 
 /// Usage of a run's limits.

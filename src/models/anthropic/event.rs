@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::http::{ErrorBody, Fault, read_event};
+
 /// One event of a stream. Types that are not listed (`ping`, `content_block_stop`, future ones) hold no needed data.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -30,6 +32,21 @@ pub(super) enum Event {
     },
     #[serde(other)]
     Other,
+}
+
+impl Event {
+    /// Parses an event. An object without a type is an error of a proxy, or unknown.
+    pub(super) fn read(json: &[u8]) -> Result<Self, Fault> {
+        read_event(json).map_err(|fault| match serde_json::from_slice::<Map<String, Value>>(json) {
+            Ok(event) if !event.get("type").is_some_and(Value::is_string) => {
+                match event.get("error").filter(|error| !error.is_null()) {
+                    Some(error) => Fault::Provider(Box::new(ErrorBody::of_error(error))),
+                    None => Fault::UnknownEvent("an object without a type"),
+                }
+            }
+            Ok(_) | Err(_) => fault,
+        })
+    }
 }
 
 /// A complete answer, or the empty one at the start of a stream.

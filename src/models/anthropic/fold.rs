@@ -37,7 +37,7 @@ impl MessageFold {
 
 impl Fold for MessageFold {
     fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
-        match read(data.as_bytes())? {
+        match Event::read(data.as_bytes())? {
             Event::MessageStart { mut message } => {
                 self.counts.note_beginning(message.usage.take());
                 self.begin(message, deltas)

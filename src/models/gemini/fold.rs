@@ -2,6 +2,7 @@
 //! unstreamed replies follow the same rules: calls decide, not the finish reason; the last usage counts; any error
 //! wins. Parts are kept unchanged; only the neutral form joins adjacent text.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolgate_core::chat::{Media, Part, Reply, Stop, Usage};
 use toolgate_core::lifecycle::Delta;
@@ -9,7 +10,7 @@ use toolgate_core::tool::{Arguments, ToolCall};
 
 use super::answer::{self, Candidate, Chunk};
 use super::replay;
-use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
 use crate::truncation::is_cut;
 
 const NO_MESSAGE: Fault = Fault::NoMessage("`candidates` is empty");
@@ -102,10 +103,19 @@ impl GeminiFold {
     /// Adds a chunk, or an array of chunks: errors in a stream and streams without `alt=sse` come as arrays.
     fn chunks(&mut self, json: &[u8], deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         if json.trim_ascii_start().starts_with(b"[") {
-            let chunks: Vec<Chunk> = read(json)?;
-            return chunks.into_iter().try_for_each(|chunk| self.chunk(chunk, deltas));
+            let chunks: Vec<Box<RawValue>> = read(json)?;
+            let mut outcome = Ok(());
+            for chunk in chunks {
+                match read_event(chunk.get().as_bytes()) {
+                    Ok(chunk) => self.chunk(chunk, deltas)?,
+                    // The chunks after an unknown element count too.
+                    Err(unknown @ Fault::UnknownEvent(_)) => outcome = Err(unknown),
+                    Err(fault) => return Err(fault),
+                }
+            }
+            return outcome;
         }
-        self.chunk(read(json)?, deltas)
+        self.chunk(read_event(json)?, deltas)
     }
 
     fn chunk(&mut self, chunk: Chunk, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {

@@ -24,6 +24,9 @@ const MAX_EVENT_BYTES: usize = 16 << 20;
 /// The most bytes read of an error body.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
+/// The most log records about unknown events of one answer.
+const MAX_UNKNOWN_LOGGED: usize = 8;
+
 /// The status and headers of an answer.
 #[derive(Clone, Debug)]
 pub struct Head {
@@ -56,6 +59,8 @@ pub struct Answer {
     head: Head,
     body: Body,
     seen: usize,
+    /// Events that are no events of the API.
+    unknown: usize,
     wire: Arc<dyn ProviderProtocol>,
 }
 
@@ -96,7 +101,7 @@ impl Answer {
             BodyForm::Whole => Body::Whole(Vec::new()),
             BodyForm::Events => Body::Events(Box::new(Decoder::up_to(MAX_EVENT_BYTES)), wire.fold()),
         };
-        Self { head, body, seen: 0, wire: Arc::clone(wire) }
+        Self { head, body, seen: 0, unknown: 0, wire: Arc::clone(wire) }
     }
 
     /// Adds bytes. Fragments of a streamed reply go to `deltas`.
@@ -121,7 +126,17 @@ impl Answer {
                     let event = event.map_err(|fault| self.head.too_large(&fault.to_string()))?;
                     let Some(data) = event.data else { continue };
                     let data = String::from_utf8(data).map_err(|_| self.head.invalid("an event is not UTF-8"))?;
-                    fold.event(&data, deltas).map_err(|fault| self.head.failure(fault, self.wire.as_ref()))?;
+                    match fold.event(&data, deltas) {
+                        Ok(()) => {}
+                        Err(Fault::UnknownEvent(form)) => {
+                            self.unknown += 1;
+                            if self.unknown <= MAX_UNKNOWN_LOGGED {
+                                let (server, wire) = (self.head.server.as_str(), self.wire.name());
+                                tracing::warn!(server, wire, form, "unknown event in a model's stream ignored");
+                            }
+                        }
+                        Err(fault) => return Err(self.head.failure(fault, self.wire.as_ref())),
+                    }
                     if fold.is_done() {
                         return Ok(Progress::Enough);
                     }
@@ -218,7 +233,9 @@ impl Head {
         match fault {
             Fault::Provider(error) => self.hints.apply(errors::failure(&self.server, None, Some(*error), wire)),
             Fault::Unreadable(_) if self.is_page => self.invalid("it is a web page. Check base_url"),
-            Fault::Unreadable(_) | Fault::Truncated | Fault::NoMessage(_) => self.invalid(&fault.to_string()),
+            Fault::Unreadable(_) | Fault::UnknownEvent(_) | Fault::Truncated | Fault::NoMessage(_) => {
+                self.invalid(&fault.to_string())
+            }
         }
     }
 

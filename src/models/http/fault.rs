@@ -1,6 +1,6 @@
 //! Invalid answers: why an answer has no reply.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::ErrorBody;
 
@@ -13,12 +13,24 @@ pub(crate) enum Fault {
     /// The answer cannot be parsed.
     #[error("{0}")]
     Unreadable(String),
+    /// An event of a stream is JSON, and no event of the provider's API. The stream goes on after it.
+    #[error("an event is {0}")]
+    UnknownEvent(&'static str),
     /// The answer ended before it was complete.
     #[error("the answer was cut off: the stream ended before the model was done")]
     Truncated,
     /// The answer holds no message.
     #[error("the answer holds no message ({0})")]
     NoMessage(&'static str),
+}
+
+/// Parses an event of a stream. In each API, an event is an object.
+pub(crate) fn read_event<T: DeserializeOwned>(json: &[u8]) -> Result<T, Fault> {
+    if json.trim_ascii_start().starts_with(b"{") {
+        return read(json);
+    }
+    read::<IgnoredAny>(json)?;
+    Err(Fault::UnknownEvent("not a JSON object"))
 }
 
 /// Parses JSON from a server. The error names the location and never quotes the value.

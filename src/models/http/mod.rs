@@ -34,7 +34,7 @@ pub use settings::{MediaKind, PromptCache, Proxy, Reasoning, Settings, SettingsE
 pub(crate) use declaration::{Declaration, Declared};
 pub(crate) use endpoint::{Address, KeyHeader};
 pub(crate) use error_body::ErrorBody;
-pub(crate) use fault::{Fault, read};
+pub(crate) use fault::{Fault, read, read_event};
 pub(crate) use members::Members;
 pub(crate) use object::{Object, RequestPrefix};
 pub(crate) use protocol::{Fold, ProviderProtocol, RenderedParts};

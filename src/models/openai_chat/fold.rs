@@ -9,7 +9,7 @@ use toolgate_core::lifecycle::Delta;
 use super::api_types::{CallPiece, Choice, Chunk, Content, MessageDelta};
 use super::calls::{CallDrafts, Truncation};
 use super::{usage, vendor_fields};
-use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
 use crate::truncation::is_cut;
 
 /// The end mark of a stream.
@@ -48,7 +48,7 @@ impl Fold for ChatFold {
             self.done = true;
             return Ok(());
         }
-        let chunk: Chunk = read(data.as_bytes())?;
+        let chunk: Chunk = read_event(data.as_bytes())?;
         if chunk.object.as_deref() == Some("error") && chunk.error.is_none() {
             return fail_on(Some(read(data.as_bytes())?));
         }

@@ -1,7 +1,7 @@
 //! Usage of a call, in the many forms that servers report. Lenient: invalid usage never fails a reply.
 
 use serde_json::Value;
-use toolgate_core::chat::Usage;
+use toolgate_core::chat::{Usage, Usd};
 
 /// Reads a `usage` object; a count that is missing or not a number stays unknown.
 pub(super) fn read(usage: &Value) -> Usage {
@@ -14,7 +14,7 @@ pub(super) fn read(usage: &Value) -> Usage {
         cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
         reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
         // OpenRouter's, in US dollars.
-        cost_usd: usage.get("cost").and_then(Value::as_f64),
+        cost_usd: usage.get("cost").and_then(Value::as_f64).and_then(|cost| Usd::try_from(cost).ok()),
         costs: None,
     }
 }

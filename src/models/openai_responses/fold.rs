@@ -2,12 +2,12 @@
 //! the response when it reached its own end: completed, incomplete or failed.
 
 use serde_json::Value;
-use toolgate_core::chat::{Part, Reply, Stop, Usage};
+use toolgate_core::chat::{Part, Reply, Stop, Usage, Usd};
 use toolgate_core::lifecycle::Delta;
 
 use super::api_types::{Event, Response};
 use super::output::{self, Output, ResponseEnd};
-use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
 
 /// The end mark of some servers' streams.
 const DONE: &str = "[DONE]";
@@ -33,7 +33,7 @@ impl Fold for ResponseFold {
             self.is_over = true;
             return Ok(());
         }
-        let event: Event = read(data.as_bytes())?;
+        let event: Event = read_event(data.as_bytes())?;
         match event.r#type.as_str() {
             "response.output_text.delta" | "response.refusal.delta" => {
                 self.said.push_str(event.delta.as_ref().and_then(Value::as_str).unwrap_or_default());
@@ -180,7 +180,7 @@ fn usage(usage: &Value) -> Usage {
         cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
         reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
         // OpenRouter's, in US dollars.
-        cost_usd: usage.get("cost").and_then(Value::as_f64),
+        cost_usd: usage.get("cost").and_then(Value::as_f64).and_then(|cost| Usd::try_from(cost).ok()),
         costs: None,
     }
 }

@@ -43,7 +43,7 @@ fn undated(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_core::chat::Rates;
+    use toolgate_core::chat::{Rates, Usd};
 
     #[test]
     fn the_list_is_readable_and_its_figures_are_plausible() {
@@ -54,13 +54,13 @@ mod tests {
             let rates: Vec<Rates> = [Some(price.rates), long.map(|long| long.rates)].into_iter().flatten().collect();
             for Rates { input, output, cache_read, cache_write, reasoning } in rates {
                 let all = [Some(input), Some(output), cache_read, cache_write, reasoning, price.image];
-                let is_sane = |rate: &f64| (0.0..1000.0).contains(rate);
+                let is_sane = |rate: &Usd| (0.0..1000.0).contains(&rate.dollars());
                 assert!(all.iter().flatten().all(is_sane), "{name}");
                 assert!(output >= input && cache_read.is_none_or(|rate| rate < input), "{name}");
                 assert!(cache_write.is_none_or(|rate| rate >= input), "{name}");
             }
             assert!(long.is_none_or(|long| long.rates.input > price.rates.input), "{name}");
-            assert!(price.rates.input > 0.0 || price.image.is_some(), "{name} is not free");
+            assert!(price.rates.input > Usd::ZERO || price.image.is_some(), "{name} is not free");
         }
     }
 

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolgate_core::chat::Usage;
+use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::lifecycle::{LifecycleEvent, LifecycleKind};
 use toolgate_core::run::{Budget, CallVerdict, Ending, Event, PendingItem, Rejection, Started};
 use toolgate_ports::ModelIdentity;
@@ -80,10 +80,10 @@ pub(super) fn attributes(
     let used = budget.usage.since(before);
     to.int(names::TOTAL_INPUT, used.input_tokens);
     to.int(names::TOTAL_OUTPUT, used.output_tokens);
-    to.float(names::TOTAL_COST, used.cost_usd);
+    to.float(names::TOTAL_COST, used.cost_usd.map(Usd::dollars));
     to.int(names::RUN_INPUT, budget.usage.input_tokens);
     to.int(names::RUN_OUTPUT, budget.usage.output_tokens);
-    to.float(names::RUN_COST, budget.usage.cost_usd);
+    to.float(names::RUN_COST, budget.usage.cost_usd.map(Usd::dollars));
     to.input(&started.input.text(), content.hide_inputs);
 }
 

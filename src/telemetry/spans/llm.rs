@@ -1,7 +1,7 @@
 //! LLM spans: one per model call of a turn, including its attempts.
 
 use serde_json::{Value as Json, json};
-use toolgate_core::chat::{Reply, Stop, Usage};
+use toolgate_core::chat::{Reply, Stop, Usage, Usd};
 use toolgate_core::run::{Output, ToolAccess};
 use toolgate_ports::ModelIdentity;
 
@@ -87,7 +87,7 @@ impl ModelCall<'_> {
         if usage.input_tokens.is_some() && usage.output_tokens.is_some() {
             to.int(names::TOKENS_TOTAL, usage.total_tokens());
         }
-        to.float(names::COST_TOTAL, usage.cost_usd);
+        to.float(names::COST_TOTAL, usage.cost_usd.map(Usd::dollars));
         let Some(costs) = &usage.costs else { return };
         for (name, cost) in [
             (names::COST_PROMPT, costs.prompt()),
@@ -98,7 +98,7 @@ impl ModelCall<'_> {
             (names::COST_OUTPUT, costs.output),
             (names::COST_REASONING, costs.reasoning),
         ] {
-            to.float(name, Some(cost).filter(|cost| *cost > 0.0));
+            to.float(name, Some(cost).filter(|cost| *cost > Usd::ZERO).map(Usd::dollars));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use toolgate::app::{self, IdleCostLimit, Pricing};
 use toolgate::config::Settings;
+use toolgate::core::chat::Usd;
 use toolgate::core::id::ModelName;
 
 use super::{folder, load, rendered};
@@ -18,6 +19,10 @@ agents:
   d: { model: routed, limits: { max_cost_usd: 1 } }
 ";
 
+fn usd(dollars: f64) -> Usd {
+    Usd::try_from(dollars).unwrap()
+}
+
 fn pricing(settings: &Settings, model: &str) -> Pricing {
     let models = app::open_models(settings).unwrap();
     let name = ModelName::from(model);
@@ -27,7 +32,7 @@ fn pricing(settings: &Settings, model: &str) -> Pricing {
 #[test]
 fn a_price_is_known_from_the_list_or_the_provider_and_never_for_a_local_server() {
     let settings = load(MODELS).unwrap();
-    assert!(matches!(pricing(&settings, "known"), Pricing::Listed(price) if price.rates.input == 0.25));
+    assert!(matches!(pricing(&settings, "known"), Pricing::Listed(price) if price.rates.input == usd(0.25)));
     assert_eq!(pricing(&settings, "local"), Pricing::Unknown);
     assert_eq!(pricing(&settings, "routed"), Pricing::Reported);
 }
@@ -39,14 +44,14 @@ fn anthropics_one_hour_cache_costs_twice_the_input_price() {
         Pricing::Listed(price) => (price.rates.input, price.rates.cache_write),
         other => panic!("{other:?}"),
     };
-    assert_eq!((rates("5m"), rates("1h")), ((5.0, Some(6.25)), (5.0, Some(10.0))));
+    assert_eq!((rates("5m"), rates("1h")), ((usd(5.0), Some(usd(6.25))), (usd(5.0), Some(usd(10.0)))));
 }
 
 #[test]
 fn a_configured_price_replaces_the_listed_one_entirely() {
     let settings = load(&format!("{MODELS}prices: {{ known: {{ input: 1, output: 2.5 }} }}")).unwrap();
     let Pricing::Configured(price) = pricing(&settings, "known") else { panic!("not configured") };
-    assert_eq!((price.rates.input, price.rates.output, price.rates.cache_read), (1.0, 2.5, None));
+    assert_eq!((price.rates.input, price.rates.output, price.rates.cache_read), (usd(1.0), usd(2.5), None));
 }
 
 #[test]

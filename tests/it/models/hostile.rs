@@ -146,3 +146,53 @@ proptest! {
         }
     }
 }
+
+/// Events that no provider defines, as data of an event.
+const UNKNOWN: [&str; 9] =
+    ["null", "7", "true", "\"text\"", "[]", "[null, 1]", "{}", r#"{"unknown": 1}"#, r#"{"type": "future.event"}"#];
+
+/// The body with this event after each of its events.
+fn with_event_everywhere(body: &[u8], data: &str) -> Vec<u8> {
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    let end = if body.contains("\r\n\r\n") { "\r\n\r\n" } else { "\n\n" };
+    body.replace(end, &format!("{end}data: {data}{end}")).into_bytes()
+}
+
+#[test]
+fn row_0_41_unknown_events_in_a_stream_are_ignored() {
+    for recorded in RECORDED.iter() {
+        let mut replies = 0;
+        for (fixture, body) in recorded.fixtures.iter().filter(|(fixture, _)| fixture.stream) {
+            let expected = read(&recorded.model, fixture, body, 64);
+            replies += usize::from(expected.is_ok());
+            for data in UNKNOWN {
+                let found = read(&recorded.model, fixture, &with_event_everywhere(body, data), 64);
+                assert_eq!(found, expected, "{} reads {data} in {}", recorded.wire, fixture.id);
+            }
+        }
+        assert!(replies > 0, "{} has no streamed reply", recorded.wire);
+    }
+}
+
+#[test]
+fn row_0_41_an_event_that_is_not_json_ends_the_attempt() {
+    for recorded in RECORDED.iter() {
+        let is_reply =
+            |(fixture, body): &&(Fixture, Vec<u8>)| fixture.stream && read(&recorded.model, fixture, body, 64).is_ok();
+        let (fixture, body) = recorded.fixtures.iter().find(is_reply).unwrap();
+        for data in ["{", "nul", "[1"] {
+            let problem = read(&recorded.model, fixture, &with_event_everywhere(body, data), 64).unwrap_err();
+            assert!(problem.contains("it is not JSON"), "{} reads {data}: {problem}", recorded.wire);
+        }
+    }
+}
+
+#[test]
+fn row_0_41_an_error_without_a_type_is_the_providers_error() {
+    for recorded in RECORDED.iter() {
+        let fixture = recorded.fixtures.iter().map(|(fixture, _)| fixture).find(|fixture| fixture.stream).unwrap();
+        let body = b"data: {\"error\": {\"message\": \"the proxy is overloaded\"}}\n\n";
+        let problem = read(&recorded.model, fixture, body, 64).unwrap_err();
+        assert!(problem.contains("the proxy is overloaded"), "{}: {problem}", recorded.wire);
+    }
+}

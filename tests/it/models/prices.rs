@@ -1,11 +1,11 @@
 //! Prices: the cost of a reply and of every attempt.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use proptest::prelude::*;
 use serde_json::json;
-use toolgate::core::chat::{LongContext, Price, Rates, Reply, Usage};
+use toolgate::core::chat::{LongContext, Price, Rates, Reply, Usage, Usd};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::models::prices::Priced;
 use toolgate::models::{Settings, openai_chat};
@@ -15,15 +15,26 @@ use super::asking::{ask, user};
 use super::model_server::{ModelServer, Prepared};
 
 /// Anthropic's price structure: cache reads are cheap, cache writes cost a quarter more.
-const PRICE: Price = Price {
-    rates: Rates { input: 4.0, output: 20.0, cache_read: Some(0.4), cache_write: Some(5.0), reasoning: None },
+static PRICE: LazyLock<Price> = LazyLock::new(|| Price {
+    rates: Rates {
+        input: usd(4.0),
+        output: usd(20.0),
+        cache_read: Some(usd(0.4)),
+        cache_write: Some(usd(5.0)),
+        reasoning: None,
+    },
     long_context: None,
     image: None,
-};
+});
+
+fn usd(dollars: f64) -> Usd {
+    Usd::try_from(dollars).unwrap()
+}
 
 fn rates() -> impl Strategy<Value = Rates> {
-    let rate = || 0.0..100.0;
-    let part = || proptest::option::of(0.0..100.0);
+    // Whole microdollars per million tokens are a whole number of the unit per token.
+    let rate = || (0..100_000_000_i64).prop_map(|micros| Usd::from_picodollars(micros * 1_000_000));
+    let part = || proptest::option::of(rate());
     (rate(), rate(), part(), part(), part()).prop_map(|(input, output, cache_read, cache_write, reasoning)| Rates {
         input,
         output,
@@ -55,10 +66,6 @@ fn usage() -> impl Strategy<Value = Usage> {
     (known(), known(), part(), part(), part()).prop_map(usage)
 }
 
-fn is_close(left: f64, right: f64) -> bool {
-    (left - right).abs() <= 1e-9 * left.abs().max(right.abs()).max(1.0)
-}
-
 proptest! {
     #[test]
     fn a_cost_lies_between_the_cheapest_and_the_dearest_rate(price in price(), usage in usage()) {
@@ -66,15 +73,15 @@ proptest! {
         let each = |rates: Rates| {
             [Some(rates.input), Some(rates.output), rates.cache_read, rates.cache_write, rates.reasoning]
         };
-        let rates: Vec<f64> = all.into_iter().flatten().flat_map(each).flatten().collect();
-        let tokens = usage.total_tokens().unwrap() as f64 / 1e6;
-        let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(a, b), rate| (a.min(*rate), b.max(*rate)));
+        let rates: Vec<Usd> = all.into_iter().flatten().flat_map(each).flatten().collect();
+        let tokens = usage.total_tokens().unwrap();
+        let (least, most) = (*rates.iter().min().unwrap(), *rates.iter().max().unwrap());
         let cost = price.cost(&usage, 0).unwrap();
         let mut told = usage;
         price.complete(&mut told, 0);
         let parts = told.costs.unwrap();
-        prop_assert!(told.cost_usd == Some(cost) && is_close(parts.prompt() + parts.completion(), cost), "{parts:?}");
-        prop_assert!(cost >= tokens * least - 1e-6 && cost <= tokens * most + 1e-6, "{cost}");
+        prop_assert!(told.cost_usd == Some(cost) && parts.prompt() + parts.completion() == cost, "{parts:?}");
+        prop_assert!(cost >= least.per_million(tokens) && cost <= most.per_million(tokens), "{cost}");
     }
 
     #[test]
@@ -90,7 +97,7 @@ proptest! {
         let price = Price { rates: plain(price.rates), long_context, ..price };
         let without_parts =
             Usage { cache_read_tokens: None, cache_write_tokens: None, reasoning_tokens: None, ..usage };
-        prop_assert!(is_close(price.cost(&usage, 0).unwrap(), price.cost(&without_parts, 0).unwrap()));
+        prop_assert_eq!(price.cost(&usage, 0), price.cost(&without_parts, 0));
     }
 
     #[test]
@@ -111,7 +118,7 @@ proptest! {
         let mut both = one;
         both.add(&two);
         let apart = price.cost(&one, 0).unwrap() + price.cost(&two, 0).unwrap();
-        prop_assert!(is_close(price.cost(&both, 0).unwrap(), apart));
+        prop_assert_eq!(price.cost(&both, 0), Some(apart));
     }
 }
 
@@ -127,29 +134,29 @@ fn cached_tokens_are_input_and_reasoning_is_output() {
         costs: None,
     };
     // 0.3 of 4.00, 0.6 of 0.40, 0.1 of 5.00, and 0.1 of 20.00 whether reasoning or not.
-    assert!(is_close(PRICE.cost(&usage, 0).unwrap(), 1.20 + 0.24 + 0.50 + 2.00));
-    let dear = Price { rates: Rates { reasoning: Some(40.0), ..PRICE.rates }, ..PRICE };
-    assert!(is_close(dear.cost(&usage, 0).unwrap(), 1.20 + 0.24 + 0.50 + 1.20 + 1.60));
+    assert_eq!(PRICE.cost(&usage, 0), Some(usd(1.20 + 0.24 + 0.50 + 2.00)));
+    let dear = Price { rates: Rates { reasoning: Some(usd(40.0)), ..PRICE.rates }, ..*PRICE };
+    assert_eq!(dear.cost(&usage, 0), Some(usd(1.20 + 0.24 + 0.50 + 1.20 + 1.60)));
 }
 
 #[test]
 fn every_token_of_a_long_request_costs_more() {
-    let doubled = Rates { input: 8.0, output: 30.0, ..Rates::default() };
-    let price = Price { long_context: Some(LongContext { above: 200_000, rates: doubled }), ..PRICE };
+    let doubled = Rates { input: usd(8.0), output: usd(30.0), ..Rates::default() };
+    let price = Price { long_context: Some(LongContext { above: 200_000, rates: doubled }), ..*PRICE };
     let reading = |input| Usage { input_tokens: Some(input), output_tokens: Some(0), ..Usage::default() };
-    assert!(is_close(price.cost(&reading(200_000), 0).unwrap(), 0.8));
-    assert!(is_close(price.cost(&reading(250_000), 0).unwrap(), 2.0));
+    assert_eq!(price.cost(&reading(200_000), 0), Some(usd(0.8)));
+    assert_eq!(price.cost(&reading(250_000), 0), Some(usd(2.0)));
 }
 
 #[test]
 fn images_have_a_cost_only_with_a_price() {
     let counted = Usage { input_tokens: Some(1_000_000), output_tokens: Some(0), ..Usage::default() };
-    let by_image = Price { image: Some(0.04), ..PRICE };
+    let by_image = Price { image: Some(usd(0.04)), ..*PRICE };
     let tokens = PRICE.cost(&counted, 3).unwrap();
-    assert!(is_close(by_image.cost(&counted, 3).unwrap(), tokens + 0.12));
+    assert_eq!(by_image.cost(&counted, 3), Some(tokens + usd(0.12)));
     assert_eq!(by_image.cost(&Usage::default(), 3), None, "tokens without a count may have a cost");
-    let only_images = Price { image: Some(0.04), ..Price::default() };
-    assert!(is_close(only_images.cost(&Usage::default(), 3).unwrap(), 0.12));
+    let only_images = Price { image: Some(usd(0.04)), ..Price::default() };
+    assert_eq!(only_images.cost(&Usage::default(), 3), Some(usd(0.12)));
 }
 
 /// A model that always returns the same answer.
@@ -182,7 +189,7 @@ impl Conversation for Repeats {
 }
 
 async fn answer_of(model: Arc<dyn Model>) -> Result<Reply, ModelFailure> {
-    Priced::new(model, PRICE).converse().reply(&ask([user("Hello")]).request(), &|_| {}).await
+    Priced::new(model, *PRICE).converse().reply(&ask([user("Hello")]).request(), &|_| {}).await
 }
 
 #[tokio::test]
@@ -190,7 +197,7 @@ async fn a_failed_attempt_costs_what_it_used() {
     let usage = Usage { input_tokens: Some(500_000), output_tokens: Some(10_000), ..Usage::default() };
     let failed = ModelFailure { failure: Failure::new(ErrorCode::ProviderTimeout, "cut"), usage };
     let told = answer_of(Fixed::new(Err(failed))).await.unwrap_err();
-    assert!(is_close(told.usage.cost_usd.unwrap(), 2.2));
+    assert_eq!(told.usage.cost_usd, Some(usd(2.2)));
 }
 
 #[tokio::test]
@@ -215,6 +222,6 @@ async fn the_providers_own_cost_wins() {
     .await;
     let settings = Settings { stream: false, ..Settings::new(&server.base_url, "m") };
     let model = Arc::new(openai_chat::model(&settings).unwrap());
-    assert_eq!(answer_of(model.clone()).await.unwrap().usage.cost_usd, Some(0.125));
-    assert_eq!(answer_of(model).await.unwrap().usage.cost_usd, Some(4.0));
+    assert_eq!(answer_of(model.clone()).await.unwrap().usage.cost_usd, Some(usd(0.125)));
+    assert_eq!(answer_of(model).await.unwrap().usage.cost_usd, Some(usd(4.0)));
 }

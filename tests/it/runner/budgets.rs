@@ -1,6 +1,7 @@
 //! Budgets: soft limits let the model answer with what it has, hard limits end the run and keep its results.
 
 use serde_json::{Value, json};
+use toolgate::core::chat::Usd;
 use toolgate::core::error::ErrorCode;
 use toolgate::core::run::{Limits, Status};
 
@@ -63,7 +64,7 @@ async fn exhausted_tokens_or_cost_end_the_run_with_a_final_answer() {
     });
     for (limits, name) in [
         (Limits { max_tokens: Some(100), ..Limits::default() }, "max_tokens"),
-        (Limits { max_cost_usd: Some(0.5), ..Limits::default() }, "max_cost_usd"),
+        (Limits { max_cost_usd: Usd::try_from(0.5).ok(), ..Limits::default() }, "max_cost_usd"),
     ] {
         let world = given_an_agent()
             .with_tools("files", &["read"])

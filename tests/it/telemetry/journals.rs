@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use toolgate::core::chat::{Media, Message, Part, Reply, Usage};
+use toolgate::core::chat::{Media, Message, Part, Reply, Usage, Usd};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{ModelName, RunId, Tenant};
 use toolgate::core::policy::Policy;
@@ -435,7 +435,7 @@ fn answered(reply: Reply) -> Reply {
         output_tokens: Some(30),
         cache_read_tokens: Some(100),
         reasoning_tokens: Some(10),
-        cost_usd: Some(0.001),
+        cost_usd: Usd::try_from(0.001).ok(),
         ..Usage::default()
     };
     Reply { usage, model: Some("gpt-5-mini-2026-05".into()), response_id: Some("resp_1".into()), ..reply }

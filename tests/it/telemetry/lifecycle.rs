@@ -1,6 +1,7 @@
 //! Lifecycle events as a client of the stream reads them.
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use toolgate::core::lifecycle::{Content, Delta, Lifecycle, LifecycleEvent};
 use toolgate::core::run::{PendingExternalResult, PendingItem};
 use toolgate::core::tool::{Arguments, ToolName};
@@ -76,6 +77,22 @@ fn a_fragment_passes_through_under_its_own_name() {
     let json = serde_json::to_string(&event).unwrap();
     assert_eq!(json, r#"{"run_id":"run_plain","iteration":0,"type":"llm.text.delta","text":"Pa"}"#);
     assert_eq!(event.name(), "llm.text.delta");
+}
+
+#[test]
+fn row_3_38_each_attempt_reports_the_cumulative_usage_of_its_run() {
+    let mut reported = Vec::new();
+    for journal in [journals::retried(START), journals::fell_back(START), journals::approved_call(START)] {
+        let lines = lines(&journal, Content::Omit);
+        let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let attempts = events.iter().filter(|event| event.get("cumulative").is_some());
+        let totals: Vec<&Value> = attempts.map(|event| &event["cumulative"]["cost_usd"]).collect();
+        let end = &events.last().unwrap()["usage"];
+        assert_eq!(totals.last(), Some(&&end["cost_usd"]), "the last total is that of the run");
+        reported.push(json!(totals));
+    }
+    let expected = [json!([null, 0.001, 0.001]), json!([null, 0.001, 0.002]), json!([0.001, 0.002])];
+    assert_eq!(reported, expected);
 }
 
 #[test]

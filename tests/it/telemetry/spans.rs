@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolgate::core::chat::{Part, Reply};
+use toolgate::core::chat::{Part, Reply, Usd};
 use toolgate::core::run::{Event, JournalEntry, Run, ToolAccess, Trigger, labels};
 use toolgate::core::tool::{Outcome, ToolCall, ToolOutput};
 use toolgate::telemetry::spans::{IdentityOf, Kind, Projector, Span, SpanContent, Status, Value, project};
@@ -358,12 +358,13 @@ fn retries_stay_inside_one_span_with_each_failure() {
 
 #[test]
 fn a_model_call_costs_the_sum_of_its_attempts_if_known() {
+    let dollars = |amount| Usd::try_from(amount).ok();
     let cost_with = |failed: Option<f64>, replied: Option<f64>| {
         let mut journal = journals::retried(START);
         for recorded in &mut journal.events {
             match &mut recorded.event {
-                Event::ModelFailed { usage, .. } => usage.cost_usd = failed,
-                Event::ModelReplied { reply } => Arc::make_mut(reply).usage.cost_usd = replied,
+                Event::ModelFailed { usage, .. } => usage.cost_usd = failed.and_then(dollars),
+                Event::ModelReplied { reply } => Arc::make_mut(reply).usage.cost_usd = replied.and_then(dollars),
                 _ => {}
             }
         }

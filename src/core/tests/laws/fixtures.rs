@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate_core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usage};
+use toolgate_core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
 use toolgate_core::policy::{Match, Policy, Rule, Verdict};
@@ -187,7 +187,7 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         max_iterations: *tape.pick(&[6, 0, 1, 2, 4, 12]),
         max_mcp_calls: *tape.pick(&[None, Some(0), Some(1), Some(2), Some(3)]),
         max_tokens: *tape.pick(&[None, None, None, Some(50)]),
-        max_cost_usd: *tape.pick(&[None, None, None, Some(0.05)]),
+        max_cost_usd: tape.pick(&[None, None, None, Some(0.05)]).and_then(dollars),
         deadline_s: None,
         max_corrections: *tape.pick(&[2, 0, 1, 3]),
         max_attempts: *tape.pick(&[2, 0, 1, 3]),
@@ -223,7 +223,7 @@ pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, tool_access: ToolAcces
     let usage = Usage {
         input_tokens: *tape.pick(&[None, Some(7), Some(20)]),
         output_tokens: *tape.pick(&[None, Some(3)]),
-        cost_usd: *tape.pick(&[None, Some(0.011), Some(0.02)]),
+        cost_usd: tape.pick(&[None, Some(0.011), Some(0.02)]).and_then(dollars),
         ..Usage::default()
     };
     let stubborn = tool_access == ToolAccess::Enabled || tape.once_in(2);
@@ -323,4 +323,8 @@ pub(crate) fn problem() -> Problem {
 /// A call of the scripted scenarios.
 pub(crate) fn call(id: &str, name: &str) -> ToolCall {
     ToolCall::new(CallId::from(id), name, json!({"of": id}))
+}
+
+fn dollars(amount: f64) -> Option<Usd> {
+    Usd::try_from(amount).ok()
 }

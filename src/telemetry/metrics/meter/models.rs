@@ -1,7 +1,7 @@
 //! Metrics of model turns. Each attempt is a separate operation: the pause before a retry belongs to no attempt.
 
 use jiff::Timestamp;
-use toolgate_core::chat::{Reply, Usage};
+use toolgate_core::chat::{Reply, Usage, Usd};
 use toolgate_core::error::Failure;
 use toolgate_core::id::ModelName;
 use toolgate_core::run::ToolAccess;
@@ -89,8 +89,8 @@ impl Meter {
             }
             measured.push(typed(model(Metric::Tokens)));
         }
-        if let Some(cost) = usage.cost_usd.filter(|cost| *cost > 0.0) {
-            measured.push(Measurement { value: cost, ..model(Metric::Cost) });
+        if let Some(cost) = usage.cost_usd.filter(|cost| *cost > Usd::ZERO) {
+            measured.push(Measurement { value: cost.dollars(), ..model(Metric::Cost) });
         }
         measured.into_iter()
     }

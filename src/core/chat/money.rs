@@ -1,0 +1,229 @@
+//! Money: an amount of US dollars as an integer, so that sums are exact and do not depend on their order (decision
+//! 0036).
+
+use std::fmt::{self, Display};
+use std::ops::{Add, Mul, Sub};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Picodollars in a dollar, as many digits as an amount has after the point.
+const DOLLAR: i64 = 1_000_000_000_000;
+
+/// Dollars that are beyond every amount of this type.
+const BEYOND_ALL: f64 = 1e7;
+
+/// An amount of US dollars, in units of 10⁻¹² dollars. The largest is about 9.2 million dollars; a larger result is that
+/// amount. In JSON it is a number of dollars.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Usd(i64);
+
+/// A number that is no amount, because it is not a number (`NaN`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAnAmount;
+
+impl Usd {
+    /// No dollars.
+    pub const ZERO: Self = Self(0);
+
+    /// An amount in units of 10⁻¹² dollars.
+    pub const fn from_picodollars(picodollars: i64) -> Self {
+        Self(picodollars)
+    }
+
+    /// The amount in units of 10⁻¹² dollars.
+    pub const fn picodollars(self) -> i64 {
+        self.0
+    }
+
+    /// The nearest floating-point number of dollars, for JSON and exporters. Calculate with the amounts instead.
+    pub fn dollars(self) -> f64 {
+        // A quotient is rounded twice if the amount has more than 53 bits.
+        self.to_string().parse().unwrap_or_default()
+    }
+
+    /// The price of so many tokens, if this amount is the price of a million. A half of the unit is rounded up.
+    #[must_use]
+    pub fn per_million(self, tokens: u64) -> Self {
+        saturated((i128::from(self.0) * i128::from(tokens) + 500_000).div_euclid(1_000_000))
+    }
+}
+
+fn saturated(picodollars: i128) -> Usd {
+    let nearest = picodollars.clamp(i64::MIN.into(), i64::MAX.into());
+    Usd(i64::try_from(nearest).unwrap_or(i64::MAX))
+}
+
+impl Add for Usd {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Usd {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Mul<u64> for Usd {
+    type Output = Self;
+
+    fn mul(self, count: u64) -> Self {
+        saturated(i128::from(self.0) * i128::from(count))
+    }
+}
+
+/// The amount that a person meant by a number of dollars: its shortest decimal form, rounded to twelve decimals. The
+/// product with 10¹² would differ from it for large amounts.
+impl TryFrom<f64> for Usd {
+    type Error = NotAnAmount;
+
+    fn try_from(dollars: f64) -> Result<Self, NotAnAmount> {
+        let shortest = dollars.abs().clamp(0.0, BEYOND_ALL).to_string();
+        let (whole, decimals) = shortest.split_once('.').unwrap_or((&shortest, ""));
+        // One more decimal than the unit has, to round by.
+        let digits = format!("{whole}{decimals:0<13.13}");
+        let tenths: i128 = digits.parse().map_err(|_| NotAnAmount)?;
+        let picodollars = (tenths + 5) / 10;
+        Ok(saturated(if dollars < 0.0 { -picodollars } else { picodollars }))
+    }
+}
+
+/// Dollars in decimals, exactly and without trailing zeros.
+impl Display for Usd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (amount, dollar) = (self.0.unsigned_abs(), DOLLAR.unsigned_abs());
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let decimals = format!("{:012}", amount % dollar);
+        match decimals.trim_end_matches('0') {
+            "" => write!(f, "{sign}{}", amount / dollar),
+            decimals => write!(f, "{sign}{}.{decimals}", amount / dollar),
+        }
+    }
+}
+
+impl fmt::Debug for Usd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.dollars())
+    }
+}
+
+impl Display for NotAnAmount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a number of US dollars")
+    }
+}
+
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.dollars())
+    }
+}
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(f64::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Below this amount, each amount is a floating-point number of its own.
+    const EXACT_IN_JSON: i64 = 4_096 * DOLLAR;
+
+    fn usd(dollars: f64) -> Usd {
+        Usd::try_from(dollars).unwrap()
+    }
+
+    fn through_json(amount: Usd) -> Usd {
+        serde_json::from_str(&serde_json::to_string(&amount).unwrap()).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_sum_does_not_depend_on_its_order(a in 0..i64::MAX, b in 0..i64::MAX, c in 0..i64::MAX) {
+            let [a, b, c] = [a, b, c].map(Usd::from_picodollars);
+            prop_assert_eq!((a + b) + c, a + (b + c));
+            prop_assert_eq!(a + b, b + a);
+        }
+
+        #[test]
+        fn an_amount_survives_json(picodollars in -EXACT_IN_JSON..EXACT_IN_JSON) {
+            let amount = Usd::from_picodollars(picodollars);
+            prop_assert_eq!(through_json(amount), amount);
+            let as_value = serde_json::to_value(amount).unwrap();
+            prop_assert_eq!(serde_json::from_value::<Usd>(as_value).unwrap(), amount);
+        }
+
+        #[test]
+        fn any_amount_of_microdollars_survives_json(micros in i64::MIN / 1_000_000..i64::MAX / 1_000_000) {
+            let amount = Usd::from_picodollars(micros * 1_000_000);
+            prop_assert_eq!(through_json(amount), amount);
+        }
+
+        #[test]
+        fn json_that_was_written_is_written_the_same_way_again(dollars in -2e7..2e7) {
+            let amount = usd(dollars);
+            prop_assert_eq!(serde_json::to_string(&through_json(amount)).unwrap(), serde_json::to_string(&amount).unwrap());
+        }
+
+        #[test]
+        fn an_amount_shows_as_the_decimals_that_were_read(micros in 0..9_000_000_000_000_i64) {
+            let decimals = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+            let amount = Usd::from_picodollars(micros * 1_000_000);
+            prop_assert_eq!(usd(decimals.parse().unwrap()), amount);
+            prop_assert_eq!(amount.to_string(), decimals.trim_end_matches('0').trim_end_matches('.'));
+        }
+
+        #[test]
+        fn tokens_counted_apart_cost_as_much_as_together(
+            rate in 0..1_000_000_000_i64, some in 0..2_000_000_u64, more in 0..2_000_000_u64,
+        ) {
+            // A rate of whole microdollars per million tokens is a whole number of units per token.
+            let rate = Usd::from_picodollars(rate * 1_000_000);
+            prop_assert_eq!(rate.per_million(some) + rate.per_million(more), rate.per_million(some + more));
+        }
+    }
+
+    #[test]
+    fn ten_dimes_are_a_dollar() {
+        let sum = std::iter::repeat_n(usd(0.1), 10).fold(Usd::ZERO, Usd::add);
+        assert_eq!((sum, sum.to_string()), (usd(1.0), "1".to_owned()));
+    }
+
+    #[test]
+    fn a_rate_is_exact_for_each_token() {
+        assert_eq!(usd(0.001).per_million(1), Usd::from_picodollars(1_000));
+        assert_eq!(usd(0.0375).per_million(1), Usd::from_picodollars(37_500));
+        assert_eq!(Usd::from_picodollars(1).per_million(500_000), Usd::from_picodollars(1));
+    }
+
+    #[test]
+    fn a_thirteenth_decimal_is_rounded() {
+        assert_eq!(usd(0.000_000_000_001_49), Usd::from_picodollars(1));
+        assert_eq!(usd(-0.000_000_000_001_5), Usd::from_picodollars(-2));
+        assert_eq!(usd(1e-300), Usd::ZERO);
+    }
+
+    #[test]
+    fn an_amount_beyond_the_range_is_the_largest() {
+        let most = Usd::from_picodollars(i64::MAX);
+        assert_eq!([1e300, f64::INFINITY].map(usd), [most; 2]);
+        assert_eq!([usd(-1e300), most + usd(1.0), most * 2], [Usd::from_picodollars(i64::MIN), most, most]);
+        assert_eq!(usd(9e6).per_million(u64::MAX), most);
+    }
+
+    #[test]
+    fn only_numbers_are_amounts() {
+        assert_eq!(Usd::try_from(f64::NAN), Err(NotAnAmount));
+        assert!(serde_json::from_str::<Usd>("\"1\"").is_err());
+        assert_eq!(serde_json::from_str::<Usd>("1").unwrap(), usd(1.0));
+    }
+}
