@@ -256,6 +256,17 @@ pub struct ServerSettings {
     pub check_results: ResultCheck,
     /// The trace context in requests.
     pub trace_context: TraceContext,
+    /// Arguments that the operator sets, by the server's name of the tool and by their own name.
+    pub pinned: BTreeMap<String, BTreeMap<String, PinnedValue>>,
+}
+
+/// The value of an argument that the operator sets.
+#[derive(Clone, Debug)]
+pub enum PinnedValue {
+    /// A value that people may see.
+    Plain(Value),
+    /// A secret.
+    Secret(SecretString),
 }
 
 /// Trace context that toolgate sends to a server or a model.

@@ -68,7 +68,7 @@ impl Builtin {
             Annotations { read_only_hint: Some(true), idempotent_hint: Some(true), ..Annotations::default() };
         Tool {
             name: unprefixed_name(self.name(), &origin),
-            hash: Tool::definition_hash((&origin, None), description, &input_schema, None, &annotations),
+            hash: Tool::definition_hash((&origin, None), description, &input_schema, None, (&annotations, None)),
             own_name: None,
             origin,
             endpoint: None,
@@ -81,6 +81,7 @@ impl Builtin {
             deadline_s: None,
             verdict: Verdict::Ask,
             changed: false,
+            pinned: None,
         }
     }
 

@@ -447,6 +447,7 @@ fn toolset() -> Toolset {
         input_schema,
         output_schema: None,
         annotations: Annotations::default(),
+        pinned: None,
     };
     let city = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
     let path = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
