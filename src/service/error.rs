@@ -127,6 +127,9 @@ impl ServiceError {
             }
             RunnerError::WiderLimit { limit, .. } => Self::invalid(format!("/limits/{}", limit.name), detail),
             RunnerError::NoSuchServer { .. } => Self::invalid("/servers", detail),
+            RunnerError::ForeignTool { foreign, .. } => {
+                Self::invalid(format!("/tools/{}/{}", foreign.list, foreign.index), detail)
+            }
             RunnerError::DuplicateTool(_) => Self::invalid("/external_tools", detail),
             RunnerError::UnusableTool { place, .. } => Self::invalid(format!("/external_tools/{place}"), detail),
             RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),
