@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use axum::extract::rejection::{BytesRejection, PathRejection};
-use axum::http::header::{ETAG, RETRY_AFTER};
+use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -18,7 +18,6 @@ use toolgate_runner::RunnerError;
 use toolgate_service::{CurrentRun, FieldError, ServiceError};
 use utoipa::ToSchema;
 
-use super::etag;
 use super::redact::without_keys;
 use super::runs::view::StatusView;
 
@@ -132,6 +131,11 @@ impl Problem {
         self.0.error.cause.as_deref()
     }
 
+    /// The version of the run that the request is about, if its state is why the request is refused.
+    pub(super) fn current_version(&self) -> Option<u64> {
+        self.0.error.current.as_ref().map(|run| run.version)
+    }
+
     /// The body of the response.
     pub(super) fn view(&self, base: &str, instance: String, request_id: String) -> ProblemView {
         let ServiceError { code, detail, errors, retryable, retry_after, current, .. } = &self.0.error;
@@ -166,11 +170,6 @@ impl IntoResponse for Problem {
         response.headers_mut().extend(self.0.headers.clone());
         if let Some(delay) = self.0.error.retry_after {
             response.headers_mut().insert(RETRY_AFTER, whole_seconds(delay).into());
-        }
-        if let Some(run) = &self.0.error.current
-            && let Ok(tag) = HeaderValue::from_str(&etag::of_version(run.version))
-        {
-            response.headers_mut().insert(ETAG, tag);
         }
         response.extensions_mut().insert(self);
         response

@@ -16,7 +16,7 @@ use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscrip
 
 use super::answers::Answers;
 use super::authorize::Caller;
-use super::current_run::with_current;
+use super::current_run::CurrentRun;
 use super::error::ServiceError;
 use super::new_run;
 
@@ -232,4 +232,27 @@ impl TenantRun {
         }
         Ok(blobs.get(handle).await?)
     }
+}
+
+/// Adds the current state of a run of the caller's tenant to a conflict about it.
+async fn with_current<T>(
+    runner: &AgentRunner,
+    caller: &Caller,
+    run: &RunId,
+    result: Result<T, ServiceError>,
+) -> Result<T, ServiceError> {
+    match result {
+        Err(error) if is_conflict(&error) && error.current.is_none() => {
+            let tenant = Some(caller.tenant.clone());
+            let filter = RunFilter { tenant, run: Some(run.clone()), limit: 1, ..RunFilter::default() };
+            // The request is refused for the same reason whether or not the state can be read.
+            let row = runner.list(&filter).await.ok().and_then(|mut rows| rows.pop());
+            Err(ServiceError { current: row.map(|row| Box::new(CurrentRun::of(&row))), ..error })
+        }
+        result => result,
+    }
+}
+
+fn is_conflict(error: &ServiceError) -> bool {
+    matches!(error.code, ErrorCode::Conflict | ErrorCode::PreconditionFailed)
 }

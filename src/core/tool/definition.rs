@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Endpoint, LeftOut, Origin, PinnedArguments, ToolName, external_name};
+use super::{Endpoint, LeftOut, Origin, PinnedArguments, Problem, ToolName, external_name};
 use crate::id::ServerId;
 use crate::json;
 use crate::policy::Verdict;
@@ -164,6 +164,11 @@ impl Tool {
             members.extend(optional.map(|(name, hash)| (name.to_owned(), hash.as_str().into())));
         }
         json::hash(&definition)
+    }
+
+    /// A problem for each argument that only the operator sets.
+    pub fn pinned_problems(&self, arguments: &Map<String, Value>) -> Vec<Problem> {
+        self.pinned.as_ref().map(|pinned| pinned.problems(arguments)).unwrap_or_default()
     }
 
     /// Whether a call whose outcome is unknown may simply be made again (law 4): only when the operator trusts the

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Problem, Tool};
+use super::Problem;
 
 /// The pinned arguments of a tool, without their values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,11 +16,10 @@ pub struct PinnedArguments {
     pub fingerprint: String,
 }
 
-impl Tool {
-    /// A problem for each argument that only the operator sets.
-    pub fn pinned_problems(&self, arguments: &Map<String, Value>) -> Vec<Problem> {
-        let names = self.pinned.iter().flat_map(|pinned| &pinned.names);
-        let given = names.filter(|name| arguments.contains_key(*name));
+impl PinnedArguments {
+    /// A problem for each of them that is given.
+    pub(super) fn problems(&self, arguments: &Map<String, Value>) -> Vec<Problem> {
+        let given = self.names.iter().filter(|name| arguments.contains_key(*name));
         given.map(|name| Problem::whole("pinned", format!("`{name}` is set by the operator; leave it out"))).collect()
     }
 }
