@@ -352,6 +352,10 @@ pub enum TransportSettings {
 pub struct AgentSettings {
     /// Its name.
     pub name: AgentName,
+    /// Other names under which runs may request it.
+    pub aliases: Vec<AgentName>,
+    /// The agent in each of its variants.
+    pub variants: BTreeMap<String, AgentSettings>,
     /// Its model.
     pub model: ModelName,
     /// The fallback models, in order; each appears once.
@@ -385,6 +389,11 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// The agent in one of its variants, from which another one can still be chosen.
+    pub fn in_variant(&self, variant: &str) -> Option<Self> {
+        Some(Self { variants: self.variants.clone(), ..self.variants.get(variant)?.clone() })
+    }
+
     /// Every model that the agent may use: its own and the fallbacks.
     pub fn models(&self) -> impl Iterator<Item = &ModelName> {
         [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model))

@@ -31,3 +31,4 @@ mod suspended_calls;
 mod telemetry;
 mod trace;
 mod unreadable;
+mod variants;

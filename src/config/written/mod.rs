@@ -54,6 +54,8 @@ pub(super) struct ConfigFile {
     pub(super) policies: Option<BTreeMap<String, Located<PolicyChoice>>>,
     /// The agents, by name.
     pub(super) agents: Option<BTreeMap<String, Located<Agent>>>,
+    /// The variant to use of every agent that has it. Default: none.
+    pub(super) variant: Option<Text>,
     /// Signed envelopes, for callers that keep the state of their runs themselves. Default: disabled.
     pub(super) envelope: Option<Located<Envelope>>,
     /// The HTTP gateway of `toolgate serve`.
