@@ -57,6 +57,7 @@ fn toolset() -> Arc<Toolset> {
         input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         output_schema: None,
         annotations: Default::default(),
+        pinned: None,
     };
     let tools = vec![tool("read"), tool("search")];
     let server =

@@ -86,6 +86,7 @@ fn toolset() -> Toolset {
         input_schema: json!({"type": "object", "required": ["a", "b"]}),
         output_schema: None,
         annotations: Annotations::default(),
+        pinned: None,
     };
     let server = ServerTools {
         server: "calculator".into(),

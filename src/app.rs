@@ -273,6 +273,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
     let fallback = settings.fallback.iter().map(stand_in).collect::<Result<_, AppError>>()?;
     usable_answers(settings, validator)?;
     Ok(Agent {
+        aliases: settings.aliases.clone(),
         model_name: settings.model.clone(),
         fallback,
         cooldown_s: settings.cooldown_s,

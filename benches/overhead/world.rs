@@ -108,6 +108,7 @@ fn tool(number: usize) -> McpTool {
         }),
         output_schema: None,
         annotations: Default::default(),
+        pinned: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::config::{KeyMaterial, KeySettings, ModelSettings, ProxySettings, Settings, TransportSettings};
+use crate::config::{KeyMaterial, KeySettings, ModelSettings, PinnedValue, ProxySettings, Settings, TransportSettings};
 use crate::core::redact::{SecretsBuilder, is_telling};
 
 /// Every secret.
@@ -30,6 +30,11 @@ pub(super) fn known(settings: &Settings) -> SecretsBuilder {
             TransportSettings::Http { url, headers, .. } => {
                 secrets.address(url);
                 add_named(&mut secrets, headers);
+            }
+        }
+        for value in server.pinned.values().flat_map(BTreeMap::values) {
+            if let PinnedValue::Secret(secret) = value {
+                secrets.value(secret.expose_secret());
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Adapter settings of MCP servers, from the configuration.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::propagation::allowed;
-use crate::config::{self, AuthSettings, ClientProof, SigningAlgorithm, TransportSettings};
+use crate::config::{self, AuthSettings, ClientProof, PinnedValue, SigningAlgorithm, TransportSettings};
 use crate::core::id::ServerId;
 use crate::core::trace::Propagation;
 use crate::mcp;
@@ -58,7 +59,20 @@ pub(super) fn server_settings(
             config::RecheckTools::Never => mcp::Recheck::Never,
         },
         propagation: propagation.and(allowed(server.trace_context)),
+        pinned: pinned(server),
     }
+}
+
+fn pinned(server: &config::ServerSettings) -> mcp::PinnedTools {
+    let value = |value: &PinnedValue| match value {
+        PinnedValue::Plain(value) => mcp::PinnedValue::Plain(value.clone()),
+        PinnedValue::Secret(secret) => mcp::PinnedValue::Secret(secret.clone()),
+    };
+    let of_tool = |arguments: &BTreeMap<String, PinnedValue>| {
+        arguments.iter().map(|(name, argument)| (name.clone(), value(argument))).collect()
+    };
+    let tools = server.pinned.iter().map(|(tool, arguments)| (tool.clone(), of_tool(arguments)));
+    tools.collect::<BTreeMap<_, _>>().into()
 }
 
 /// The OAuth settings of a server; `None` if headers are its only authentication.

@@ -99,7 +99,13 @@ fn found(settings: &Settings) -> Vec<String> {
     for agent in settings.agents.values() {
         let external = agent.external_tools.iter().map(|tool| &tool.name);
         let (servers, policy) = (list(&agent.servers), &agent.policy.name);
-        let tools = format!("servers {servers}; external tools {}", list(external));
+        let mut tools = format!("servers {servers}; external tools {}", list(external));
+        if !agent.aliases.is_empty() {
+            tools += &format!("; aliases {}", list(&agent.aliases));
+        }
+        if !agent.variants.is_empty() {
+            tools += &format!("; variants {}", list(agent.variants.keys()));
+        }
         lines.push(format!("agent    {}: model {}; policy {policy}; {tools}", agent.name, agent.model));
     }
     lines

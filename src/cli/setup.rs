@@ -1,5 +1,6 @@
 //! Shared flags: the configuration file, and changes to the configuration for one command.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -34,6 +35,10 @@ pub(super) struct ConfigOverrides {
     /// Uses another configured model
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
+
+    /// Uses this variant of the agent
+    #[arg(long, value_name = "NAME")]
+    pub(super) variant: Option<String>,
 
     /// Uses another approval policy: default, accept-edits, plan, bypass, or a configured one
     #[arg(long, value_name = "NAME")]
@@ -134,6 +139,9 @@ impl ConfigOverrides {
         };
         let added = self.added_servers()?;
         let concerned = |settings: &AgentSettings| agent.is_none_or(|agent| *agent == settings.name);
+        if let Some(variant) = &self.variant {
+            choose(variant, settings.agents.values_mut().filter(|settings| concerned(settings)))?;
+        }
         for settings in settings.agents.values_mut().filter(|settings| concerned(settings)) {
             settings.model = self.model.as_deref().map_or(settings.model.clone(), ModelName::from);
             settings.policy = policy.clone().unwrap_or_else(|| settings.policy.clone());
@@ -148,6 +156,19 @@ impl ConfigOverrides {
     fn added_servers(&self) -> Result<Vec<(ServerId, config::ServerSettings)>, CliError> {
         servers_of(&self.mcp_config)
     }
+}
+
+/// Replaces the agents that have the variant by it. At least one must have it.
+fn choose<'a>(variant: &str, agents: impl Iterator<Item = &'a mut AgentSettings>) -> Result<(), CliError> {
+    let (mut known, mut is_known) = (BTreeSet::new(), false);
+    for agent in agents {
+        known.extend(agent.variants.keys().cloned());
+        if let Some(chosen) = agent.in_variant(variant) {
+            *agent = chosen;
+            is_known = true;
+        }
+    }
+    if is_known { Ok(()) } else { Err(unknown("variant", variant, known.iter().map(String::as_str))) }
 }
 
 /// The servers from files in the format of editors.
@@ -196,7 +217,9 @@ pub(super) fn again(config: &ConfigFlag, changes: &ConfigOverrides) -> RepeatedF
     let flag = |name: &'static str, value: Option<String>| value.into_iter().flat_map(|v| [name.to_owned(), v]);
     let config = flag("--config", config.config.as_deref().map(path));
     let servers = changes.mcp_config.iter().flat_map(|file| flag("--mcp-config", Some(path(file))));
-    let others = flag("--model", changes.model.clone()).chain(flag("--policy", changes.policy.clone()));
+    let others = flag("--model", changes.model.clone())
+        .chain(flag("--variant", changes.variant.clone()))
+        .chain(flag("--policy", changes.policy.clone()));
     RepeatedFlags::new(config.collect(), servers.chain(others).collect())
 }
 
@@ -204,8 +227,10 @@ pub(super) fn again(config: &ConfigFlag, changes: &ConfigOverrides) -> RepeatedF
 pub(super) fn agent(settings: &Settings, named: Option<&str>) -> Result<AgentName, CliError> {
     let names = || settings.agents.keys().map(AgentName::as_str);
     if let Some(name) = named {
-        let agent = settings.agents.keys().find(|agent| agent.as_str() == name);
-        return agent.cloned().ok_or_else(|| unknown("agent", name, names()));
+        let own =
+            |agent: &&AgentSettings| [&agent.name].into_iter().chain(&agent.aliases).any(|own| own.as_str() == name);
+        let agent = settings.agents.values().find(own).map(|agent| agent.name.clone());
+        return agent.ok_or_else(|| unknown("agent", name, names()));
     }
     let mut agents = settings.agents.keys();
     match (agents.next(), agents.next()) {

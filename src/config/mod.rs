@@ -38,9 +38,9 @@ pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
-    KeySettings, McpProtocolVersion, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings,
-    RecheckTools, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
-    TransportSettings,
+    KeySettings, McpProtocolVersion, McpStart, MediaKind, ModelSettings, OtlpProtocol, PinnedValue, PromptCache,
+    ProxySettings, RecheckTools, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings,
+    TraceContext, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

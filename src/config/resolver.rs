@@ -26,6 +26,7 @@ pub(super) enum Kind {
     Model,
     Server,
     Policy,
+    Variant,
 }
 
 /// A file and its context.
@@ -207,6 +208,7 @@ impl<'a> Resolver<'a> {
             Kind::Model => ("model", "models"),
             Kind::Server => ("server", "servers"),
             Kind::Policy => ("policy", "policies"),
+            Kind::Variant => ("variant", "variants"),
         };
         let remedy = suggest::remedy(&name, known, many);
         self.fault(Fault::new(format!("there is no {one} `{name}`")).with_remedy(remedy), text.place());

@@ -256,6 +256,17 @@ pub struct ServerSettings {
     pub check_results: ResultCheck,
     /// The trace context in requests.
     pub trace_context: TraceContext,
+    /// Arguments that the operator sets, by the server's name of the tool and by their own name.
+    pub pinned: BTreeMap<String, BTreeMap<String, PinnedValue>>,
+}
+
+/// The value of an argument that the operator sets.
+#[derive(Clone, Debug)]
+pub enum PinnedValue {
+    /// A value that people may see.
+    Plain(Value),
+    /// A secret.
+    Secret(SecretString),
 }
 
 /// Trace context that toolgate sends to a server or a model.
@@ -341,6 +352,10 @@ pub enum TransportSettings {
 pub struct AgentSettings {
     /// Its name.
     pub name: AgentName,
+    /// Other names under which runs may request it.
+    pub aliases: Vec<AgentName>,
+    /// The agent in each of its variants.
+    pub variants: BTreeMap<String, AgentSettings>,
     /// Its model.
     pub model: ModelName,
     /// The fallback models, in order; each appears once.
@@ -374,6 +389,11 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// The agent in one of its variants, from which another one can still be chosen.
+    pub fn in_variant(&self, variant: &str) -> Option<Self> {
+        Some(Self { variants: self.variants.clone(), ..self.variants.get(variant)?.clone() })
+    }
+
     /// Every model that the agent may use: its own and the fallbacks.
     pub fn models(&self) -> impl Iterator<Item = &ModelName> {
         [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model))

@@ -72,6 +72,11 @@ impl Pattern {
 }
 
 impl NamePattern {
+    /// The name, if the pattern is one without wildcards.
+    pub fn plain_name(&self) -> Option<&str> {
+        (!self.text.contains(SIGNS) && !self.text.contains('\\')).then_some(&self.text)
+    }
+
     /// Whether the whole text matches; the error names what is wrong with the pattern.
     pub fn fits(&self, text: &str) -> Result<bool, &str> {
         let read = self.read.get_or_init(|| Pattern::parse(&self.text));

@@ -15,6 +15,8 @@ use toolgate_ports::Model;
 pub struct Agent {
     /// Its name.
     pub name: AgentName,
+    /// Other names under which runs may request it. A run records the agent's own name.
+    pub aliases: Vec<AgentName>,
     /// The name of its model.
     pub model_name: ModelName,
     /// Its model.
@@ -75,6 +77,7 @@ impl Agent {
     pub fn new(name: impl Into<AgentName>, model: Arc<dyn Model>) -> Self {
         Self {
             name: name.into(),
+            aliases: Vec::new(),
             model_name: ModelName::from(model.identity().model.as_str()),
             model,
             fallback: Vec::new(),

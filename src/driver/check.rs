@@ -97,7 +97,7 @@ impl Driver<'_> {
                 let quote = if shown.is_empty() { String::new() } else { format!(": {shown}") };
                 vec![Problem::whole("json", format!("{}{quote}", what_is_wrong_with(text)))]
             }
-            Arguments::Object(arguments) => match self.ports.inputs.check(tool, arguments, run.budget()).await {
+            Arguments::Object(arguments) => match self.ports.check_arguments(tool, arguments, run.budget()).await {
                 InputFindings::Valid => {
                     match Builtin::of(&tool.origin).and_then(|builtin| builtin.objection(arguments)) {
                         None => return None,

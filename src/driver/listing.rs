@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use toolgate_core::run::Event;
-use toolgate_core::tool::Toolset;
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::run::{Ending, Event, Spec};
+use toolgate_core::tool::{Builtin, ForeignName, ToolFilter, Toolset};
 
 use super::interrupt::StepOutcome;
 use super::{DriveError, Driver, Journal};
@@ -13,7 +14,31 @@ impl Driver<'_> {
         // The first event is durable before anything runs, including the start of a server.
         journal.commit().await?;
         let StepOutcome::Done(toolset) = self.live_tools(journal).await else { return journal.catch_up().await };
-        if journal.run().is_between_turns() { journal.stage(Event::ToolsListed { toolset }) } else { Ok(()) }
+        if !journal.run().is_between_turns() {
+            return Ok(());
+        }
+        let StepOutcome::Done(foreign) = self.unless_ended(journal, self.foreign_name(journal, &toolset)).await else {
+            return journal.catch_up().await;
+        };
+        journal.stage(Event::ToolsListed { toolset })?;
+        let Some(ForeignName { list, index, name }) = foreign else { return Ok(()) };
+        let message = format!(
+            "agent `{}` has no tool `{name}` (`/tools/{list}/{index}`); a run may narrow its agent's tools, never widen them",
+            self.agent.name
+        );
+        journal.stage(Event::Ended { ending: Ending::Failed { error: Failure::new(ErrorCode::Validation, message) } })
+    }
+
+    /// The first name in the run's filter that no tool of its agent has, when the tools are listed for the first time.
+    /// While a list is not complete, no name is judged.
+    async fn foreign_name(&self, journal: &Journal, listed: &Toolset) -> Option<ForeignName> {
+        let filter = &journal.run().started().spec.tools;
+        if journal.run().tools().is_some() || filter.foreign_name(|name| listed.knows(name)).is_none() {
+            return None;
+        }
+        let whole = self.find_tools(journal, ToolFilter::default()).await;
+        let is_complete = whole.left_out().iter().all(|left| left.tool.is_some());
+        filter.foreign_name(|name| !is_complete || whole.knows(name) || Builtin::reserves(name))
     }
 
     /// Between turns, lists a changed toolset to the model again. True if the journal grew, so that the next step has
@@ -47,7 +72,7 @@ impl Driver<'_> {
             self.live = Some((generation, live.clone()));
             return StepOutcome::Done(live);
         }
-        match self.unless_ended(journal, self.find_tools(journal)).await {
+        match self.unless_ended(journal, self.find_tools(journal, journal.run().started().spec.tools.clone())).await {
             StepOutcome::Done(found) => {
                 let live = self.with_builtins(journal.run(), Arc::new(found));
                 // A change during the listing is found the next time.
@@ -58,8 +83,9 @@ impl Driver<'_> {
         }
     }
 
-    async fn find_tools(&self, journal: &Journal) -> Toolset {
-        let spec = &journal.run().started().spec;
+    /// The tools of the agent that pass the filter.
+    async fn find_tools(&self, journal: &Journal, filter: ToolFilter) -> Toolset {
+        let spec = &Spec { tools: filter, ..journal.run().started().spec.clone() };
         let context = journal.run().listing_context();
         let offers = match spec.servers.is_empty() {
             true => Vec::new(),

@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 pub use agent::{Agent, Fallback};
@@ -38,11 +39,11 @@ pub use wake_signal::WakeSignal;
 
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{ModelName, ServerId};
-use toolgate_core::run::{Ending, Event, Step};
-use toolgate_core::tool::Toolset;
+use toolgate_core::run::{Budget, Ending, Event, Step};
+use toolgate_core::tool::{Tool, Toolset};
 use toolgate_ports::{
-    ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, McpServers, OutputValidator,
-    PathResolver, ToolInputValidator,
+    ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, InputFindings, McpServers,
+    OutputValidator, PathResolver, ToolInputValidator,
 };
 
 use tool_results::RenderedMessages;
@@ -78,6 +79,16 @@ pub struct Ports {
     pub hold: Arc<ElicitationHold>,
     /// Permits for reading stored results: a read holds a whole result in memory, and models may request many.
     pub reads: Arc<Semaphore>,
+}
+
+impl Ports {
+    /// Checks the arguments of a call. Pinned arguments are refused whatever the validator says.
+    pub async fn check_arguments(&self, tool: &Tool, arguments: &Map<String, Value>, budget: &Budget) -> InputFindings {
+        match tool.pinned_problems(arguments) {
+            problems if problems.is_empty() => self.inputs.check(tool, arguments, budget).await,
+            problems => InputFindings::Invalid(problems),
+        }
+    }
 }
 
 /// The state of a run after a step.

@@ -12,12 +12,14 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use toolgate_core::error::ErrorCode;
+use toolgate_core::id::RunId;
 use toolgate_ports::StoreError;
 use toolgate_runner::RunnerError;
-use toolgate_service::{FieldError, ServiceError};
+use toolgate_service::{CurrentRun, FieldError, ServiceError};
 use utoipa::ToSchema;
 
 use super::redact::without_keys;
+use super::runs::view::StatusView;
 
 /// The reason for refusing a request: an error of the service, and headers of the response. Keys in its texts are
 /// masked.
@@ -59,6 +61,30 @@ pub(super) struct ProblemView {
     /// The errors at single places of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
+    /// The state of the run that the request is about, with `conflict` and `precondition_failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<CurrentRunView>,
+}
+
+/// The state of a run when a request about it was refused.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CurrentRun)]
+struct CurrentRunView {
+    /// Always `run`.
+    object: &'static str,
+    /// The run's id.
+    #[schema(value_type = String)]
+    id: RunId,
+    /// The run's status.
+    status: StatusView,
+    /// The length of the run's journal; also the `ETag` of this response.
+    version: u64,
+}
+
+impl CurrentRunView {
+    fn of(run: &CurrentRun) -> Self {
+        Self { object: "run", id: run.id.clone(), status: run.status.into(), version: run.version }
+    }
 }
 
 impl Problem {
@@ -105,9 +131,14 @@ impl Problem {
         self.0.error.cause.as_deref()
     }
 
+    /// The version of the run that the request is about, if its state is why the request is refused.
+    pub(super) fn current_version(&self) -> Option<u64> {
+        self.0.error.current.as_ref().map(|run| run.version)
+    }
+
     /// The body of the response.
     pub(super) fn view(&self, base: &str, instance: String, request_id: String) -> ProblemView {
-        let ServiceError { code, detail, errors, retryable, retry_after, .. } = &self.0.error;
+        let ServiceError { code, detail, errors, retryable, retry_after, current, .. } = &self.0.error;
         ProblemView {
             r#type: format!("{base}/errors/{code}"),
             title: title(*code),
@@ -119,6 +150,7 @@ impl Problem {
             retryable: *retryable,
             retry_after_ms: retry_after.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
             errors: errors.clone(),
+            current: current.as_deref().map(CurrentRunView::of),
         }
     }
 

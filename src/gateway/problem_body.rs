@@ -2,11 +2,12 @@
 
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::HeaderValue;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 
+use super::etag;
 use super::problem::Problem;
 use super::request_id::RequestId;
 use super::state::Gateway;
@@ -25,9 +26,11 @@ pub(super) async fn write_problem(
     let response = next.run(request).await;
     let Some(problem) = response.extensions().get::<Problem>() else { return response };
     let view = problem.view(&gateway.settings().public_url, path, id);
+    let tag = problem.current_version().and_then(|version| HeaderValue::from_str(&etag::of_version(version)).ok());
     let (mut parts, _) = response.into_parts();
     let (_, body) = Json(view).into_response().into_parts();
     parts.headers.remove(CONTENT_LENGTH);
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    parts.headers.extend(tag.map(|tag| (ETAG, tag)));
     Response::from_parts(parts, body)
 }

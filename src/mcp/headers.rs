@@ -200,6 +200,7 @@ mod tests {
             input_schema: schema,
             output_schema: None,
             annotations: toolgate_core::tool::Annotations::default(),
+            pinned: None,
         }
     }
 

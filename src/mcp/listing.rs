@@ -259,6 +259,7 @@ fn read(tool: Value) -> Result<McpTool, String> {
         input_schema,
         output_schema: definition.output_schema,
         annotations: definition.annotations.unwrap_or_default(),
+        pinned: None,
     })
 }
 

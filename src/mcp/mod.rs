@@ -32,6 +32,7 @@ mod line;
 mod listing;
 mod measure;
 mod negotiation;
+mod pinned;
 mod result_json;
 mod server;
 mod servers;
@@ -51,6 +52,7 @@ mod watch;
 pub use call_counters::{CallStats, Latency};
 pub use http::egress::Egress;
 pub use in_process::InProcess;
+pub use pinned::{PinnedTools, PinnedValue};
 /// The official SDK, for handlers that run in this process ([`InProcess`]).
 pub use rmcp;
 pub use servers::Servers;

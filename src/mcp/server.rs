@@ -64,7 +64,7 @@ impl Server {
     /// Its tools, or why there are none, within the start budget.
     pub(super) async fn list(&self, trace: &SpanContext) -> ServerTools {
         let offer = self.supervisor.offer(self.meta(trace), self.settings.trusted).await;
-        ServerTools { endpoint: self.settings.transport.endpoint(), ..offer }
+        ServerTools { endpoint: self.settings.transport.endpoint(), ..self.settings.pinned.hidden(offer) }
     }
 
     /// Lists its tools again, even if they are current. The error states why that failed.
@@ -95,6 +95,8 @@ impl Server {
 
     /// Makes a call as soon as the concurrency limit allows it.
     pub(super) async fn call(&self, call: McpCall<'_>, progress: ProgressReceiver<'_>) -> DeliveredReply {
+        let arguments = self.settings.pinned.added_to(call.tool, call.arguments);
+        let call = McpCall { arguments: &arguments, ..call };
         let total = call.deadline.map_or(self.settings.total_timeout, |own| own.min(self.settings.total_timeout));
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.counters.wait();

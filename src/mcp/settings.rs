@@ -15,6 +15,7 @@ use toolgate_core::trace::Propagation;
 use super::auth::OAuthSettings;
 use super::http::egress::Egress;
 use super::in_process::InProcess;
+use super::pinned::PinnedTools;
 
 /// One configured server.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct ServerSettings {
     pub recheck: Recheck,
     /// Which parts of a caller's trace context are sent with requests; default all (SEP-414).
     pub propagation: Propagation,
+    /// Arguments that the operator sets; default none.
+    pub pinned: PinnedTools,
 }
 
 /// The protocol version to use with a server.
@@ -192,6 +195,7 @@ impl ServerSettings {
             elicitation: true,
             recheck: Recheck::default(),
             propagation: Propagation::ALL,
+            pinned: PinnedTools::default(),
         }
     }
 

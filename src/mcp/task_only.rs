@@ -86,6 +86,7 @@ mod tests {
             input_schema: json!({}),
             output_schema: None,
             annotations: Annotations::default(),
+            pinned: None,
         }
     }
 

@@ -219,15 +219,18 @@ impl Builder {
     }
 }
 
-/// The agents by their names.
+/// The agents by their names and aliases.
 pub(super) fn named(agents: Vec<Agent>) -> Result<BTreeMap<AgentName, Arc<Agent>>, RunnerError> {
     let mut named = BTreeMap::new();
     for agent in agents {
         if let Some(model) = model_named_twice(&agent) {
             return Err(RunnerError::ModelTwice { agent: agent.name, model });
         }
-        if named.insert(agent.name.clone(), Arc::new(agent)).is_some() {
-            return Err(RunnerError::Incomplete("two agents have the same name"));
+        let agent = Arc::new(agent);
+        for name in [&agent.name].into_iter().chain(&agent.aliases) {
+            if named.insert(name.clone(), agent.clone()).is_some() {
+                return Err(RunnerError::Incomplete("two agents have the same name"));
+            }
         }
     }
     Ok(named)

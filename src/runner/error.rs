@@ -5,6 +5,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::id::CallId;
 use toolgate_core::id::{AgentName, ModelName, NodeId, RunId, ServerId, SessionId};
 use toolgate_core::run::{ResumeError, Status, WiderLimit};
+use toolgate_core::tool::ForeignName;
 use toolgate_driver::DriveError;
 use toolgate_ports::{SessionHead, StoreError};
 
@@ -58,6 +59,17 @@ pub enum RunnerError {
         agent: AgentName,
         /// The requested server.
         server: ServerId,
+    },
+    /// The run's filter names a tool that its agent does not have.
+    #[error(
+        "agent `{agent}` has no tool `{}`; a run may narrow its agent's tools, never widen them (`toolgate tools` lists them)",
+        foreign.name
+    )]
+    ForeignTool {
+        /// The agent.
+        agent: AgentName,
+        /// The requested name.
+        foreign: ForeignName,
     },
     /// The run requests a wider limit than its agent's.
     #[error(
@@ -247,6 +259,7 @@ impl RunnerError {
                 ErrorCode::NotFound
             }
             Self::NoSuchServer { .. }
+            | Self::ForeignTool { .. }
             | Self::ServerTwice(_)
             | Self::DuplicateTool(_)
             | Self::UnusableTool { .. }
@@ -348,6 +361,7 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::NotOfAServer(text()),
         RunnerError::InvalidArguments { tool: text(), problems: text() },
         RunnerError::NoSuchServer { agent: agent(), server: server() },
+        RunnerError::ForeignTool { agent: agent(), foreign: ForeignName { list: "allow", index: 0, name: text() } },
         RunnerError::WiderLimit {
             agent: agent(),
             limit: WiderLimit { name: "max_iterations", wanted: text(), most: text() },

@@ -91,7 +91,7 @@ impl AgentRunner {
 
     /// Validates the arguments: invalid ones would never match a call.
     async fn fits(&self, tool: &Tool, arguments: &Map<String, Value>) -> Result<(), RunnerError> {
-        match self.inner.ports.inputs.check(tool, arguments, &Budget::default()).await {
+        match self.inner.ports.check_arguments(tool, arguments, &Budget::default()).await {
             InputFindings::Valid => Ok(()),
             InputFindings::Invalid(problems) => {
                 let problems = Problem::feedback("no call can have these arguments:", &problems).replace('\n', " ");

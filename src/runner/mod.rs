@@ -84,6 +84,7 @@ struct Inner {
     ports: Ports,
     ids: Arc<dyn Ids>,
     sampler: Sampler,
+    /// By name and by alias.
     agents: BTreeMap<AgentName, Arc<Agent>>,
     broadcaster: Arc<Broadcaster>,
     poller: Arc<Poller>,
@@ -209,7 +210,7 @@ impl AgentRunner {
 
     /// The configured agents.
     pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
-        self.inner.agents.values()
+        self.inner.agents.iter().filter(|(name, agent)| **name == agent.name).map(|(_, agent)| agent)
     }
 
     /// The duration of a lease without renewal.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId, Tenant};
 use toolgate_core::run::{Spec, TighterLimits};
-use toolgate_core::tool::{ExternalTool, ToolFilter};
+use toolgate_core::tool::{Builtin, ExternalTool, ToolFilter, external_name};
 use toolgate_core::trace::Trace;
 use toolgate_driver::Ports;
 use toolgate_ports::McpServers;
@@ -115,6 +115,15 @@ impl Request {
             ports.inputs.accepts(&declared.to_tool()).map_err(unusable)?;
         }
         spec.tools = self.tools.clone();
+        // The names of servers' tools are checked when the servers have listed them.
+        let may_be_of_a_server =
+            |name: &str| !spec.servers.is_empty() && (agent.pass_through || name.starts_with("mcp_"));
+        let is_external =
+            |name: &str| spec.external_tools.iter().any(|tool| external_name(&tool.name).as_str() == name);
+        let is_known = |name: &str| may_be_of_a_server(name) || is_external(name) || Builtin::reserves(name);
+        if let Some(foreign) = spec.tools.foreign_name(is_known) {
+            return Err(RunnerError::ForeignTool { agent: agent.name.clone(), foreign });
+        }
         spec.principal = self.principal.clone();
         if let Some(schema) = &self.output_schema {
             ports.outputs.takes_schema(schema).map_err(RunnerError::UnusableOutputSchema)?;

@@ -75,7 +75,7 @@ impl AgentRunner {
         let tool = run.call(id)?.tool.as_ref()?;
         let problems = match edited {
             Arguments::Malformed(_) => vec![Problem::whole("json", "not a JSON object")],
-            Arguments::Object(object) => match self.inner.ports.inputs.check(tool, object, run.budget()).await {
+            Arguments::Object(object) => match self.inner.ports.check_arguments(tool, object, run.budget()).await {
                 InputFindings::Valid => return None,
                 InputFindings::Invalid(problems) => problems,
             },

@@ -10,6 +10,8 @@ use toolgate_ports::StoreError;
 use toolgate_runner::RunnerError;
 use utoipa::ToSchema;
 
+use super::current_run::CurrentRun;
+
 /// The reason for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
@@ -26,6 +28,8 @@ pub struct ServiceError {
     pub retryable: bool,
     /// How long to wait before a retry.
     pub retry_after: Option<Duration>,
+    /// The state of the run that the request is about, if that is why it is refused.
+    pub current: Option<Box<CurrentRun>>,
 }
 
 /// An error at one place of the request.
@@ -48,6 +52,7 @@ impl ServiceError {
             errors: Vec::new(),
             retryable: code.is_retryable(),
             retry_after: None,
+            current: None,
         }
     }
 
@@ -124,6 +129,9 @@ impl ServiceError {
             }
             RunnerError::WiderLimit { limit, .. } => Self::invalid(format!("/limits/{}", limit.name), detail),
             RunnerError::NoSuchServer { .. } => Self::invalid("/servers", detail),
+            RunnerError::ForeignTool { foreign, .. } => {
+                Self::invalid(format!("/tools/{}/{}", foreign.list, foreign.index), detail)
+            }
             RunnerError::DuplicateTool(_) => Self::invalid("/external_tools", detail),
             RunnerError::UnusableTool { place, .. } => Self::invalid(format!("/external_tools/{place}"), detail),
             RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),

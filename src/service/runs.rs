@@ -16,6 +16,7 @@ use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscrip
 
 use super::answers::Answers;
 use super::authorize::Caller;
+use super::current_run::CurrentRun;
 use super::error::ServiceError;
 use super::new_run;
 
@@ -48,7 +49,12 @@ impl TenantRunner {
     /// Starts a run for the tenant, in the name of the caller.
     pub async fn start(&self, request: Request) -> Result<Execution, ServiceError> {
         let request = new_run::for_caller(request, &self.caller, self.media_hosts)?;
-        self.runner.start(request).await.map_err(ServiceError::of_named_agent)
+        let planned = request.id.clone();
+        let started = self.runner.start(request).await.map_err(ServiceError::of_named_agent);
+        match planned {
+            Some(run) => with_current(&self.runner, &self.caller, &run, started).await,
+            None => started,
+        }
     }
 
     /// The default agent: the only one, or `assistant`.
@@ -162,7 +168,8 @@ impl TenantRun {
             self.require_may_steer().await?;
         }
         self.require_four_eyes(&resume).await?;
-        self.runner.resume_run(self.id(), Input::Resume(resume), trace).await.map_err(to_error)
+        let resumed = self.runner.resume_run(self.id(), Input::Resume(resume), trace).await;
+        self.with_current(resumed.map_err(to_error)).await
     }
 
     /// Refuses messages, results and answers from a caller who may not steer the run.
@@ -184,26 +191,31 @@ impl TenantRun {
             Some(version) => self.runner.cancel_as_seen(self.id(), reason, version).await,
             None => self.runner.cancel(self.id(), reason).await,
         };
-        cancelled.map_err(to_error)
+        self.with_current(cancelled.map_err(to_error)).await
     }
 
     /// Adds a message.
     pub async fn add_message(&self, text: &str) -> Result<Report, ServiceError> {
         self.require_may_steer().await?;
-        Ok(self.runner.message(self.id(), text).await?)
+        self.with_current(self.runner.message(self.id(), text).await.map_err(ServiceError::from)).await
     }
 
     /// A fork of the run, in the same tenant and in the name of the caller.
     pub async fn fork(&self, fork: Fork) -> Result<Execution, ServiceError> {
         self.require_same_principal().await?;
         let by = Some(self.caller.name.as_ref().to_owned());
-        Ok(self.runner.fork(self.id(), Fork { by, ..fork }).await?)
+        self.with_current(self.runner.fork(self.id(), Fork { by, ..fork }).await.map_err(ServiceError::from)).await
     }
 
     /// Deletes the run's data.
     pub async fn purge(&self) -> Result<(), ServiceError> {
         self.require_same_principal().await?;
-        Ok(self.runner.purge(self.id()).await?)
+        self.with_current(self.runner.purge(self.id()).await.map_err(ServiceError::from)).await
+    }
+
+    /// Adds the run's current state to a conflict about it.
+    pub(crate) async fn with_current<T>(&self, result: Result<T, ServiceError>) -> Result<T, ServiceError> {
+        with_current(&self.runner, &self.caller, self.id(), result).await
     }
 
     /// The entries of the journal, in order.
@@ -225,4 +237,27 @@ impl TenantRun {
         }
         Ok(blobs.get(handle).await?)
     }
+}
+
+/// Adds the current state of a run of the caller's tenant to a conflict about it.
+async fn with_current<T>(
+    runner: &AgentRunner,
+    caller: &Caller,
+    run: &RunId,
+    result: Result<T, ServiceError>,
+) -> Result<T, ServiceError> {
+    match result {
+        Err(error) if is_conflict(&error) && error.current.is_none() => {
+            let tenant = Some(caller.tenant.clone());
+            let filter = RunFilter { tenant, run: Some(run.clone()), limit: 1, ..RunFilter::default() };
+            // The request is refused for the same reason whether or not the state can be read.
+            let row = runner.list(&filter).await.ok().and_then(|mut rows| rows.pop());
+            Err(ServiceError { current: row.map(|row| Box::new(CurrentRun::of(&row))), ..error })
+        }
+        result => result,
+    }
+}
+
+fn is_conflict(error: &ServiceError) -> bool {
+    matches!(error.code, ErrorCode::Conflict | ErrorCode::PreconditionFailed)
 }

@@ -25,6 +25,7 @@ fn tool(schema: Value) -> Tool {
         verdict: Verdict::Allow,
         changed: false,
         hash: "sha256:same-for-all".into(),
+        pinned: None,
     }
 }
 

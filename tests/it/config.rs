@@ -9,6 +9,7 @@ mod images;
 mod policies;
 mod prices;
 mod schema;
+mod variants;
 
 use std::path::Path;
 

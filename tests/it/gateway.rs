@@ -6,6 +6,7 @@ mod approvals;
 mod attacks;
 mod blocked;
 mod concurrent_requests;
+mod conflicts;
 mod connections;
 mod contract;
 mod deleting;

@@ -24,6 +24,7 @@ mod images;
 mod kill;
 mod media;
 mod pending;
+mod pinned;
 mod racing;
 mod refusing;
 mod results;

@@ -195,9 +195,13 @@ impl Call {
             return Err(no_such_tool(named, &visit));
         }
         trial.tool = tool.map_or(*named, own_name).to_owned();
-        if let Some(tool) = tool.filter(|_| !self.no_validate)
-            && let InputFindings::Invalid(problems) = servers.inputs().check(tool, arguments, &Budget::default()).await
+        let mut problems = tool.map(|tool| tool.pinned_problems(arguments)).unwrap_or_default();
+        if let Some(tool) = tool.filter(|_| !self.no_validate && problems.is_empty())
+            && let InputFindings::Invalid(found) = servers.inputs().check(tool, arguments, &Budget::default()).await
         {
+            problems = found;
+        }
+        if !problems.is_empty() {
             trial.ending = CallOutcome::Unfit(problems);
             return Ok(trial);
         }

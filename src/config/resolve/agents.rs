@@ -1,13 +1,13 @@
 //! Agents: written in the file itself or in Markdown files of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, Limits};
-use toolgate_core::tool::{AskHuman, ToolFilter};
+use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny};
+use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
 
 use super::generative::{self, is_generative};
 use super::policies;
@@ -28,6 +28,7 @@ struct KnownNames<'a> {
 /// Resolves every agent. If none is configured, adds `assistant`, which may use every server.
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Located<Agent>>>,
+    variant: Option<&Text>,
     models: &BTreeMap<ModelName, ModelSettings>,
     servers: &BTreeMap<ServerId, ServerSettings>,
     policies: &BTreeMap<String, Arc<Policy>>,
@@ -40,8 +41,9 @@ pub(super) fn resolve(
         // An image model cannot use servers.
         let has_tools = models.get(&settings.model).is_none_or(|model| !is_generative(model));
         let servers = servers.keys().filter(|_| has_tools).cloned().collect();
-        let settings = AgentSettings { servers, ..settings };
-        return BTreeMap::from([(assistant, settings)]);
+        let mut agents = BTreeMap::from([(assistant, AgentSettings { servers, ..settings })]);
+        choose(variant, &mut agents, scope);
+        return agents;
     };
     let mut agents = BTreeMap::new();
     for (name, agent) in written {
@@ -57,7 +59,44 @@ pub(super) fn resolve(
         };
         agents.extend(settings.map(|settings| (name, settings)));
     }
+    check_aliases(written, &agents, scope);
+    choose(variant, &mut agents, scope);
     agents
+}
+
+/// Records aliases that are the name or the alias of another agent.
+fn check_aliases(
+    written: &BTreeMap<String, Located<Agent>>,
+    agents: &BTreeMap<AgentName, AgentSettings>,
+    scope: &mut Resolver<'_>,
+) {
+    let mut names: BTreeSet<&AgentName> = agents.keys().collect();
+    for (name, agent) in agents {
+        for alias in agent.aliases.iter().filter(|alias| !names.insert(alias)) {
+            let fault = Fault::new(format!("alias `{alias}` of agent `{name}` is the name of another agent"));
+            let place = written.get(name.as_str()).and_then(Located::place);
+            scope.fault(fault.with_remedy("give each agent names of its own"), place);
+        }
+    }
+}
+
+/// Replaces every agent that has the variant by it. An empty name chooses none.
+fn choose(variant: Option<&Text>, agents: &mut BTreeMap<AgentName, AgentSettings>, scope: &mut Resolver<'_>) {
+    let Some(variant) = variant else { return };
+    let name = scope.text(variant);
+    if name.is_empty() {
+        return;
+    }
+    if !agents.values().any(|agent| agent.variants.contains_key(&name)) {
+        let known: BTreeSet<&str> =
+            agents.values().flat_map(|agent| agent.variants.keys()).map(String::as_str).collect();
+        scope.unknown(Kind::Variant, variant, known);
+    }
+    for agent in agents.values_mut() {
+        if let Some(chosen) = agent.in_variant(&name) {
+            *agent = chosen;
+        }
+    }
 }
 
 impl KnownNames<'_> {
@@ -105,31 +144,116 @@ impl KnownNames<'_> {
         place: Option<Location>,
         scope: &mut Resolver<'_>,
     ) -> AgentSettings {
-        let model = self.model(name, written.model.as_ref(), place, scope);
-        if self.models.get(&model).is_some_and(is_generative) {
-            let place = written.instructions.as_ref().map_or(place, Located::place);
-            generative::check(name, written, &instructions, place, scope);
-        }
-        let priorities = written.priorities.iter().flat_map(|priorities| &priorities.0);
-        AgentSettings {
+        let base = AgentSettings {
             name: name.clone(),
-            fallback: self.fallback(&model, written.fallback.as_deref().unwrap_or_default(), scope),
+            aliases: Vec::new(),
+            variants: BTreeMap::new(),
+            model: self.model(name, written.model.as_ref(), place, scope),
+            fallback: Vec::new(),
+            cooldown_s: DEFAULT_COOLDOWN_S,
+            instructions: String::new(),
+            servers: Vec::new(),
+            tools: ToolFilter::default(),
+            priorities: Vec::new(),
+            tiers: TierMode::default(),
+            policy: policies::of_agent(name, None, self.policies, scope),
+            ask_human: None,
+            on_deny: OnDeny::default(),
+            in_doubt: InDoubt::default(),
+            output_schema: None,
+            external_tools: Vec::new(),
+            limits: Limits::default(),
+        };
+        let agent = self.with(&base, base.model.clone(), written, Some(instructions), place, scope);
+        let mut variants = BTreeMap::new();
+        for (variant, written) in written.variants.iter().flatten() {
+            let (place, written) = (written.place(), written.value());
+            scope.name("a variant", variant, place);
+            if written.file.is_some() || written.aliases.is_some() || written.variants.is_some() {
+                let fault = Fault::new("a variant has no `file`, `aliases` or `variants`");
+                scope.fault(fault.with_remedy("write them at the agent"), place);
+            }
+            // Text for a model: anything that looks like a variable is meant literally.
+            let instructions = written.instructions.as_ref().map(|text| text.value().trim_end().to_owned());
+            let model = written.model.as_ref().map(|model| self.named_model(model, scope));
+            let model = model.unwrap_or_else(|| agent.model.clone());
+            variants.insert(variant.clone(), self.with(&agent, model, written, instructions, place, scope));
+        }
+        AgentSettings { variants, ..agent }
+    }
+
+    /// The agent with this model and with the written settings in place of its own.
+    fn with(
+        &self,
+        base: &AgentSettings,
+        model: ModelName,
+        written: &Agent,
+        instructions: Option<String>,
+        place: Option<Location>,
+        scope: &mut Resolver<'_>,
+    ) -> AgentSettings {
+        let name = &base.name;
+        let is_generative = |model: &ModelName| self.models.get(model).is_some_and(is_generative);
+        if is_generative(&model) != is_generative(&base.model) {
+            let fault = Fault::new(format!("model `{model}` is not of the same kind as the model of agent `{name}`"));
+            scope.fault(fault.with_remedy("a variant replaces a chat model by a chat model"), place);
+        }
+        if is_generative(&model) {
+            let place = written.instructions.as_ref().map_or(place, Located::place);
+            generative::check(name, written, instructions.as_deref().unwrap_or_default(), place, scope);
+        }
+        let fallback = written.fallback.as_ref();
+        if fallback.is_none() && base.fallback.iter().any(|candidate| candidate.model == model) {
+            let fault = Fault::new(format!("model `{model}` cannot be its own fallback"));
+            scope.fault(fault.with_remedy("set `fallback` as well"), place);
+        }
+        let base = base.clone();
+        let names = |names: &Vec<Text>, scope: &mut Resolver<'_>| names.iter().map(|name| scope.text(name)).collect();
+        let aliases: Option<Vec<String>> = written.aliases.as_ref().map(|aliases| names(aliases, scope));
+        for alias in aliases.iter().flatten() {
+            scope.name("an agent", alias, place);
+        }
+        let priorities = written.priorities.as_ref().map(|priorities| {
+            let priorities = priorities.0.iter();
+            priorities.map(|(pattern, at)| (scope.pattern(pattern, at.place()), *at.value())).collect()
+        });
+        AgentSettings {
+            name: base.name,
+            aliases: aliases.map_or(base.aliases, |aliases| aliases.into_iter().map(AgentName::from).collect()),
+            variants: base.variants,
+            fallback: fallback.map_or(base.fallback, |fallback| self.fallback(&model, fallback, scope)),
             model,
-            cooldown_s: written.cooldown_s.unwrap_or(DEFAULT_COOLDOWN_S),
-            instructions,
-            servers: written.servers.iter().flatten().filter_map(|id| self.server(id, scope)).collect(),
-            tools: written.tools.as_ref().map(|tools| filter(tools, scope)).unwrap_or_default(),
-            priorities: priorities
-                .map(|(pattern, priority)| (scope.pattern(pattern, priority.place()), *priority.value()))
-                .collect(),
-            tiers: written.tiers.unwrap_or_default(),
-            policy: policies::of_agent(name, written.policy.as_ref(), self.policies, scope),
-            ask_human: written.ask_human.as_ref().and_then(|choice| ask_human(choice.value(), scope)),
-            on_deny: written.on_deny.unwrap_or_default(),
-            in_doubt: written.in_doubt.unwrap_or_default(),
-            output_schema: written.output_schema.as_ref().and_then(|schema| output_schema(schema, scope)),
-            external_tools: external::tools(written.external_tools.as_deref().unwrap_or_default(), scope),
-            limits: written.limits.as_ref().map(|limits| bounds(limits, scope)).unwrap_or_default(),
+            cooldown_s: written.cooldown_s.unwrap_or(base.cooldown_s),
+            instructions: instructions.unwrap_or(base.instructions),
+            servers: written
+                .servers
+                .as_ref()
+                .map_or(base.servers, |servers| servers.iter().filter_map(|id| self.server(id, scope)).collect()),
+            tools: written.tools.as_ref().map_or(base.tools, |tools| filter(tools, scope)),
+            priorities: priorities.unwrap_or(base.priorities),
+            tiers: written.tiers.unwrap_or(base.tiers),
+            policy: match &written.policy {
+                Some(policy) => policies::of_agent(name, Some(policy), self.policies, scope),
+                None => base.policy,
+            },
+            ask_human: match &written.ask_human {
+                Some(choice) => ask_human(choice.value(), scope),
+                None => base.ask_human,
+            },
+            on_deny: written.on_deny.unwrap_or(base.on_deny),
+            in_doubt: written.in_doubt.unwrap_or(base.in_doubt),
+            output_schema: match &written.output_schema {
+                Some(schema) => output_schema(schema, scope),
+                None => base.output_schema,
+            },
+            external_tools: match &written.external_tools {
+                Some(tools) => external::tools(tools, scope),
+                None => base.external_tools,
+            },
+            limits: match &written.limits {
+                Some(limits) => bounds(limits, &base.limits, scope),
+                None => base.limits,
+            },
         }
     }
 
@@ -228,15 +352,15 @@ fn ask_human(written: &AskHumanChoice, scope: &mut Resolver<'_>) -> Option<AskHu
     }
 }
 
-fn bounds(written: &WrittenLimits, scope: &mut Resolver<'_>) -> Limits {
-    let default = Limits::default();
+/// The written limits, and those of `default` where none is written.
+fn bounds(written: &WrittenLimits, default: &Limits, scope: &mut Resolver<'_>) -> Limits {
     Limits {
         max_tool_interactions: written.max_tool_interactions.unwrap_or(default.max_tool_interactions),
         max_iterations: scope.at_least_one(written.max_iterations.as_ref(), default.max_iterations),
-        max_mcp_calls: written.max_mcp_calls,
-        max_tokens: written.max_tokens,
-        max_cost_usd: written.max_cost_usd,
-        deadline_s: written.deadline_s,
+        max_mcp_calls: written.max_mcp_calls.or(default.max_mcp_calls),
+        max_tokens: written.max_tokens.or(default.max_tokens),
+        max_cost_usd: written.max_cost_usd.or(default.max_cost_usd),
+        deadline_s: written.deadline_s.or(default.deadline_s),
         max_corrections: written.max_corrections.unwrap_or(default.max_corrections),
         max_attempts: scope.at_least_one(written.max_attempts.as_ref(), default.max_attempts),
         max_result_bytes: written
@@ -250,6 +374,8 @@ impl Agent {
     fn says_more_than_file(&self) -> bool {
         let Self {
             file: _,
+            aliases,
+            variants,
             model,
             fallback,
             cooldown_s,
@@ -266,7 +392,9 @@ impl Agent {
             external_tools,
             limits,
         } = self;
-        model.is_some()
+        aliases.is_some()
+            || variants.is_some()
+            || model.is_some()
             || fallback.is_some()
             || cooldown_s.is_some()
             || instructions.is_some()

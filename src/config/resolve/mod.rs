@@ -34,7 +34,8 @@ pub(super) fn settings(
     let policies = policies::resolve(written.policies.as_ref(), &mut scope);
     let models = models::resolve(written.models.as_ref(), &mut scope);
     let servers = servers::resolve(written.servers.as_ref(), &mut scope);
-    let agents = agents::resolve(written.agents.as_ref(), &models, &servers, &policies, &mut scope);
+    let agents =
+        agents::resolve(written.agents.as_ref(), written.variant.as_ref(), &models, &servers, &policies, &mut scope);
     let settings = Settings {
         file: file.map(Path::to_owned),
         folder: scope.folder.clone(),

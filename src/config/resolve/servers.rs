@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::Value;
 use toolgate_core::id::ServerId;
 use toolgate_core::tool::result::ResultCheck;
 
 use super::auth;
 use crate::error::Fault;
 use crate::resolver::Resolver;
-use crate::settings::{McpProtocolVersion, McpStart, RecheckTools, ServerSettings, TraceContext, TransportSettings};
+use crate::settings::{
+    McpProtocolVersion, McpStart, PinnedValue, RecheckTools, ServerSettings, TraceContext, TransportSettings,
+};
 use crate::spanned::{Located, Text};
-use crate::written::{Http, Server, Stdio};
+use crate::written::{Http, Server, ServerTool, Stdio};
 
 const START_SECONDS: u64 = 60;
 const CALL_SECONDS: u64 = 60;
@@ -66,8 +69,34 @@ fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<Server
         max_result_bytes: written.max_result_bytes.as_ref().map(|bytes| scope.result_bytes(bytes)),
         check_results: written.check_results.unwrap_or_default(),
         trace_context: written.trace_context.unwrap_or(TraceContext::All),
+        pinned: written.tools.iter().flatten().map(|(tool, written)| (tool.clone(), pinned(written, scope))).collect(),
         ..ServerSettings::new(transport)
     })
+}
+
+/// The arguments that the operator sets for a tool.
+fn pinned(written: &ServerTool, scope: &mut Resolver<'_>) -> BTreeMap<String, PinnedValue> {
+    let arguments = written.arguments.iter().flatten();
+    arguments.filter_map(|(name, value)| Some((name.clone(), pinned_value(value, scope)?))).collect()
+}
+
+fn pinned_value(written: &Located<Value>, scope: &mut Resolver<'_>) -> Option<PinnedValue> {
+    let Value::Object(members) = written.value() else {
+        return Some(PinnedValue::Plain(scope.json(written.value(), written.place())));
+    };
+    let mut members = members.iter();
+    match (members.next().map(|(name, value)| (name.as_str(), value)), members.next()) {
+        (Some(("secret", Value::String(secret))), None) => {
+            Some(PinnedValue::Secret(scope.secret(&written.with(secret.clone()))))
+        }
+        (Some(("value", value)), None) => Some(PinnedValue::Plain(scope.json(value, written.place()))),
+        _ => {
+            let fault = Fault::new("an object here is neither `{ secret: … }` nor `{ value: … }`");
+            scope
+                .fault(fault.with_remedy("write an argument that is an object as `{ value: { … } }`"), written.place());
+            None
+        }
+    }
 }
 
 /// A stdio server. A relative command is relative to the configuration's folder.
@@ -117,6 +146,7 @@ impl ServerSettings {
             max_result_bytes: None,
             check_results: ResultCheck::default(),
             trace_context: TraceContext::All,
+            pinned: BTreeMap::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Written form of agents.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -21,6 +22,11 @@ use crate::spanned::{Located, Text};
 pub(crate) struct Agent {
     /// The Markdown file. An entry with a file has no other key.
     pub(crate) file: Option<Text>,
+    /// Other names under which runs may request it. Default: none.
+    pub(crate) aliases: Option<Vec<Text>>,
+    /// Variants by name: settings that replace the agent's own while the variant is chosen, with `variant` or
+    /// `--variant`. Default: none.
+    pub(crate) variants: Option<BTreeMap<String, Located<Agent>>>,
     /// The model. Default: the only configured model.
     pub(crate) model: Option<Text>,
     /// The fallback models for when it fails, in order. Default: none.

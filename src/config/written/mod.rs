@@ -23,6 +23,7 @@ pub(super) use policy::{
 pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde_json::Value;
 use toolgate_core::tool::result::ResultCheck;
 
 use super::settings::{
@@ -53,6 +54,8 @@ pub(super) struct ConfigFile {
     pub(super) policies: Option<BTreeMap<String, Located<PolicyChoice>>>,
     /// The agents, by name.
     pub(super) agents: Option<BTreeMap<String, Located<Agent>>>,
+    /// The variant to use of every agent that has it. Default: none.
+    pub(super) variant: Option<Text>,
     /// Signed envelopes, for callers that keep the state of their runs themselves. Default: disabled.
     pub(super) envelope: Option<Located<Envelope>>,
     /// The HTTP gateway of `toolgate serve`.
@@ -134,6 +137,17 @@ pub(super) struct Server {
     pub(super) check_results: Option<ResultCheck>,
     /// The trace context in requests, in `_meta` and, over HTTP, in headers. Default: `all`.
     pub(super) trace_context: Option<TraceContext>,
+    /// Settings of single tools, by the server's names of the tools.
+    pub(super) tools: Option<BTreeMap<String, ServerTool>>,
+}
+
+/// Settings of one tool of a server.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ServerTool {
+    /// Arguments that every call of the tool has. The model neither sees nor sets them. Each is a value,
+    /// `{ secret: '${NAME}' }`, or an object as `{ value: { … } }`.
+    pub(super) arguments: Option<BTreeMap<String, Located<Value>>>,
 }
 
 /// A program that toolgate starts.

@@ -57,6 +57,7 @@ impl Example {
             verdict: Verdict::Ask,
             changed: false,
             hash: String::new(),
+            pinned: None,
         }
     }
 }

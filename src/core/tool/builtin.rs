@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::name::unprefixed_name;
-use super::{Annotations, Ask, Origin, Tool, ToolName};
+use super::{Annotations, Ask, Origin, Tool};
 use crate::policy::Verdict;
 
 /// A builtin tool.
@@ -55,8 +55,8 @@ impl Builtin {
     }
 
     /// Whether a name is reserved for one of them.
-    pub(super) fn reserves(name: &ToolName) -> bool {
-        Self::ALL.iter().any(|builtin| builtin.name() == name.as_str())
+    pub fn reserves(name: &str) -> bool {
+        Self::ALL.iter().any(|builtin| builtin.name() == name)
     }
 
     /// The tool before the policy is applied.
@@ -68,7 +68,7 @@ impl Builtin {
             Annotations { read_only_hint: Some(true), idempotent_hint: Some(true), ..Annotations::default() };
         Tool {
             name: unprefixed_name(self.name(), &origin),
-            hash: Tool::definition_hash((&origin, None), description, &input_schema, None, &annotations),
+            hash: Tool::definition_hash((&origin, None), description, &input_schema, None, (&annotations, None)),
             own_name: None,
             origin,
             endpoint: None,
@@ -81,6 +81,7 @@ impl Builtin {
             deadline_s: None,
             verdict: Verdict::Ask,
             changed: false,
+            pinned: None,
         }
     }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Endpoint, LeftOut, Origin, ToolName, external_name};
+use super::{Endpoint, LeftOut, Origin, PinnedArguments, Problem, ToolName, external_name};
 use crate::id::ServerId;
 use crate::json;
 use crate::policy::Verdict;
@@ -62,12 +62,14 @@ pub struct McpTool {
     pub name: String,
     /// Its description for the model.
     pub description: String,
-    /// The `inputSchema`, unaltered.
+    /// The `inputSchema`, unaltered except for pinned arguments.
     pub input_schema: Value,
     /// The `outputSchema`, unaltered.
     pub output_schema: Option<Value>,
     /// The server's hints.
     pub annotations: Annotations,
+    /// The arguments that the operator sets; `input_schema` lacks them.
+    pub pinned: Option<PinnedArguments>,
 }
 
 /// A tool of a run's toolset.
@@ -93,6 +95,9 @@ pub struct Tool {
     /// The server's hints.
     #[serde(default)]
     pub annotations: Annotations,
+    /// The arguments that the operator sets; `input_schema` lacks them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<PinnedArguments>,
     /// Whether the operator trusts the server's hints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
@@ -107,7 +112,8 @@ pub struct Tool {
     /// Whether its definition changed during the run. Its calls then require approval, unless its server is trusted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
-    /// Hash of the definition (origin, endpoint, description, schemas, annotations); a changed tool is another tool.
+    /// Hash of the definition (origin, endpoint, description, schemas, annotations, pinned arguments); a changed tool is
+    /// another tool.
     pub hash: String,
 }
 
@@ -120,13 +126,14 @@ impl ExternalTool {
         Tool {
             name: external_name(&self.name),
             own_name: None,
-            hash: Tool::definition_hash((&origin, None), &self.description, input, output, &annotations),
+            hash: Tool::definition_hash((&origin, None), &self.description, input, output, (&annotations, None)),
             origin,
             endpoint: None,
             description: self.description.clone(),
             input_schema: Arc::new(input.clone()),
             output_schema: output.cloned().map(Arc::new),
             annotations,
+            pinned: None,
             trusted: false,
             priority: self.priority,
             deadline_s: self.deadline_s,
@@ -143,17 +150,25 @@ impl Tool {
         description: &str,
         input_schema: &Value,
         output_schema: Option<&Value>,
-        annotations: &Annotations,
+        (annotations, pinned): (&Annotations, Option<&PinnedArguments>),
     ) -> String {
         let mut definition = json!({
             "origin": origin, "description": description, "input": input_schema, "output": output_schema,
             "annotations": annotations,
         });
-        // Without an endpoint the hash is the same as before endpoints were part of it.
-        if let (Some(endpoint), Value::Object(members)) = (endpoint, &mut definition) {
-            members.insert("endpoint".to_owned(), endpoint.fingerprint.as_str().into());
+        // Without an endpoint or pinned arguments the hash is the same as before they were part of it.
+        let endpoint = endpoint.map(|endpoint| ("endpoint", &endpoint.fingerprint));
+        let pinned = pinned.map(|pinned| ("pinned", &pinned.fingerprint));
+        if let Value::Object(members) = &mut definition {
+            let optional = endpoint.into_iter().chain(pinned);
+            members.extend(optional.map(|(name, hash)| (name.to_owned(), hash.as_str().into())));
         }
         json::hash(&definition)
+    }
+
+    /// A problem for each argument that only the operator sets.
+    pub fn pinned_problems(&self, arguments: &Map<String, Value>) -> Vec<Problem> {
+        self.pinned.as_ref().map(|pinned| pinned.problems(arguments)).unwrap_or_default()
     }
 
     /// Whether a call whose outcome is unknown may simply be made again (law 4): only when the operator trusts the

@@ -81,11 +81,13 @@ impl Tool {
         let schema = |tool: &Self| Some(tool.input_schema.to_string());
         let result = |tool: &Self| tool.output_schema.as_ref().map(ToString::to_string);
         let hints = |tool: &Self| serde_json::to_string(&tool.annotations).ok();
+        let pinned = |tool: &Self| serde_json::to_string(tool.pinned.as_ref()?).ok();
         let sides = [
             ("description", Some(self.description.clone()), Some(now.description.clone())),
             ("input schema", schema(self), schema(now)),
             ("result schema", result(self), result(now)),
             ("annotations", hints(self), hints(now)),
+            ("pinned arguments", pinned(self), pinned(now)),
         ];
         let sides = sides.into_iter().map(|(field, before, after)| (field, json(before), json(after)));
         let differing = sides.filter(|(_, before, after)| before != after);

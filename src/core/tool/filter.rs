@@ -16,7 +16,29 @@ pub struct ToolFilter {
     pub deny: Vec<NamePattern>,
 }
 
+/// A name in a filter that no tool has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignName {
+    /// The list: `allow` or `deny`.
+    pub list: &'static str,
+    /// Its index in the list.
+    pub index: usize,
+    /// The name.
+    pub name: String,
+}
+
 impl ToolFilter {
+    /// The first name without wildcards that is not known.
+    pub fn foreign_name(&self, is_known: impl Fn(&str) -> bool) -> Option<ForeignName> {
+        let lists = [("allow", &self.allow), ("deny", &self.deny)].into_iter();
+        let mut named = lists.flat_map(|(list, patterns)| {
+            let names = patterns.iter().enumerate();
+            names.filter_map(move |(index, pattern)| Some((list, index, pattern.plain_name()?)))
+        });
+        let (list, index, name) = named.find(|(.., name)| !is_known(name))?;
+        Some(ForeignName { list, index, name: name.to_owned() })
+    }
+
     /// Whether the name passes. An invalid pattern lets no tool pass: it allows no name, and denies every name.
     pub fn admits(&self, name: &ToolName) -> bool {
         let is_allowed = |pattern: &NamePattern| pattern.fits(name.as_str()).unwrap_or(false);

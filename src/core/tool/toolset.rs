@@ -146,6 +146,16 @@ impl Toolset {
         self.by_name.get(&name).and_then(|index| self.tools.get(*index))
     }
 
+    /// Whether a tool has that name, also one that was left out or that was renamed because its name clashes.
+    pub fn knows(&self, name: &str) -> bool {
+        let has_name = |tool: &Arc<Tool>| tool.own_name.as_ref().is_some_and(|own| own.as_str() == name);
+        let is_left_out = |left: &LeftOut| match (&left.server, &left.tool) {
+            (Some(server), Some(tool)) => mcp_name(server, tool).as_str() == name || tool == name,
+            (_, _) => false,
+        };
+        self.get(name).is_some() || self.tools.iter().any(has_name) || self.left_out.iter().any(is_left_out)
+    }
+
     /// The tool of that origin, under any name.
     pub fn by_origin(&self, origin: &Origin) -> Option<&Arc<Tool>> {
         self.tools.iter().find(|tool| tool.origin == *origin)
@@ -207,7 +217,7 @@ fn place(tool: &Tool) -> (&ToolName, &str, i32, bool) {
 /// or not that builtin is available.
 fn passed_through(tool: &str, origin: &Origin) -> ToolName {
     let name = unprefixed_name(tool, origin);
-    if Builtin::reserves(&name) { name.with_hash(origin) } else { name }
+    if Builtin::reserves(name.as_str()) { name.with_hash(origin) } else { name }
 }
 
 impl ToolsetRules {
@@ -229,7 +239,7 @@ impl ToolsetRules {
                 &tool.description,
                 &tool.input_schema,
                 tool.output_schema.as_ref(),
-                &tool.annotations,
+                (&tool.annotations, tool.pinned.as_ref()),
             ),
             name,
             own_name: None,
@@ -239,6 +249,7 @@ impl ToolsetRules {
             input_schema: Arc::new(tool.input_schema.clone()),
             output_schema: tool.output_schema.clone().map(Arc::new),
             annotations: tool.annotations.clone(),
+            pinned: tool.pinned.clone(),
             trusted: server.trusted,
             deadline_s: None,
             verdict: crate::policy::Verdict::Ask,

@@ -45,7 +45,7 @@ pub(super) async fn cancel(
 ) -> Result<Json<RunView>, Problem> {
     caller.require(Scope::RunsWrite)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
-    let seen = precondition::required(&headers, run.row.version)?;
+    let seen = precondition::required(&headers, &run.row)?;
     let was_over = run.row.status.is_ended()
         || match run.cancel(reason, seen, |error| precondition::unmet(error, seen, ServiceError::from)).await {
             Ok(_) => false,

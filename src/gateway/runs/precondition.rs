@@ -4,23 +4,24 @@ use axum::http::HeaderMap;
 use axum::http::header::IF_MATCH;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::run::ResumeError;
+use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
-use toolgate_service::ServiceError;
+use toolgate_service::{CurrentRun, ServiceError};
 
 use crate::etag;
 
 /// Refuses a request for another version of the run. Returns the version that the request requires, if it requires
 /// exactly one.
-pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<Option<u64>, ServiceError> {
+pub(super) fn required(headers: &HeaderMap, row: &RunRow) -> Result<Option<u64>, ServiceError> {
     // An empty list matches nothing.
     let known: Vec<&str> = etag::listed(headers, &IF_MATCH).filter(|tag| !tag.is_empty()).collect();
     if known.is_empty() || known.contains(&"*") {
         return Ok(None);
     }
-    if known.contains(&etag::of_version(version).as_str()) {
-        return Ok(Some(version));
+    if known.contains(&etag::of_version(row.version).as_str()) {
+        return Ok(Some(row.version));
     }
-    Err(changed(version))
+    Err(ServiceError { current: Some(Box::new(CurrentRun::of(row))), ..changed(row.version) })
 }
 
 /// The problem from an error of the runner, for a request that requires this version of the run, if it requires one.

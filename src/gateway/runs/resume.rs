@@ -48,7 +48,7 @@ pub(super) async fn resume(
         caller.require(Scope::ApprovalsDecide)?;
     }
     let found = gateway.runner_of(&caller).run(&run).await?;
-    let seen = precondition::required(&headers, found.row.version)?;
+    let seen = precondition::required(&headers, &found.row)?;
     let places = answers.places();
     let mut resume = found.input_of(answers)?;
     resume.expected_version = resume.expected_version.or(seen);

@@ -114,6 +114,7 @@ impl Link for FakeLink {
             input_schema: json!({}),
             output_schema: None,
             annotations: Annotations::default(),
+            pinned: None,
         };
         let tools = if takes > budget { Err("was silent") } else { tools };
         let tools = tools.map_err(str::to_owned)?;

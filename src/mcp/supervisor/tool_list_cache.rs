@@ -270,6 +270,7 @@ mod tests {
             input_schema: json!({}),
             output_schema: None,
             annotations: Annotations::default(),
+            pinned: None,
         }
     }
 

@@ -69,6 +69,17 @@ impl TenantRunner {
         trace: Option<Trace>,
     ) -> Result<Approval, ServiceError> {
         let approval = self.approval(id).await?;
+        let decided = self.decide_on(&approval, id, decision, trace).await;
+        approval.of.with_current(decided).await
+    }
+
+    async fn decide_on(
+        &self,
+        approval: &Approval,
+        id: &str,
+        decision: NewDecision,
+        trace: Option<Trace>,
+    ) -> Result<Approval, ServiceError> {
         if decision.digest().is_some_and(|digest| approval.digest().as_deref() != Some(digest)) {
             let detail = "this is not the call that you saw (`digest`); read the approval again and decide again";
             return Err(ServiceError::lasting_conflict(detail));
@@ -88,8 +99,11 @@ impl TenantRunner {
     /// Extends the deadline of a pending approval.
     pub async fn extend(&self, id: &str, until: Timestamp) -> Result<Approval, ServiceError> {
         let approval = self.approval(id).await?;
-        approval.state.closed().map_or(Ok(()), Err)?;
-        approval.extend(until).await?;
+        let extended = match approval.state.closed() {
+            Some(closed) => Err(closed),
+            None => approval.extend(until).await,
+        };
+        approval.of.with_current(extended).await?;
         self.approval(id).await
     }
 

@@ -119,7 +119,7 @@ impl Collected {
 }
 
 /// The positions of a canary, with the text around it.
-fn found<'a>(text: &'a str, but_for: &str) -> Vec<&'a str> {
+pub(super) fn found<'a>(text: &'a str, but_for: &str) -> Vec<&'a str> {
     let around = |at: usize| {
         let start = (0..=at).rev().find(|start| at - start >= 40 && text.is_char_boundary(*start)).unwrap_or(0);
         let end = (at..=text.len()).find(|end| end - at >= 40 && text.is_char_boundary(*end)).unwrap_or(text.len());

@@ -10,7 +10,14 @@ use super::{example, folder, load, no_env, rendered};
 fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, trusted: bool) -> Tool {
     let annotations = Annotations { read_only_hint: read_only, ..Annotations::default() };
     let (input_schema, output_schema) = (json!({"type": "object"}), None);
-    let tool = McpTool { name: name.into(), description: String::new(), input_schema, output_schema, annotations };
+    let tool = McpTool {
+        name: name.into(),
+        description: String::new(),
+        input_schema,
+        output_schema,
+        annotations,
+        pinned: None,
+    };
     let tool_access = ServerTools {
         server: server.into(),
         trusted,

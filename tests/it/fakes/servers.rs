@@ -82,6 +82,7 @@ pub(crate) fn tool(name: &str) -> McpTool {
         input_schema: json!({"type": "object"}),
         output_schema: None,
         annotations: Annotations::default(),
+        pinned: None,
     }
 }
 

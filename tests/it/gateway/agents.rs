@@ -1,10 +1,11 @@
-//! Agents: they are listed, and only administrators see their instructions.
+//! Agents: they are listed, only administrators see their instructions, and aliases are other names of them (row 1.29).
 
 use serde_json::json;
 use toolgate::core::policy::Verdict;
 
 use super::principals::{self, Person};
-use crate::runner::world::{Kept, given_an_agent};
+use super::served::Served;
+use crate::runner::world::{Kept, given_an_agent, say};
 
 #[tokio::test]
 async fn only_administrators_see_the_instructions_of_agents() {
@@ -33,4 +34,17 @@ async fn only_administrators_see_the_instructions_of_agents() {
     assert_eq!(tim.post("/v1/servers/files/restart", json!({})).await.problem(), "forbidden");
     assert_eq!(tim.get("/v1/servers/files").await.problem(), "not_found", "this gateway has no servers");
     assert_eq!(tim.get("/v1/models").await.body, json!({"object": "list", "data": []}));
+}
+
+#[tokio::test]
+async fn a_run_that_is_requested_by_an_alias_is_one_of_the_agent() {
+    let world = given_an_agent().that(|agent| agent.aliases = vec!["helper".into()]);
+    let world = world.whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await;
+    let served = Served::to_all(world).await;
+
+    let run = served.post("/v1/runs", json!({"agent": "helper", "input": "Hello"})).await;
+
+    assert_eq!((run.text("status"), run.text("agent")), ("completed", "clerk"));
+    assert_eq!(served.get("/v1/agents").await.body["data"].as_array().unwrap().len(), 1);
+    assert_eq!(served.get("/v1/agents/helper").await.text("id"), "clerk");
 }

@@ -1,14 +1,15 @@
 //! Narrowing and preconditions: the options of a run stay within those of its agent, and a request can require a
-//! version of its run. Violations are refused with a pointer.
+//! version of its run. Violations are refused with a pointer (row 3.19 for tools).
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::core::chat::Message;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{Event, Limits};
+use toolgate::core::tool::{LeftOut, ToolFilter};
 
 use super::served::{HttpAnswer, Served};
-use crate::fakes::Fault;
+use crate::fakes::{Change, Fault};
 use crate::runner::world::{Kept, given_an_agent, say};
 
 #[tokio::test]
@@ -117,4 +118,51 @@ async fn a_conditional_cancel_fails_if_the_run_changes_meanwhile() {
 
     assert_eq!((refused.status.as_u16(), refused.problem()), (412, "precondition_failed"));
     assert_eq!(served.get(&path).await.text("status"), "pending");
+}
+
+#[tokio::test]
+async fn a_name_that_no_tool_of_the_agent_has_is_refused() {
+    let world = given_an_agent()
+        .with_tools("files", &["read", "delete"])
+        .that(|agent| agent.tools = ToolFilter { allow: vec!["mcp_files_read".into(), "ext_*".into()], deny: vec![] })
+        .whose_model_says(json!([say("Hi."), say("Hi.")]))
+        .kept(Kept::InMemory)
+        .await;
+    let served = Served::to_all(world).await;
+    let asked = async |tools: Value| {
+        served.post("/v1/runs", json!({"input": "Hello", "tools": tools, "external_tools": [{"name": "order"}]})).await
+    };
+
+    let foreign = asked(json!({"allow": ["ext_order", "ext_refund"]})).await;
+    assert_eq!((foreign.status.as_u16(), foreign.problem()), (422, "validation"));
+    assert_eq!(foreign.body["errors"][0]["pointer"], "/tools/allow/1");
+    assert!(foreign.text("detail").contains("agent `clerk` has no tool `ext_refund`"), "{foreign:?}");
+    let builtin = asked(json!({"deny": ["shell"]})).await;
+    assert_eq!(builtin.body["errors"][0]["pointer"], "/tools/deny/0");
+
+    for tools in [json!({"allow": ["mcp_files_delete"]}), json!({"deny": ["mcp_files_raed"]})] {
+        let wider = asked(tools.clone()).await;
+        assert_eq!((wider.text("status"), &wider.body["error"]["code"]), ("failed", &json!("validation")), "{tools}");
+        assert!(wider.body["error"]["message"].as_str().unwrap().contains("/0`); a run may narrow"), "{wider:?}");
+    }
+    for tools in
+        [json!({"allow": ["mcp_files_read", "ext_order"]}), json!({"deny": ["mcp_files_read", "ask_human", "x*"]})]
+    {
+        let narrow = asked(tools.clone()).await;
+        assert_eq!(narrow.text("status"), "completed", "{tools}: {narrow:?}");
+    }
+}
+
+#[tokio::test]
+async fn while_a_server_is_not_available_its_names_are_not_judged() {
+    let world = given_an_agent().with_tools("files", &["read"]).whose_model_says(json!([say("Hi.")]));
+    let served = Served::to_all(world.kept(Kept::InMemory).await).await;
+    let is_down: Change = |servers| {
+        let files = servers.get_mut(&"files".into()).unwrap();
+        files.tools.clear();
+        files.left_out.push(LeftOut { server: Some("files".into()), tool: None, reason: "it does not start".into() });
+    };
+    served.world.servers.change_when_looked_at([is_down]);
+    let run = served.post("/v1/runs", json!({"input": "Hello", "tools": {"allow": ["mcp_files_read"]}})).await;
+    assert_eq!(run.text("status"), "completed", "{run:?}");
 }

@@ -448,6 +448,7 @@ fn toolset() -> Toolset {
         input_schema,
         output_schema: None,
         annotations: Annotations::default(),
+        pinned: None,
     };
     let city = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
     let path = json!({ "type": "object", "properties": { "path": { "type": "string" } } });

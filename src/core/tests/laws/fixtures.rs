@@ -47,6 +47,7 @@ pub(crate) fn mcp(name: &str, read_only: Option<bool>, idempotent: Option<bool>)
         input_schema: json!({"type": "object"}),
         output_schema: None,
         annotations: Annotations { read_only_hint: read_only, idempotent_hint: idempotent, ..Annotations::default() },
+        pinned: None,
     }
 }
 
