@@ -39,6 +39,7 @@ fn started() -> Arc<Started> {
             validate_output: false,
             limits,
         },
+        predecessor: None,
         history: Vec::new(),
         input: Message::user("read everything"),
         session: "bench".into(),

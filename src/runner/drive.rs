@@ -13,60 +13,17 @@ use toolgate_core::id::{CallId, RunId, SessionId};
 use toolgate_core::run::{Event, Input, JournalEntry, Resume, Run, Started, Status, Step, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal};
-use toolgate_ports::{Claim, SessionClaim, Update};
+use toolgate_ports::{Claim, SessionClaim};
 use tracing::Instrument as _;
 
 use super::admission::Permit;
-use super::registry::{ActiveRun, RunGuard, SharedResult};
+use super::registry::{ActiveRun, RunGuard};
 use super::resume_input::{ValidatedInput, gives, require_servers};
-use super::session::{CLAIM_ATTEMPTS, NewRun, SessionPlace};
 use super::watch::Broadcaster;
-use super::{AgentRunner, Report, Request, RunnerError, Watch};
+use super::{AgentRunner, Execution, Report, Request, RunnerError, Watch};
 
 /// How many orphaned runs are claimed together.
 const RECOVERED_AT_ONCE: usize = 64;
-
-/// The execution of a run in this process. Dropping it does not affect the run.
-#[derive(Debug)]
-pub struct Execution {
-    /// The run.
-    pub run: RunId,
-    /// The updates since the first event of this execution.
-    pub updates: Watch,
-    rest: SharedResult,
-}
-
-impl Execution {
-    /// Waits until the run is idle: pending or ended.
-    pub async fn until_idle(self) -> Result<Report, RunnerError> {
-        self.rest.await.unwrap_or(Err(RunnerError::Lost(self.run)))
-    }
-
-    /// The same, but returns `None` as soon as a server asks for input on a call that stays open for it. The caller may
-    /// be the one who can answer.
-    pub async fn idle_or_elicitation(self) -> Option<Result<Report, RunnerError>> {
-        let Self { run, mut updates, rest } = self;
-        let elicitation = async {
-            while let Some(update) = updates.next().await {
-                if let Update::JournalEntry(JournalEntry { event: Event::InputRequested { .. }, .. }) = update {
-                    return;
-                }
-            }
-            std::future::pending::<()>().await;
-        };
-        tokio::select! {
-            biased;
-            rested = rest => Some(rested.unwrap_or(Err(RunnerError::Lost(run)))),
-            () = elicitation => None,
-        }
-    }
-
-    /// The updates, and the wait until the run is idle.
-    pub fn split(self) -> (Watch, impl Future<Output = Result<Report, RunnerError>>) {
-        let Self { run, updates, rest } = self;
-        (updates, async move { rest.await.unwrap_or(Err(RunnerError::Lost(run))) })
-    }
-}
 
 impl AgentRunner {
     /// Starts a run. Its first event is durable when this returns.
@@ -104,25 +61,7 @@ impl AgentRunner {
         self.to_completion(unit).await?
     }
 
-    /// Launches a run that continues its session. If another run claimed the session first, begins again.
-    async fn launch_in_session(
-        &self,
-        id: &RunId,
-        started: Started,
-        agent: Arc<Agent>,
-    ) -> Result<Execution, RunnerError> {
-        for _ in 0..CLAIM_ATTEMPTS {
-            let SessionPlace { predecessor, claim } = self.place(&NewRun::of(id, &started)).await?;
-            let started = Started { predecessor, ..started.clone() };
-            match self.launch_as(id, started, Some(claim), agent.clone()).await {
-                Err(RunnerError::Drive(DriveError::SessionChanged(_))) => {}
-                launched => return launched,
-            }
-        }
-        Err(RunnerError::SessionChanging(started.session))
-    }
-
-    async fn launch_as(
+    pub(super) async fn launch_as(
         &self,
         id: &RunId,
         started: Started,

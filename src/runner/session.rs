@@ -1,5 +1,7 @@
 //! Session of a new run: the run continues the conversation of the session's head and takes its place, in one commit.
 
+use std::sync::Arc;
+
 use toolgate_core::chat::Message;
 use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, Predecessor, PriorConversation, Segment, Started, Status};
@@ -7,26 +9,26 @@ use toolgate_driver::{DriveError, fold, title_of};
 use toolgate_ports::{RunFilter, SessionClaim, SessionFilter, SessionHead, SessionRow};
 
 use super::envelope::EnvelopeError;
-use super::{AgentRunner, RunnerError};
+use super::{Agent, AgentRunner, Execution, RunnerError};
 
 /// How often a run tries to claim its session while other runs come and go.
-pub(super) const CLAIM_ATTEMPTS: usize = 10;
+const CLAIM_ATTEMPTS: usize = 10;
 
 /// A new run, as its session sees it.
-pub(super) struct NewRun<'a> {
-    pub(super) id: &'a RunId,
-    pub(super) tenant: &'a Tenant,
-    pub(super) session: &'a SessionId,
-    pub(super) agent: &'a AgentName,
-    pub(super) principal: Option<&'a Principal>,
-    pub(super) by: Option<&'a String>,
-    pub(super) input: &'a Message,
+struct NewRun<'a> {
+    id: &'a RunId,
+    tenant: &'a Tenant,
+    session: &'a SessionId,
+    agent: &'a AgentName,
+    principal: Option<&'a Principal>,
+    by: Option<&'a String>,
+    input: &'a Message,
     /// Whether the caller sends messages before the input.
-    pub(super) has_history: bool,
+    has_history: bool,
 }
 
 impl<'a> NewRun<'a> {
-    pub(super) fn of(id: &'a RunId, started: &'a Started) -> Self {
+    fn of(id: &'a RunId, started: &'a Started) -> Self {
         Self {
             id,
             tenant: &started.tenant,
@@ -41,9 +43,9 @@ impl<'a> NewRun<'a> {
 }
 
 /// The place of a new run in its session.
-pub(super) struct SessionPlace {
-    pub(super) predecessor: Option<Predecessor>,
-    pub(super) claim: SessionClaim,
+struct SessionPlace {
+    predecessor: Option<Predecessor>,
+    claim: SessionClaim,
 }
 
 impl AgentRunner {
@@ -57,8 +59,26 @@ impl AgentRunner {
         Ok(self.inner.ports.store.runs.sessions(filter).await.map_err(DriveError::from)?)
     }
 
+    /// Launches a run that continues its session. If another run claimed the session first, begins again.
+    pub(super) async fn launch_in_session(
+        &self,
+        id: &RunId,
+        started: Started,
+        agent: Arc<Agent>,
+    ) -> Result<Execution, RunnerError> {
+        for _ in 0..CLAIM_ATTEMPTS {
+            let SessionPlace { predecessor, claim } = self.place(&NewRun::of(id, &started)).await?;
+            let started = Started { predecessor, ..started.clone() };
+            match self.launch_as(id, started, Some(claim), agent.clone()).await {
+                Err(RunnerError::Drive(DriveError::SessionChanged(_))) => {}
+                launched => return launched,
+            }
+        }
+        Err(RunnerError::SessionChanging(started.session))
+    }
+
     /// The place of a new run in its session: after the head, if the head has ended.
-    pub(super) async fn place(&self, new: &NewRun<'_>) -> Result<SessionPlace, RunnerError> {
+    async fn place(&self, new: &NewRun<'_>) -> Result<SessionPlace, RunnerError> {
         let known = self.session(new.tenant, new.session).await?;
         let row = match known {
             Some(row) => row,

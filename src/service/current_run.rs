@@ -3,7 +3,7 @@
 
 use toolgate_core::id::RunId;
 use toolgate_core::run::Status;
-use toolgate_ports::RunRow;
+use toolgate_ports::{RunRow, SessionHead};
 
 /// The state of a run when a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,5 +20,10 @@ impl CurrentRun {
     /// The state in the run's index row.
     pub fn of(row: &RunRow) -> Self {
         Self { id: row.id.clone(), status: row.status, version: row.version }
+    }
+
+    /// The state of the latest run of a session.
+    pub(crate) fn of_head(head: &SessionHead) -> Self {
+        Self { id: head.run.clone(), status: head.status, version: head.version }
     }
 }

@@ -115,6 +115,9 @@ impl ServiceError {
             RunnerError::StillDriven(_) | RunnerError::SessionChanging(_) => Self::new(code, detail).after(soon(1)),
             RunnerError::SessionHasHistory(_) => Self::invalid("/input", detail),
             RunnerError::SessionOfAnotherAgent { .. } => Self::invalid("/agent", detail),
+            RunnerError::SessionBusy { head, .. } => {
+                Self { current: Some(Box::new(CurrentRun::of_head(&head))), ..Self::new(code, detail) }
+            }
             RunnerError::Busy => Self::new(code, detail).after(soon(5)),
             RunnerError::Refused(refusals) => {
                 let refused = refusals.iter();
@@ -148,7 +151,6 @@ impl ServiceError {
             | RunnerError::NoSuchRun(_)
             | RunnerError::Purged { .. }
             | RunnerError::NotOver { .. }
-            | RunnerError::SessionBusy { .. }
             | RunnerError::SessionOfAnotherPrincipal(_)
             | RunnerError::DrivenElsewhere { .. }
             | RunnerError::Released(_)

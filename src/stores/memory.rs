@@ -26,7 +26,8 @@ use toolgate_ports::{
 use self::contents::{BlobRecord, Contents, Lease, Run};
 use super::wellformed;
 
-/// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
+/// Journals, sessions, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses
+/// them.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     contents: Mutex<Contents>,

@@ -1,4 +1,5 @@
-//! Stores for journals, grants and blobs: memory for tests and throw-away runs, one SQLite file for everything else.
+//! Stores for journals, sessions, grants and blobs: memory for tests and throw-away runs, one SQLite file for everything
+//! else.
 //!
 //! Both follow the same rules, and one suite (`tests/it/stores.rs`) checks both. The append position provides safety: a
 //! store rejects an append if the journal does not have the length that the appender expects. A lease only prevents two

@@ -33,6 +33,7 @@ mod reloading;
 mod runs;
 mod served;
 mod servers;
+mod sessions;
 mod stalled;
 pub(crate) mod streamed;
 mod streaming;

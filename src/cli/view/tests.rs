@@ -7,7 +7,7 @@ use super::*;
 use crate::cli::paint::Paint;
 use crate::core::chat::{Stop, Usage, Usd};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
+use crate::core::lifecycle::{CallEnd, CallRef, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::policy::PolicyMark;
 use crate::core::run::{
     self, Channel, Coverage, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, Status, ToolAccess,
@@ -45,6 +45,7 @@ fn replied(text: &str, tool_calls: Vec<CallRef>) -> LifecycleKind {
         stop: Stop::End,
         usage,
         duration_ms: 1_234,
+        cumulative: CumulativeUsage::default(),
         first_token_ms: None,
         tool_calls,
         text: Some(text.into()),
@@ -88,6 +89,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             error: Failure::new(ErrorCode::ProviderTimeout, "no byte for 120 s"),
             usage: Usage { input_tokens: Some(120), output_tokens: Some(2), ..Usage::default() },
             duration_ms: 120_000,
+            cumulative: CumulativeUsage::default(),
         },
         LifecycleKind::ModelRetrying { model: "auto".into(), attempt: 2, instead_of: None },
         model_called(2),
@@ -213,6 +215,7 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
         error: Failure::new(ErrorCode::ProviderTimeout, "cut"),
         usage: Usage { cost_usd: None, ..usage },
         duration_ms: 1,
+        cumulative: CumulativeUsage::default(),
     };
     let mut live_view = LiveView::new(LOOK, AnswerPlacement::Apart);
     live_view.note(&event(unpriced));

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Channel, Decision, Ending, Limits, Started, ToolGrant};
+use super::{Channel, Decision, Ending, Limits, PriorConversation, Started, ToolGrant};
 use crate::chat::{Message, Reply, Usage};
 use crate::error::Failure;
 use crate::id::{CallId, GrantId, ModelName};
@@ -447,6 +447,19 @@ impl Event {
             return Some(&started.trace);
         }
         if let Self::Resumed { trace, .. } = self { Some(trace) } else { None }
+    }
+
+    /// The first event with the conversation before the run, in place of the one it holds. Other events are unchanged.
+    #[must_use]
+    pub fn with_conversation(&self, conversation: Option<Arc<PriorConversation>>) -> Self {
+        let mut event = self.clone();
+        if let Self::Started(started) = &mut event
+            && started.predecessor.is_some()
+        {
+            let predecessor = Arc::make_mut(started).predecessor.as_mut();
+            predecessor.into_iter().for_each(|predecessor| predecessor.conversation.clone_from(&conversation));
+        }
+        event
     }
 
     /// Its name in JSON.

@@ -25,6 +25,7 @@ mod next;
 mod pending;
 mod predecessor;
 mod resume_error;
+mod segment;
 mod spec;
 mod state;
 mod step;

@@ -5,12 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::fold::BUDGET_NOTE;
-use super::fork::RENEWED_NOTE;
 use super::transcript::say;
-use super::{Event, InvalidEvent, Run};
 use crate::blob::BlobHandle;
-use crate::chat::{Message, Part, Role};
+use crate::chat::Message;
 use crate::id::RunId;
 
 /// The run whose conversation a run continues.
@@ -60,22 +57,6 @@ pub struct PriorConversation {
     pub has_cut_results: bool,
 }
 
-impl Segment {
-    /// The segment of a run: of its journal alone, whether the conversation before it was read or not. `None` for an
-    /// empty journal.
-    pub fn of<'a>(journal: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, InvalidEvent> {
-        let mut events = journal.into_iter();
-        let Some(first) = events.next() else { return Ok(None) };
-        let Some(mut run) = Run::replay([&first.with_conversation(None)])? else { return Ok(None) };
-        events.try_for_each(|event| run.apply(event))?;
-        Ok(Some(Self {
-            messages: answered(run.transcript()),
-            blobs: run.blobs().clone(),
-            has_cut_results: run.has_cut_results(),
-        }))
-    }
-}
-
 impl PriorConversation {
     /// The conversation of these segments, oldest first.
     pub fn of(segments: impl IntoIterator<Item = Segment>) -> Self {
@@ -95,39 +76,4 @@ impl PriorConversation {
         let Self { messages, blobs, has_cut_results } = self.clone();
         Segment { messages, blobs, has_cut_results }
     }
-}
-
-impl Event {
-    /// The first event with the conversation before the run, in place of the one it holds. Other events are unchanged.
-    #[must_use]
-    pub fn with_conversation(&self, conversation: Option<Arc<PriorConversation>>) -> Self {
-        let mut event = self.clone();
-        if let Self::Started(started) = &mut event
-            && started.predecessor.is_some()
-        {
-            let predecessor = Arc::make_mut(started).predecessor.as_mut();
-            predecessor.into_iter().for_each(|predecessor| predecessor.conversation.clone_from(&conversation));
-        }
-        event
-    }
-}
-
-/// The messages up to the last answered turn, results included, without toolgate's notes about a budget.
-fn answered(transcript: &[Arc<Message>]) -> Vec<Arc<Message>> {
-    let Some(last) = transcript.iter().rposition(|message| message.role == Role::Assistant) else {
-        return Vec::new();
-    };
-    let calls = |message: &Arc<Message>| message.content.iter().any(|part| part.tool_use().is_some());
-    let answered = last + 1 + usize::from(transcript.get(last).is_some_and(calls));
-    let messages = transcript.iter().take(answered).map(without_notes);
-    messages.filter(|message| !message.content.is_empty()).collect()
-}
-
-fn without_notes(message: &Arc<Message>) -> Arc<Message> {
-    let is_note = |part: &Part| matches!(part.as_text(), Some(BUDGET_NOTE | RENEWED_NOTE));
-    let mut message = message.clone();
-    if message.content.iter().any(is_note) {
-        Arc::make_mut(&mut message).content.retain(|part| !is_note(part));
-    }
-    message
 }

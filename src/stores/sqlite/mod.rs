@@ -54,7 +54,7 @@ use self::purge::PurgeRun;
 use self::writer::Writer;
 use super::wellformed;
 
-/// Journals, grants and blobs in one SQLite file.
+/// Journals, sessions, grants and blobs in one SQLite file.
 #[derive(Debug)]
 pub struct SqliteStore {
     options: SqliteConnectOptions,
