@@ -203,7 +203,8 @@ pub trait RunStore: SessionStore {
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
     /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the
-    /// title and with the time. Its segment is deleted too, so that later runs of its session no longer read it. A
+    /// title and with the time. Its segment is deleted too, so that later runs of its session no longer read it. The
+    /// session has another version if the run is its head or its title quotes the run, and no title in the latter case. A
     /// repetition changes nothing. Nothing is ever appended to the journal again.
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
 

@@ -72,8 +72,14 @@ impl AgentRunner {
     /// The agent for a run with this specification.
     pub(super) fn agent_of(&self, spec: &Spec) -> Result<Arc<Agent>, RunnerError> {
         let agent = self.agent(&spec.agent)?;
-        Ok(if spec.model.as_str() == MODEL { Arc::new(caller(&agent)) } else { agent })
+        Ok(if is_single_call(spec) { Arc::new(caller(&agent)) } else { agent })
     }
+}
+
+/// Whether the run makes one call that its caller requested. It is no part of the conversation of its session, whose grants
+/// cover it.
+pub(super) fn is_single_call(spec: &Spec) -> bool {
+    spec.model.as_str() == MODEL
 }
 
 /// The state of the call, from the journal of its run. A recorded outcome counts however the run ends. A call that was

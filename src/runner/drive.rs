@@ -8,15 +8,15 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use toolgate_core::blob::BlobHandle;
-use toolgate_core::chat::Message;
 use toolgate_core::id::{CallId, RunId, SessionId};
 use toolgate_core::run::{Event, Input, JournalEntry, Resume, Run, Started, Status, Step, Trigger};
 use toolgate_core::trace::Trace;
-use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal};
+use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal, fold};
 use toolgate_ports::{Claim, SessionClaim};
 use tracing::Instrument as _;
 
 use super::admission::Permit;
+use super::calling::is_single_call;
 use super::registry::{ActiveRun, RunGuard};
 use super::resume_input::{ValidatedInput, gives, require_servers};
 use super::watch::Broadcaster;
@@ -49,7 +49,8 @@ impl AgentRunner {
             metadata: request.metadata,
         };
         self.inject(&id, request.injected);
-        let (runner, is_in_session) = (self.clone(), request.session.is_some());
+        let is_in_session = request.session.is_some() && !is_single_call(&started.spec);
+        let runner = self.clone();
         let unit = async move {
             let launched = match is_in_session {
                 true => runner.launch_in_session(&id, started, agent).await,
@@ -320,17 +321,13 @@ impl AgentRunner {
     /// A run with history uses the blobs in it, and must keep them when the original run is deleted.
     async fn share_blobs(&self, journal: &Journal) -> Result<(), RunnerError> {
         let Some(blobs) = &self.inner.ports.blobs else { return Ok(()) };
-        let run = journal.run();
-        let named_in = |messages: &[Arc<Message>]| -> BTreeSet<BlobHandle> {
-            messages.iter().flat_map(|message| message.blobs()).collect()
-        };
-        let mut named = named_in(&run.messages());
-        named.extend(run.blobs());
         // The blobs of the conversation before it belong to the runs that it continues.
-        if let Some(prior) = run.started().prior_conversation() {
-            let theirs = named_in(&prior.messages);
-            named.retain(|blob| !theirs.contains(blob) && !prior.blobs.contains(blob));
-        }
+        let mut own = journal.staged().to_vec();
+        own.iter_mut().take(1).for_each(|first| first.event = first.event.with_conversation(None));
+        let run = fold(journal.id(), &own)?;
+        let messages = run.messages();
+        let mut named: BTreeSet<BlobHandle> = messages.iter().flat_map(|message| message.blobs()).collect();
+        named.extend(run.blobs());
         if named.is_empty() {
             return Ok(());
         }

@@ -2,45 +2,17 @@
 
 use std::sync::Arc;
 
-use toolgate_core::chat::Message;
-use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
+use toolgate_core::id::{RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, Predecessor, PriorConversation, Segment, Started, Status};
 use toolgate_driver::{DriveError, fold, title_of};
 use toolgate_ports::{RunFilter, SessionClaim, SessionFilter, SessionHead, SessionRow};
 
+use super::calling::is_single_call;
 use super::envelope::EnvelopeError;
 use super::{Agent, AgentRunner, Execution, RunnerError};
 
 /// How often a run tries to claim its session while other runs come and go.
 const CLAIM_ATTEMPTS: usize = 10;
-
-/// A new run, as its session sees it.
-struct NewRun<'a> {
-    id: &'a RunId,
-    tenant: &'a Tenant,
-    session: &'a SessionId,
-    agent: &'a AgentName,
-    principal: Option<&'a Principal>,
-    by: Option<&'a String>,
-    input: &'a Message,
-    /// Whether the caller sends messages before the input.
-    has_history: bool,
-}
-
-impl<'a> NewRun<'a> {
-    fn of(id: &'a RunId, started: &'a Started) -> Self {
-        Self {
-            id,
-            tenant: &started.tenant,
-            session: &started.session,
-            agent: &started.spec.agent,
-            principal: started.spec.principal.as_ref(),
-            by: started.by.as_ref(),
-            input: &started.input,
-            has_history: !started.history.is_empty(),
-        }
-    }
-}
 
 /// The place of a new run in its session.
 struct SessionPlace {
@@ -67,7 +39,7 @@ impl AgentRunner {
         agent: Arc<Agent>,
     ) -> Result<Execution, RunnerError> {
         for _ in 0..CLAIM_ATTEMPTS {
-            let SessionPlace { predecessor, claim } = self.place(&NewRun::of(id, &started)).await?;
+            let SessionPlace { predecessor, claim } = self.place(id, &started).await?;
             let started = Started { predecessor, ..started.clone() };
             match self.launch_as(id, started, Some(claim), agent.clone()).await {
                 Err(RunnerError::Drive(DriveError::SessionChanged(_))) => {}
@@ -78,8 +50,8 @@ impl AgentRunner {
     }
 
     /// The place of a new run in its session: after the head, if the head has ended.
-    async fn place(&self, new: &NewRun<'_>) -> Result<SessionPlace, RunnerError> {
-        let known = self.session(new.tenant, new.session).await?;
+    async fn place(&self, id: &RunId, new: &Started) -> Result<SessionPlace, RunnerError> {
+        let known = self.session(&new.tenant, &new.session).await?;
         let row = match known {
             Some(row) => row,
             None => match self.adopted(new).await? {
@@ -89,13 +61,13 @@ impl AgentRunner {
         };
         self.check_access(new, &row)?;
         let Some(head) = self.ended_head(&row).await? else {
-            return Ok(SessionPlace { predecessor: None, claim: self.claim_of(new, row, None) });
+            return Ok(SessionPlace { predecessor: None, claim: self.claim_of(id, new, row, None) });
         };
-        if new.has_history {
+        if !new.history.is_empty() {
             return Err(RunnerError::SessionHasHistory(new.session.clone()));
         }
         let mut links =
-            self.inner.ports.store.runs.conversation(new.tenant, &head.run).await.map_err(DriveError::from)?;
+            self.inner.ports.store.runs.conversation(&new.tenant, &head.run).await.map_err(DriveError::from)?;
         let mut segment = None;
         if let Some(last) = links.last_mut()
             && last.segment.is_none()
@@ -110,30 +82,37 @@ impl AgentRunner {
             authors: row.authors.clone(),
             conversation: Some(conversation.into()),
         };
-        Ok(SessionPlace { predecessor: Some(predecessor), claim: self.claim_of(new, row, segment) })
+        Ok(SessionPlace { predecessor: Some(predecessor), claim: self.claim_of(id, new, row, segment) })
     }
 
-    /// The claim of its session by a run that began in another store; `None` for a run without a session. The session
-    /// must not have continued here without the run.
+    /// The claim of its session by a run that began in another store; `None` for a run that has neither a session nor a
+    /// predecessor. The session must not have continued here without the run.
     pub(super) async fn claim_of_import(
         &self,
         id: &RunId,
         started: &Started,
     ) -> Result<Option<SessionClaim>, RunnerError> {
-        if started.session.as_str() == id.as_str() {
+        let is_alone = started.session.as_str() == id.as_str() && started.predecessor.is_none();
+        if is_alone || is_single_call(&started.spec) {
             return Ok(None);
         }
-        let new = NewRun::of(id, started);
-        let row = self.session(new.tenant, new.session).await?.unwrap_or_else(|| self.new_session(&new));
-        self.check_access(&new, &row)?;
+        let row = self.session(&started.tenant, &started.session).await?.unwrap_or_else(|| self.new_session(started));
+        self.check_access(started, &row)?;
         let predecessor = started.predecessor.as_ref();
-        let is_next = row.version == 0
-            || row.head.as_ref().map(|head| &head.run) == predecessor.map(|predecessor| &predecessor.run);
+        let head = row.head.as_ref().map(|head| &head.run);
+        // The head is the run itself if the same envelope was imported a moment ago.
+        let is_next = row.version == 0 || head == predecessor.map(|known| &known.run) || head == Some(id);
         if !is_next {
             return Err(EnvelopeError::Diverged { run: id.clone() }.into());
         }
-        let segment = started.prior_conversation().map(|prior| prior.to_segment());
-        let mut claim = self.claim_of(&new, row, segment);
+        let segment = match predecessor {
+            // The store has the conversation before the predecessor, which the envelope repeats.
+            Some(known) if self.row(&known.run).await?.is_some_and(|row| row.tenant == started.tenant) => {
+                self.segment(&known.run).await?
+            }
+            Some(_) | None => started.prior_conversation().map(|prior| prior.to_segment()),
+        };
+        let mut claim = self.claim_of(id, started, row, segment);
         claim.row.authors.extend(started.authors());
         Ok(Some(claim))
     }
@@ -146,71 +125,75 @@ impl AgentRunner {
     }
 
     /// The session of a run that was started without one, or before sessions had rows.
-    async fn adopted(&self, new: &NewRun<'_>) -> Result<Option<SessionRow>, RunnerError> {
-        let filter = RunFilter {
-            session: Some(new.session.clone()),
-            tenant: Some(new.tenant.clone()),
-            limit: 1,
-            ..RunFilter::default()
-        };
-        let Some(latest) = self.list(&filter).await?.into_iter().next() else { return Ok(None) };
-        let journal: Vec<JournalEntry> = self.journal(&latest.id).await?;
-        let started = fold(&latest.id, journal.get(..1).unwrap_or_default())?.started().clone();
-        Ok(Some(SessionRow {
-            head: Some(SessionHead { run: latest.id, status: latest.status, version: latest.version }),
-            agent: latest.agent,
-            principal: started.spec.principal.clone(),
-            runs: 1,
-            title: latest.title,
-            created_by: started.by.clone(),
-            authors: started.authors(),
-            created_at: latest.created_at,
-            ..self.new_session(new)
-        }))
+    async fn adopted(&self, new: &Started) -> Result<Option<SessionRow>, RunnerError> {
+        let filter =
+            RunFilter { session: Some(new.session.clone()), tenant: Some(new.tenant.clone()), ..RunFilter::default() };
+        for latest in self.list(&filter).await? {
+            let journal: Vec<JournalEntry> = self.journal(&latest.id).await?;
+            let started = fold(&latest.id, journal.get(..1).unwrap_or_default())?.started().clone();
+            if is_single_call(&started.spec) {
+                continue;
+            }
+            return Ok(Some(SessionRow {
+                head: Some(SessionHead { run: latest.id, status: latest.status, version: latest.version }),
+                agent: latest.agent,
+                principal: started.spec.principal.clone(),
+                runs: 1,
+                title: latest.title,
+                created_by: started.by.clone(),
+                authors: started.authors(),
+                created_at: latest.created_at,
+                ..self.new_session(new)
+            }));
+        }
+        Ok(None)
     }
 
-    fn new_session(&self, new: &NewRun<'_>) -> SessionRow {
+    fn new_session(&self, new: &Started) -> SessionRow {
         let now = self.inner.ports.clock.now();
         SessionRow {
             id: new.session.clone(),
             tenant: new.tenant.clone(),
-            agent: new.agent.clone(),
-            principal: new.principal.cloned(),
+            agent: new.spec.agent.clone(),
+            principal: new.spec.principal.clone(),
             head: None,
             version: 0,
             runs: 0,
             title: String::new(),
             metadata: Default::default(),
-            created_by: new.by.cloned(),
+            created_by: new.by.clone(),
             authors: Default::default(),
             created_at: now,
             updated_at: now,
         }
     }
 
-    fn claim_of(&self, new: &NewRun<'_>, row: SessionRow, segment: Option<Segment>) -> SessionClaim {
+    fn claim_of(&self, id: &RunId, new: &Started, row: SessionRow, segment: Option<Segment>) -> SessionClaim {
         let expected = row.version;
-        let head = SessionHead { run: new.id.clone(), status: Status::Running, version: 0 };
+        let head = SessionHead { run: id.clone(), status: Status::Running, version: 0 };
         let mut row = SessionRow {
             head: Some(head),
+            agent: new.spec.agent.clone(),
             version: expected + 1,
             runs: row.runs + 1,
             updated_at: self.inner.ports.clock.now(),
             ..row
         };
-        row.authors.extend(new.by.cloned());
+        row.authors.extend(new.by.clone());
         if row.title.is_empty() {
-            row.title = title_of(new.input);
+            row.title = title_of(&new.input);
         }
         SessionClaim { expected, row, segment }
     }
 
     /// Refuses a run of another agent or principal: its model would read a conversation that is not its own.
-    fn check_access(&self, new: &NewRun<'_>, row: &SessionRow) -> Result<(), RunnerError> {
-        if row.principal.as_ref() != new.principal {
+    fn check_access(&self, new: &Started, row: &SessionRow) -> Result<(), RunnerError> {
+        if row.principal != new.spec.principal {
             return Err(RunnerError::SessionOfAnotherPrincipal(new.session.clone()));
         }
-        if row.agent != *new.agent {
+        // An agent that was renamed keeps its earlier names as aliases.
+        let owner = self.agent(&row.agent).map_or_else(|_| row.agent.clone(), |agent| agent.name.clone());
+        if owner != new.spec.agent {
             return Err(RunnerError::SessionOfAnotherAgent { session: new.session.clone(), agent: row.agent.clone() });
         }
         Ok(())

@@ -232,7 +232,7 @@ impl TenantRun {
     /// names.
     pub async fn blob(&self, handle: &BlobHandle) -> Result<Option<Blob>, ServiceError> {
         let Some(blobs) = self.runner.blobs() else { return Ok(None) };
-        if !self.load().await?.blobs().contains(handle) {
+        if !self.load_with_conversation().await?.blobs().contains(handle) {
             return Ok(None);
         }
         Ok(blobs.get(handle).await?)

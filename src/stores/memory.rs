@@ -138,7 +138,7 @@ impl RunStore for MemoryStore {
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         let mut contents = self.contents();
-        let Contents { runs, run_index, requests, segments, .. } = &mut *contents;
+        let Contents { runs, run_index, requests, segments, sessions, .. } = &mut *contents;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
@@ -149,6 +149,15 @@ impl RunStore for MemoryStore {
         }
         requests.values_mut().for_each(|stored| stored.forget_answer(id));
         segments.remove(&(run.row.tenant.clone(), id.clone()));
+        if let Some(session) = sessions.get_mut(&(run.row.tenant.clone(), run.row.session.clone())) {
+            let quotes_it = session.title == run.row.title;
+            if quotes_it {
+                session.title = String::new();
+            }
+            if quotes_it || session.head.as_ref().is_some_and(|head| head.run == *id) {
+                session.version += 1;
+            }
+        }
         run.journal = Vec::new();
         let row = RunRow {
             title: String::new(),

@@ -39,7 +39,7 @@ pub(super) struct NewCall {
     #[serde(default)]
     #[schema(value_type = Object)]
     arguments: Map<String, Value>,
-    /// The session of the call. Default: a new session.
+    /// The session whose grants cover the call. The call is no part of its conversation. Default: none.
     #[schema(value_type = Option<String>)]
     session_id: Option<SessionId>,
     /// The principal on whose behalf the call is made, if the key has none.

@@ -12,6 +12,13 @@ use super::writer::Write;
 const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, results = 0, answers = 0, tasks = 0,
         asked_at = NULL, due_at = NULL, announced = version
     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
+/// Removes the title of the session if it quotes the run. The session has another version then, and also if the run is its
+/// head: a claim that read the run's messages is refused.
+const UNTITLE: &str = "UPDATE session SET title = CASE WHEN session.title = run.title THEN '' ELSE session.title END,
+        version = session.version + 1
+    FROM run WHERE run.id = ?1 AND run.version = ?2 AND run.purged_at IS NULL AND run.status NOT IN (?3, ?4)
+        AND session.tenant = run.tenant AND session.id = run.session
+        AND (session.title = run.title OR session.head = run.id)";
 const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
 /// Later runs of the conversation no longer read it.
 pub(super) const FORGET: &str =
@@ -34,6 +41,13 @@ impl Write for PurgeRun {
     type Answer = Option<String>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+        sqlx::query(UNTITLE)
+            .bind(self.run.as_str())
+            .bind(integer(self.at))
+            .bind(Status::Running.as_str())
+            .bind(Status::Pending.as_str())
+            .execute(&mut *db)
+            .await?;
         let marked = sqlx::query(MARK)
             .bind(self.run.as_str())
             .bind(integer(self.at))

@@ -206,6 +206,18 @@ on_every_store! {
         assert_eq!(said(&fourth)[..5], ["user: First", "model: One.", "user: Third", "model: Three.", "user: Fourth"]);
     }
 
+    async fn the_title_of_a_session_is_deleted_with_the_run_that_it_quotes(kept: Kept) {
+        let world = answering(&["One.", "Two."]).kept(kept).await;
+        let first = say_to(&world.runner, "a secret").await;
+        assert_eq!(session(&world).await.title, "a secret");
+
+        world.runner.purge(&first.run_id).await.unwrap();
+
+        assert_eq!(session(&world).await.title, "");
+        say_to(&world.runner, "Second").await;
+        assert_eq!(session(&world).await.title, "Second");
+    }
+
     async fn a_deleted_head_leaves_the_conversation_too(kept: Kept) {
         let world = answering(&["One.", "Two.", "Three."]).kept(kept).await;
         say_to(&world.runner, "First").await;
@@ -290,4 +302,25 @@ async fn a_session_with_a_conversation_takes_no_other_history() {
 
     assert_eq!(refused, RunnerError::SessionHasHistory(chat()));
     assert_eq!(said(&say_to(&world.runner, "Second").await)[..3], ["user: Hi", "model: Hi.", "user: First"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_tool_call_uses_the_grants_of_a_session_and_is_no_part_of_it() {
+    let world = answering(&["One.", "Two."]).with_tools("files", &["read"]).ready().await;
+    let call = async || {
+        let execution = world.runner.call_tool(message(""), "mcp_files_read", &Default::default()).await.unwrap();
+        execution.until_idle().await.unwrap()
+    };
+
+    let before = call().await;
+    let first = say_to(&world.runner, "First").await;
+    let within = call().await;
+    let second = say_to(&world.runner, "Second").await;
+
+    for called in [before, within] {
+        assert_eq!((called.output.unwrap().text, called.session_id), ("read done".to_owned(), chat()));
+    }
+    assert_eq!(said(&first), ["user: First", "model: One."]);
+    assert_eq!(said(&second), ["user: First", "model: One.", "user: Second", "model: Two."]);
+    assert_eq!(world.servers.calls().len(), 2);
 }

@@ -1,12 +1,13 @@
 //! Accepted envelopes: elsewhere, later, once.
 
 use serde_json::{Value, json};
+use toolgate::core::chat::Message;
 use toolgate::core::run::{Channel, Event, ResumeError, Status};
 use toolgate::core::tool::{FailureKind, McpTool, Outcome};
 use toolgate::runner::envelope::{EnvelopeError, EnvelopeKeys};
-use toolgate::runner::{Resume, RunnerError};
+use toolgate::runner::{Fork, Report, Request, Resume, RunnerError};
 
-use super::super::world::{answer_to, decisions, no, results, say, yes};
+use super::super::world::{answer_to, decisions, no, results, said, say, yes};
 use super::nodes::{HOUR, PRIVATE, PUBLIC, World, a_clerk, ed25519, keys, sent};
 use crate::fakes::tool;
 
@@ -330,4 +331,53 @@ async fn a_server_that_fails_on_the_next_node_is_an_answer_like_any_other() {
 
     assert_eq!(report.status, Status::Completed);
     assert!(answer_to(&report, "call_1_1").contains("gone"));
+}
+
+/// A conversation whose second run waits for an order.
+fn talks() -> World {
+    World::of(a_clerk().whose_model_says(json!([
+        say("One."),
+        {"calls": [{"name": "ext_order"}]},
+        {"say": "It says: {{last_result}}."},
+        say("Four."),
+    ])))
+}
+
+fn spoken(report: &Report) -> Vec<String> {
+    said(report).into_iter().filter(|line| !line.contains("call")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_of_a_session_brings_its_conversation_to_the_next_node() {
+    let world = talks();
+    let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
+    let request = |text: &str| Request { session: Some("chat".into()), input: Message::user(text), ..world.request() };
+    here.runner.execute(request("First")).await.unwrap();
+    let second = here.runner.execute(request("Second")).await.unwrap();
+    let envelope = here.runner.export(&second.run_id).await.unwrap();
+
+    let done = elsewhere.resume(&envelope, results([("call_2_1", json!("tea"))])).await;
+    let third = elsewhere.runner.execute(request("Third")).await.unwrap();
+
+    assert_eq!(done.status, Status::Completed, "{:?}", done.error);
+    assert_eq!(spoken(&done)[..3], ["user: First", "model: One.", "user: Second"]);
+    assert_eq!(third.messages[..done.messages.len()], done.messages);
+    assert_eq!(spoken(&third).last().map(String::as_str), Some("model: Four."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_a_run_of_a_session_brings_its_conversation_too() {
+    let world = talks();
+    let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
+    let request = |text: &str| Request { session: Some("chat".into()), input: Message::user(text), ..world.request() };
+    here.runner.execute(request("First")).await.unwrap();
+    let second = here.runner.execute(request("Second")).await.unwrap();
+    let fork = here.runner.fork(&second.run_id, Fork::default()).await.unwrap().until_idle().await.unwrap();
+    let envelope = here.runner.export(&fork.run_id).await.unwrap();
+
+    let done = elsewhere.resume(&envelope, results([("call_2_1", json!("tea"))])).await;
+
+    assert_eq!(spoken(&done)[..3], ["user: First", "model: One.", "user: Second"]);
+    let again = elsewhere.runner.report(&fork.run_id).await.unwrap();
+    assert_eq!(again.messages, done.messages);
 }

@@ -295,11 +295,13 @@ pub(crate) async fn a_deleted_run_is_no_longer_read<S: Store>(store: Arc<S>) {
     assert_eq!(store.purge(&run(2), 1, now).await, Ok(Purged::Since(now)));
     assert_eq!(conversation(&*store, run(3)).await, [said(1), (run(2), None), (run(3), None)]);
 
-    // Its successor was composed before the deletion and is appended after it.
+    // A successor of the head that was composed before the deletion is refused. Another one brings no deleted words.
     assert_eq!(store.purge(&run(3), 1, now).await, Ok(Purged::Since(now)));
-    assert_eq!(chat(&*store).await, before, "the session itself stays");
-    let late = claiming(run(4), "chat", 3).after(run(3)).with_segment(segment("said in 3"));
-    store.append(late).await.unwrap();
+    let after = chat(&*store).await.map(|row| SessionRow { version: row.version - 1, ..row });
+    assert_eq!(after, before, "the session itself stays");
+    let claim = |expected| claiming(run(4), "chat", expected).after(run(3)).with_segment(segment("said in 3"));
+    assert!(matches!(store.append(claim(3)).await, Err(AppendError::SessionChanged { .. })));
+    store.append(claim(4)).await.unwrap();
     let read = conversation(&*store, run(4)).await;
     assert_eq!(read, [said(1), (run(2), None), (run(3), None), (run(4), None)]);
 }
