@@ -93,8 +93,11 @@ fn collect(value: &Value, path: &str, members: &mut BTreeSet<String>) {
     }
 }
 
+/// A journal as it is stored: alone, without the conversation before it.
 fn line(events: &[Event]) -> Value {
-    let run = Run::replay(events).unwrap().unwrap();
+    let mut events = events.to_vec();
+    events[0] = events[0].with_conversation(None);
+    let run = Run::replay(&events).unwrap().unwrap();
     json!({"status": run.status(), "transcript": run.transcript(), "events": events})
 }
 
