@@ -14,7 +14,8 @@ use serde_json::{Map, json};
 use toolgate::core::chat::{Message, Reply};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
-    Authorization, CallVerdict, Event, InDoubt, Limits, OnDeny, OutputVerdict, Run, Spec, Started, Step, Trigger,
+    Authorization, CallVerdict, Event, InDoubt, Limits, OnDeny, OnToolError, OutputVerdict, Run, Spec, Started, Step,
+    Trigger,
 };
 use toolgate::core::tool::{
     Annotations, McpTool, Outcome, ServerTools, TierMode, ToolCall, ToolFilter, ToolOutput, Toolset, ToolsetRules,
@@ -111,12 +112,14 @@ fn started(question: &str) -> Started {
             cooldown_s: 0,
             system: String::new(),
             servers: Vec::new(),
+            required: Vec::new(),
             injected: Vec::new(),
             external_tools: Vec::new(),
             tools: ToolFilter::default(),
             tiers: TierMode::default(),
             ask_human: None,
             on_deny: OnDeny::default(),
+            on_tool_error: OnToolError::default(),
             in_doubt: InDoubt::default(),
             output_schema: None,
             validate_output: false,

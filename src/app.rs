@@ -13,7 +13,6 @@ mod paths;
 mod prices;
 mod propagation;
 mod reload;
-mod secrets;
 mod server_settings;
 mod servers;
 mod stay;
@@ -243,7 +242,9 @@ fn configured(
         builder = builder.server_results(id.clone(), results);
     }
     for agent in settings.agents.values() {
-        builder = builder.agent(made(agent, models, validator)?);
+        let is_required = |id: &&ServerId| settings.servers.get(*id).is_some_and(|server| server.required);
+        let required = agent.servers.iter().filter(is_required).cloned().collect();
+        builder = builder.agent(Agent { required, ..made(agent, models, validator)? });
     }
     Ok(builder)
 }
@@ -286,6 +287,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         tiers: settings.tiers,
         ask_human: settings.ask_human,
         on_deny: settings.on_deny,
+        on_tool_error: settings.on_tool_error,
         in_doubt: settings.in_doubt,
         output_schema: settings.output_schema.clone(),
         limits: settings.limits.clone(),

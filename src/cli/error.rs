@@ -104,7 +104,9 @@ impl From<ConfigError> for CliError {
 
 impl From<RunnerError> for CliError {
     fn from(error: RunnerError) -> Self {
-        Self::of_runner(&error, error.to_string())
+        let failed = Self::of_runner(&error, error.to_string());
+        let RunnerError::SessionBusy { head, .. } = error else { return failed };
+        failed.with_remedy(format!("finish it with `toolgate resume {}`, or start without `--session`", head.run))
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct ConfigOverrides {
     #[arg(long, value_name = "NAME")]
     pub(super) variant: Option<String>,
 
-    /// Uses another approval policy: default, accept-edits, plan, bypass, or a configured one
+    /// Uses another approval policy: default, accept-edits, dont-ask, delegate, plan, bypass, or a configured one
     #[arg(long, value_name = "NAME")]
     pub(super) policy: Option<String>,
 }
@@ -190,7 +190,8 @@ pub(super) fn model(settings: &Settings, name: &str) -> Result<ModelName, CliErr
 /// of removed agents still exist.
 pub(super) fn warn_of_unknown(agent: Option<&str>, settings: &Settings, out: &mut Output) {
     let names = || settings.agents.keys().map(AgentName::as_str);
-    if let Some(name) = agent.filter(|name| names().all(|known| known != *name)) {
+    let is_known = |name: &str| settings.agents.values().any(|agent| agent.is_named(name));
+    if let Some(name) = agent.filter(|name| !is_known(name)) {
         let paint = out.note_paint();
         out.note(format!(
             "{} {}",
@@ -227,10 +228,8 @@ pub(super) fn again(config: &ConfigFlag, changes: &ConfigOverrides) -> RepeatedF
 pub(super) fn agent(settings: &Settings, named: Option<&str>) -> Result<AgentName, CliError> {
     let names = || settings.agents.keys().map(AgentName::as_str);
     if let Some(name) = named {
-        let own =
-            |agent: &&AgentSettings| [&agent.name].into_iter().chain(&agent.aliases).any(|own| own.as_str() == name);
-        let agent = settings.agents.values().find(own).map(|agent| agent.name.clone());
-        return agent.ok_or_else(|| unknown("agent", name, names()));
+        let agent = settings.agents.values().find(|agent| agent.is_named(name));
+        return agent.map(|agent| agent.name.clone()).ok_or_else(|| unknown("agent", name, names()));
     }
     let mut agents = settings.agents.keys();
     match (agents.next(), agents.next()) {

@@ -17,6 +17,7 @@ mod reject_null;
 mod resolve;
 mod resolver;
 mod schema;
+mod secrets;
 mod settings;
 mod spanned;
 mod suggest;

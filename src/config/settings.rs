@@ -13,7 +13,7 @@ use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, InDoubt, Limits, OnDeny};
+use toolgate_core::run::{Candidate, InDoubt, Limits, OnDeny, OnToolError};
 use toolgate_core::tool::result::ResultCheck;
 use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 
@@ -230,6 +230,8 @@ pub struct ServerSettings {
     pub transport: TransportSettings,
     /// Whether the hints of its tools are trusted.
     pub trusted: bool,
+    /// Whether runs fail without it.
+    pub required: bool,
     /// When to start or connect it.
     pub start: McpStart,
     /// Timeout for the start or the connection.
@@ -378,6 +380,8 @@ pub struct AgentSettings {
     pub ask_human: Option<AskHuman>,
     /// The effect of a denied call.
     pub on_deny: OnDeny,
+    /// The effect of a call that ends with an error.
+    pub on_tool_error: OnToolError,
     /// How a call with an unknown outcome is handled.
     pub in_doubt: InDoubt,
     /// JSON Schema of the final answer. Parsed as JSON, not yet validated as a schema.
@@ -389,6 +393,11 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// Whether the name is that of the agent, or one of its aliases.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name.as_str() == name || self.aliases.iter().any(|alias| alias.as_str() == name)
+    }
+
     /// The agent in one of its variants, from which another one can still be chosen.
     pub fn in_variant(&self, variant: &str) -> Option<Self> {
         Some(Self { variants: self.variants.clone(), ..self.variants.get(variant)?.clone() })

@@ -75,9 +75,10 @@ error_codes! {
     Unavailable = "unavailable", 503, 1, true;
     /// A tool call was denied and the agent says that this ends the run.
     ToolDenied = "tool_denied", 403, 1, false;
-    /// The model used up its corrections on calls that cannot be run.
+    /// The model used up its corrections on calls that cannot be run, or a call failed and the agent says that this ends
+    /// the run.
     ToolFailed = "tool_failed", 502, 1, true;
-    /// A server that the request needs is not available.
+    /// A server that the request or the run needs is not available.
     ToolUnavailable = "tool_unavailable", 503, 1, true;
     /// The provider refused the credentials.
     ProviderAuth = "provider_auth", 502, 1, false;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
+use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnToolError, Spec};
 use toolgate_core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use toolgate_ports::Model;
 
@@ -29,6 +29,8 @@ pub struct Agent {
     pub instructions: String,
     /// The MCP servers it uses.
     pub servers: Vec<ServerId>,
+    /// The servers among them without which its runs fail.
+    pub required: Vec<ServerId>,
     /// External tools that every caller of it provides.
     pub external_tools: Vec<ExternalTool>,
     /// Which tools it may use.
@@ -43,6 +45,8 @@ pub struct Agent {
     pub ask_human: Option<AskHuman>,
     /// The effect of a denied call.
     pub on_deny: OnDeny,
+    /// The effect of a call that ends with an error.
+    pub on_tool_error: OnToolError,
     /// The treatment of a call whose outcome is unknown.
     pub in_doubt: InDoubt,
     /// JSON Schema of its answers.
@@ -84,6 +88,7 @@ impl Agent {
             cooldown_s: DEFAULT_COOLDOWN_S,
             instructions: String::new(),
             servers: Vec::new(),
+            required: Vec::new(),
             external_tools: Vec::new(),
             tools: ToolFilter::default(),
             priorities: Vec::new(),
@@ -91,6 +96,7 @@ impl Agent {
             tiers: TierMode::default(),
             ask_human: None,
             on_deny: OnDeny::default(),
+            on_tool_error: OnToolError::default(),
             in_doubt: InDoubt::default(),
             output_schema: None,
             validate_output: false,
@@ -115,12 +121,14 @@ impl Agent {
             cooldown_s: self.cooldown_s,
             system: self.instructions.clone(),
             servers: self.servers.clone(),
+            required: self.required.clone(),
             injected: Vec::new(),
             external_tools: self.external_tools.clone(),
             tools: ToolFilter::default(),
             tiers: self.tiers,
             ask_human: self.ask_human,
             on_deny: self.on_deny,
+            on_tool_error: self.on_tool_error,
             in_doubt: self.in_doubt,
             output_schema: self.output_schema.clone(),
             validate_output: self.validate_output || self.output_schema.is_some(),

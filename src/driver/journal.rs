@@ -7,10 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use toolgate_core::chat::Message;
 use toolgate_core::id::{NodeId, RunId};
-use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, PriorConversation, Run, Step};
-use toolgate_ports::{
-    Append, AppendError, Clock, EventSink, RunRow, RunStore, SessionClaim, SessionRow, StoreError, Update,
-};
+use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment, Step};
+use toolgate_ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, SessionClaim, StoreError, Update};
 
 /// The length of the user's message in a listing, in characters.
 const TITLE_CHARS: usize = 80;
@@ -38,7 +36,7 @@ impl Store {
             return Ok(first.clone());
         };
         let links = self.runs.conversation(&started.tenant, &predecessor.run).await?;
-        let conversation = PriorConversation::of(links.into_iter().filter_map(|link| link.segment));
+        let conversation = Segment::join(links.into_iter().filter_map(|link| link.segment));
         Ok(first.with_conversation(Some(conversation.into())))
     }
 }
@@ -52,9 +50,9 @@ pub enum DriveError {
     /// Another process drives the run.
     #[error("another process ({0}) executes the run")]
     Owned(NodeId),
-    /// The session of a new run is at another version, or its head is live. Its current row is given.
+    /// The session of a new run is at another version, or its head is live.
     #[error("the session changed")]
-    SessionChanged(Option<Box<SessionRow>>),
+    SessionChanged,
     /// The journal holds an impossible event.
     #[error("the journal of run `{run}` cannot be used: {reason}")]
     Corrupt {
@@ -288,7 +286,7 @@ impl Journal {
                 Ok(Progress::CaughtUp)
             }
             Err(AppendError::Owned(node)) => Err(DriveError::Owned(node)),
-            Err(AppendError::SessionChanged { current }) => Err(DriveError::SessionChanged(current)),
+            Err(AppendError::SessionChanged { .. }) => Err(DriveError::SessionChanged),
             Err(AppendError::Store(error)) => Err(error.into()),
         }
     }

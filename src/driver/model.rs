@@ -1,6 +1,7 @@
 //! Step: call the current model.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -8,9 +9,9 @@ use toolgate_core::chat::Reply;
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{AgentName, ModelName};
 use toolgate_core::lifecycle::Delta;
-use toolgate_core::run::{Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
+use toolgate_core::run::{Ending, Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
 use toolgate_core::tool::Toolset;
-use toolgate_ports::{Conversation, ModelFailure, ModelRequest, StoreError, Update};
+use toolgate_ports::{Context, Conversation, ModelFailure, ModelRequest, StoreError, Update};
 
 use super::interrupt::StepOutcome;
 use super::tool_results::RenderedMessages;
@@ -36,6 +37,7 @@ impl Driver<'_> {
         {
             return journal.catch_up().await;
         }
+        let Some(context) = self.build_context(journal).await? else { return Ok(()) };
         let model = journal.run().candidate(self.ports.clock.now()).clone();
         journal.stage(Event::ModelCalled { model: model.clone(), attempt, tool_access })?;
         if journal.commit().await? == Progress::CaughtUp {
@@ -45,8 +47,8 @@ impl Driver<'_> {
             return self.failed(journal, no_such_model(&model, &self.agent.name).into());
         };
         let mut shown = std::mem::take(&mut self.shown);
-        let reply = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), &mut shown, tool_access)).catch_unwind();
-        let waited = self.unless_ended(journal, reply).await;
+        let reply = AssertUnwindSafe(self.ask(journal, &context, conversation.as_mut(), &mut shown, tool_access));
+        let waited = self.unless_ended(journal, reply.catch_unwind()).await;
         let answer = match waited {
             StepOutcome::Interrupted => return journal.catch_up().await,
             StepOutcome::Done(answer) => answer,
@@ -89,19 +91,39 @@ impl Driver<'_> {
         journal.stage(event)
     }
 
+    /// The context of the turn. One that cannot be built ends the run; the model is not called then.
+    async fn build_context(&self, journal: &mut Journal) -> Result<Option<Context<'static>>, DriveError> {
+        let run = journal.run();
+        let no_tools = Arc::default();
+        let tools = run.tools().unwrap_or(&no_tools);
+        let context = self.ports.context.build(&run.started().spec, run.transcript(), tools, run.budget());
+        let error = match self.unless_ended(journal, AssertUnwindSafe(context).catch_unwind()).await {
+            StepOutcome::Done(Ok(Ok(context))) => return Ok(Some(context.into_owned())),
+            StepOutcome::Done(Ok(Err(failure))) => failure,
+            StepOutcome::Done(Err(_panic)) => {
+                Failure::new(ErrorCode::Internal, "the context builder panicked; this is a bug in the builder")
+            }
+            StepOutcome::Interrupted => {
+                journal.catch_up().await?;
+                return Ok(None);
+            }
+        };
+        journal.stage(Event::Ended { ending: Ending::Failed { error } })?;
+        Ok(None)
+    }
+
     async fn ask(
         &self,
         journal: &Journal,
+        context: &Context<'_>,
         conversation: &mut dyn Conversation,
         shown: &mut RenderedMessages,
         tool_access: ToolAccess,
     ) -> Result<Reply, ModelCallError> {
         let run = journal.run();
         let spec = &run.started().spec;
-        let no_tools = std::sync::Arc::new(Toolset::default());
+        let no_tools = Arc::<Toolset>::default();
         let tools = run.tools().unwrap_or(&no_tools);
-        let context = self.ports.context.build(spec, run.transcript(), tools, run.budget()).await;
-        let context = context.map_err(ModelFailure::from)?;
         let messages = shown.update(self.ports, run, &context.messages).await.map_err(ModelCallError::Store)?;
         let trace = run.model_context();
         let request = ModelRequest {

@@ -53,7 +53,7 @@ async fn read(
 ) -> Result<Json<AgentView>, Problem> {
     caller.require(Scope::ToolsRead)?;
     let runner = gateway.runner_of(&caller);
-    Ok(Json(AgentView::of(runner.agent(&agent)?, &caller)))
+    Ok(Json(AgentView::of(&*runner.agent(&agent)?, &caller)))
 }
 
 /// An agent.

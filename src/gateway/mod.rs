@@ -52,6 +52,7 @@ mod router;
 mod runs;
 mod serve;
 mod servers;
+mod sessions;
 mod settings;
 mod state;
 mod tools;

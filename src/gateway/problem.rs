@@ -12,14 +12,15 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use toolgate_core::error::ErrorCode;
-use toolgate_core::id::RunId;
+use toolgate_core::id::{RunId, SessionId};
 use toolgate_ports::StoreError;
 use toolgate_runner::RunnerError;
-use toolgate_service::{CurrentRun, FieldError, ServiceError};
+use toolgate_service::{CurrentState, FieldError, ServiceError};
 use utoipa::ToSchema;
 
 use super::redact::without_keys;
 use super::runs::view::StatusView;
+use super::sessions::view::SessionStatusView;
 
 /// The reason for refusing a request: an error of the service, and headers of the response. Keys in its texts are
 /// masked.
@@ -61,29 +62,48 @@ pub(super) struct ProblemView {
     /// The errors at single places of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
-    /// The state of the run that the request is about, with `conflict` and `precondition_failed`.
+    /// The state of the run or session that the request is about, with `conflict` and `precondition_failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    current: Option<CurrentRunView>,
+    current: Option<CurrentStateView>,
 }
 
-/// The state of a run when a request about it was refused.
+/// The state of a run or session when a request about it was refused.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = CurrentRun)]
-struct CurrentRunView {
-    /// Always `run`.
-    object: &'static str,
-    /// The run's id.
-    #[schema(value_type = String)]
-    id: RunId,
-    /// The run's status.
-    status: StatusView,
-    /// The length of the run's journal; also the `ETag` of this response.
-    version: u64,
+#[serde(tag = "object", rename_all = "snake_case")]
+#[schema(as = CurrentState)]
+enum CurrentStateView {
+    /// A run.
+    Run {
+        /// The run's id.
+        #[schema(value_type = String)]
+        id: RunId,
+        /// The run's status.
+        status: StatusView,
+        /// The length of the run's journal; also the `ETag` of this response.
+        version: u64,
+    },
+    /// A session.
+    Session {
+        /// The session's id.
+        #[schema(value_type = String)]
+        id: SessionId,
+        /// The session's status.
+        status: SessionStatusView,
+        /// The session's version, which is also in the `ETag` of this response.
+        version: u64,
+    },
 }
 
-impl CurrentRunView {
-    fn of(run: &CurrentRun) -> Self {
-        Self { object: "run", id: run.id.clone(), status: run.status.into(), version: run.version }
+impl CurrentStateView {
+    fn of(current: &CurrentState) -> Self {
+        match current {
+            CurrentState::Run { id, status, version } => {
+                Self::Run { id: id.clone(), status: (*status).into(), version: *version }
+            }
+            CurrentState::Session { id, head, version } => {
+                Self::Session { id: id.clone(), status: SessionStatusView::of(head.as_ref()), version: *version }
+            }
+        }
     }
 }
 
@@ -131,9 +151,9 @@ impl Problem {
         self.0.error.cause.as_deref()
     }
 
-    /// The version of the run that the request is about, if its state is why the request is refused.
-    pub(super) fn current_version(&self) -> Option<u64> {
-        self.0.error.current.as_ref().map(|run| run.version)
+    /// The state of the run or session that the request is about, if that is why the request is refused.
+    pub(super) fn current(&self) -> Option<&CurrentState> {
+        self.0.error.current.as_deref()
     }
 
     /// The body of the response.
@@ -150,7 +170,7 @@ impl Problem {
             retryable: *retryable,
             retry_after_ms: retry_after.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
             errors: errors.clone(),
-            current: current.as_deref().map(CurrentRunView::of),
+            current: current.as_deref().map(CurrentStateView::of),
         }
     }
 

@@ -15,7 +15,7 @@ use super::problem::Problem;
 use super::state::Gateway;
 use super::{
     access_log, agents, approvals, completion, grants, health, idempotency, keys, models, openapi, panic, problem_body,
-    request_id, runs, servers, tools, webhooks,
+    request_id, runs, servers, sessions, tools, webhooks,
 };
 use crate::access::{self, Origins, required};
 
@@ -91,6 +91,7 @@ pub fn description() -> OpenApi {
 fn api() -> OpenApiRouter<Gateway> {
     OpenApiRouter::with_openapi(openapi::head())
         .merge(runs::routes())
+        .merge(sessions::routes())
         .merge(approvals::routes())
         .merge(grants::routes())
         .merge(tools::routes())

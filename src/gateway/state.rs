@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio_util::task::TaskTracker;
-use toolgate_core::id::RunId;
+use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::run::Channel;
 use toolgate_ports::IdempotencyStore;
 use toolgate_runner::{Activity, AgentRunner};
@@ -91,6 +91,16 @@ impl Gateway {
     /// The address of a run.
     pub(super) fn address_of(&self, run: &RunId) -> String {
         format!("{}/v1/runs/{run}", self.settings().public_url)
+    }
+
+    /// The address of a session. Its id may have any characters.
+    pub(super) fn address_of_session(&self, session: &SessionId) -> String {
+        let escaped = |byte: u8| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        };
+        let id: String = session.as_str().bytes().map(escaped).collect();
+        format!("{}/v1/sessions/{id}", self.settings().public_url)
     }
 
     pub(super) fn access(&self) -> &Access {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use toolgate_core::id::RunId;
+use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::trace::TraceId;
 
 /// The time of day, and waiting.
@@ -21,6 +21,9 @@ pub trait Clock: Send + Sync {
 pub trait Ids: Send + Sync {
     /// A run id; later ones sort after earlier ones.
     fn run_id(&self) -> RunId;
+
+    /// A session id, likewise.
+    fn session_id(&self) -> SessionId;
 
     /// A trace id, not all zero.
     fn trace_id(&self) -> TraceId;

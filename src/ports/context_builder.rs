@@ -18,10 +18,17 @@ pub struct Context<'a> {
     pub messages: Cow<'a, [Arc<Message>]>,
 }
 
+impl Context<'_> {
+    /// The same context without borrows. Unchanged messages stay the same allocations.
+    pub fn into_owned(self) -> Context<'static> {
+        Context { system: Cow::Owned(self.system.into_owned()), messages: Cow::Owned(self.messages.into_owned()) }
+    }
+}
+
 /// Builds the context of each turn. The default passes system prompt and transcript unchanged.
 #[async_trait]
 pub trait ContextBuilder: Send + Sync {
-    /// Builds the context. A failure ends the run.
+    /// Builds the context, before the model is called. A failure ends the run.
     async fn build<'a>(
         &self,
         spec: &'a Spec,

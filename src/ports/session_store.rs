@@ -50,6 +50,9 @@ pub struct SessionRow {
     pub created_at: Timestamp,
     /// When a run last claimed it, or a caller changed it.
     pub updated_at: Timestamp,
+    /// When it was deleted. Its id is not used again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Timestamp>,
 }
 
 /// The latest run of a session.
@@ -91,7 +94,7 @@ pub struct ChainLink {
     pub segment: Option<Segment>,
 }
 
-/// A filter of sessions; they are listed newest first.
+/// A filter of sessions that were not deleted; they are listed newest first.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFilter {
     /// Only of this tenant.
@@ -110,6 +113,7 @@ impl SessionFilter {
     /// Whether a session matches.
     pub fn admits(&self, row: &SessionRow) -> bool {
         row.tenant == self.tenant
+            && row.deleted_at.is_none()
             && self.agent.as_ref().is_none_or(|agent| row.agent == *agent)
             && self.principal.as_ref().is_none_or(|principal| row.principal.as_ref() == Some(principal))
             && self.before.as_ref().is_none_or(|(at, id)| (row.created_at, &row.id) < (*at, id))
@@ -121,7 +125,8 @@ impl SessionFilter {
 pub enum SessionSaved {
     /// It was written.
     Saved,
-    /// It is at another version, and nothing was written; `None`: there is no such session.
+    /// It is at another version, deleted, or to be deleted with a live run, and nothing was written; `None`: there is no
+    /// such session.
     Changed(Option<Box<SessionRow>>),
 }
 
@@ -135,8 +140,9 @@ pub trait SessionStore: Send + Sync {
     /// The sessions that match the filter, newest first by creation time, then by id.
     async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError>;
 
-    /// Creates a session without a run (`expected` 0), or replaces title, metadata and time of the change, if its
-    /// version is `expected`. Everything else in the row of an existing session stays.
+    /// Creates a session without a run (`expected` 0), or replaces title, metadata and the times of change and deletion,
+    /// if its version is `expected`. Everything else in the row of an existing session stays. A deleted session does not
+    /// change, and one with a live run is not deleted.
     async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError>;
 
     /// The runs of the conversation that ends with this run of the tenant, oldest first, with their segments. A run that

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::CallId;
-use toolgate_core::id::{AgentName, ModelName, NodeId, RunId, ServerId, SessionId};
+use toolgate_core::id::{AgentName, ModelName, NodeId, RunId, ServerId, SessionId, Tenant};
 use toolgate_core::run::{ResumeError, Status, WiderLimit};
 use toolgate_core::tool::ForeignName;
 use toolgate_driver::DriveError;
-use toolgate_ports::{SessionHead, StoreError};
+use toolgate_ports::{SessionHead, SessionRow, StoreError};
 
 /// A request that the runner could not carry out. A *failed* run is not such an error: it has a [`super::Report`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -150,6 +150,36 @@ pub enum RunnerError {
     /// The run has ended, but its driver has not released it yet.
     #[error("run `{0}` is being released; delete it again in a moment")]
     StillDriven(RunId),
+    /// Unknown session.
+    #[error("there is no session `{0}`")]
+    NoSuchSession(SessionId),
+    /// The session was deleted.
+    #[error("session `{session}` was deleted at {at}, and its id is not used again; choose another one")]
+    SessionDeleted {
+        /// The session.
+        session: SessionId,
+        /// The time of the deletion.
+        at: Timestamp,
+    },
+    /// A session to create exists.
+    #[error("there is a session `{0}`; start a run in it, or choose another id")]
+    SessionExists(SessionId),
+    /// A session is not at the version that the caller saw.
+    #[error("session `{}` is at version {}, not {seen}; read it again", current.id, current.version)]
+    SessionVersion {
+        /// The session as it is now.
+        current: Box<SessionRow>,
+        /// The version that the caller saw.
+        seen: u64,
+    },
+    /// A session id is that of a run in another session.
+    #[error("run `{run}` belongs to session `{session}`; name that session")]
+    RunOfAnotherSession {
+        /// The run.
+        run: RunId,
+        /// Its session.
+        session: SessionId,
+    },
     /// The session has a live run. It runs one at a time.
     #[error(
         "session `{session}` has a run that is {}: {}; answer it, cancel it or wait for it",
@@ -255,9 +285,11 @@ impl RunnerError {
             | Self::ModelTwice { .. }
             | Self::ServerMissing { .. }
             | Self::InjectionMissing { .. } => ErrorCode::Configuration,
-            Self::NoSuchAgent { .. } | Self::NoSuchTool { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => {
-                ErrorCode::NotFound
-            }
+            Self::NoSuchAgent { .. }
+            | Self::NoSuchTool { .. }
+            | Self::NoSuchRun(_)
+            | Self::NoSuchSession(_)
+            | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
             Self::NoSuchServer { .. }
             | Self::ForeignTool { .. }
             | Self::ServerTwice(_)
@@ -269,15 +301,17 @@ impl RunnerError {
             | Self::EmptyMessage
             | Self::SessionHasHistory(_)
             | Self::SessionOfAnotherAgent { .. }
+            | Self::RunOfAnotherSession { .. }
             | Self::NotOfAServer(_)
             | Self::InvalidArguments { .. } => ErrorCode::Validation,
-            Self::Purged { .. } => ErrorCode::Gone,
+            Self::Purged { .. } | Self::SessionDeleted { .. } => ErrorCode::Gone,
             Self::NotOver { .. } | Self::StillDriven(_) => ErrorCode::Conflict,
-            Self::SessionBusy { .. } | Self::SessionChanging(_) => ErrorCode::Conflict,
+            Self::SessionBusy { .. } | Self::SessionChanging(_) | Self::SessionExists(_) => ErrorCode::Conflict,
+            Self::SessionVersion { .. } => ErrorCode::PreconditionFailed,
             Self::SessionOfAnotherPrincipal(_) => ErrorCode::Forbidden,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
             Self::Busy | Self::Released(_) | Self::Closed => ErrorCode::Unavailable,
-            Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_) | DriveError::SessionChanged(_)) => {
+            Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_) | DriveError::SessionChanged) => {
                 ErrorCode::Conflict
             }
             Self::Drive(DriveError::Store(StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
@@ -290,12 +324,12 @@ impl RunnerError {
     }
 
     /// Whether the same request may succeed later, the same for every API. A run that rejects an input in its current
-    /// state rejects it again, even if other conflicts with that code are retryable.
+    /// state rejects it again, even if other conflicts with that code are retryable; so does a session that exists.
     pub fn is_retryable(&self) -> bool {
         if let Self::Envelope(error) = self {
             return error.is_retryable();
         }
-        !matches!(self, Self::Refused(_)) && self.code().is_retryable()
+        !matches!(self, Self::Refused(_) | Self::SessionExists(_)) && self.code().is_retryable()
     }
 }
 
@@ -334,6 +368,22 @@ pub fn every_error() -> Vec<RunnerError> {
     let (run, agent, server) = (|| RunId::from("run_1"), || AgentName::from("desk"), || ServerId::from("shop"));
     let at = Timestamp::UNIX_EPOCH;
     let text = || "text".to_owned();
+    let session = || SessionRow {
+        id: "chat".into(),
+        tenant: Tenant::default(),
+        agent: agent(),
+        principal: None,
+        head: None,
+        version: 2,
+        runs: 0,
+        title: text(),
+        metadata: Default::default(),
+        created_by: None,
+        authors: Default::default(),
+        created_at: at,
+        updated_at: at,
+        deleted_at: None,
+    };
     let refusals = vec![
         ResumeError::UnknownCall { call_id: call() },
         ResumeError::AlreadySettled { call_id: call() },
@@ -381,6 +431,11 @@ pub fn every_error() -> Vec<RunnerError> {
             session: "chat".into(),
             head: SessionHead { run: run(), status: Status::Pending, version: 3 },
         },
+        RunnerError::NoSuchSession("chat".into()),
+        RunnerError::SessionDeleted { session: "chat".into(), at },
+        RunnerError::SessionExists("chat".into()),
+        RunnerError::SessionVersion { current: Box::new(session()), seen: 1 },
+        RunnerError::RunOfAnotherSession { run: run(), session: "chat".into() },
         RunnerError::SessionChanging("chat".into()),
         RunnerError::SessionHasHistory("chat".into()),
         RunnerError::SessionOfAnotherAgent { session: "chat".into(), agent: agent() },

@@ -54,6 +54,7 @@ pub use grants::NewGrant;
 pub use report::Report;
 pub use request::Request;
 pub use run_servers::RunServers;
+pub use session::{MemberChange, NewSession, SessionChange, SessionMessage};
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{PollOutcome, TaskStatus};
 pub use watch::{RunSubscription, Watch, WatchEvent};
@@ -246,7 +247,11 @@ impl AgentRunner {
         self.inner.tasks.wait().await;
     }
 
-    fn agent(&self, name: &AgentName) -> Result<Arc<Agent>, RunnerError> {
+    /// The agent of that name or alias.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn agent(&self, name: &AgentName) -> Result<Arc<Agent>, RunnerError> {
         self.inner.agents.get(name).cloned().ok_or_else(|| RunnerError::NoSuchAgent {
             name: name.clone(),
             known: self.inner.agents.keys().cloned().collect(),

@@ -1,18 +1,24 @@
 //! Session of a new run: the run continues the conversation of the session's head and takes its place, in one commit.
 
+mod deletion;
+mod messages;
+mod record;
+
 use std::sync::Arc;
 
 use toolgate_core::id::{RunId, SessionId, Tenant};
-use toolgate_core::run::{JournalEntry, Predecessor, PriorConversation, Segment, Started, Status};
+use toolgate_core::run::{JournalEntry, Predecessor, Segment, Started, Status};
 use toolgate_driver::{DriveError, fold, title_of};
-use toolgate_ports::{RunFilter, SessionClaim, SessionFilter, SessionHead, SessionRow};
+use toolgate_ports::{RunFilter, RunRow, SessionClaim, SessionFilter, SessionHead, SessionRow};
 
 use super::calling::is_single_call;
 use super::envelope::EnvelopeError;
 use super::{Agent, AgentRunner, Execution, RunnerError};
 
-/// How often a run tries to claim its session while other runs come and go.
-const CLAIM_ATTEMPTS: usize = 10;
+use record::{WRITE_ATTEMPTS, check_not_deleted};
+
+pub use messages::SessionMessage;
+pub use record::{MemberChange, NewSession, SessionChange};
 
 /// The place of a new run in its session.
 struct SessionPlace {
@@ -38,11 +44,11 @@ impl AgentRunner {
         started: Started,
         agent: Arc<Agent>,
     ) -> Result<Execution, RunnerError> {
-        for _ in 0..CLAIM_ATTEMPTS {
+        for _ in 0..WRITE_ATTEMPTS {
             let SessionPlace { predecessor, claim } = self.place(id, &started).await?;
             let started = Started { predecessor, ..started.clone() };
             match self.launch_as(id, started, Some(claim), agent.clone()).await {
-                Err(RunnerError::Drive(DriveError::SessionChanged(_))) => {}
+                Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
                 launched => return launched,
             }
         }
@@ -75,7 +81,7 @@ impl AgentRunner {
             segment = self.segment(&head.run).await?;
             last.segment.clone_from(&segment);
         }
-        let conversation = PriorConversation::of(links.into_iter().filter_map(|link| link.segment));
+        let conversation = Segment::join(links.into_iter().filter_map(|link| link.segment));
         let predecessor = Predecessor {
             run: head.run,
             position: head.version,
@@ -110,7 +116,7 @@ impl AgentRunner {
             Some(known) if self.row(&known.run).await?.is_some_and(|row| row.tenant == started.tenant) => {
                 self.segment(&known.run).await?
             }
-            Some(_) | None => started.prior_conversation().map(|prior| prior.to_segment()),
+            Some(_) | None => started.prior_conversation().map(|prior| prior.as_ref().clone()),
         };
         let mut claim = self.claim_of(id, started, row, segment);
         claim.row.authors.extend(started.authors());
@@ -126,25 +132,36 @@ impl AgentRunner {
 
     /// The session of a run that was started without one, or before sessions had rows.
     async fn adopted(&self, new: &Started) -> Result<Option<SessionRow>, RunnerError> {
-        let filter =
-            RunFilter { session: Some(new.session.clone()), tenant: Some(new.tenant.clone()), ..RunFilter::default() };
+        let Some((latest, started)) = self.latest_run_of(&new.tenant, &new.session).await? else {
+            self.check_no_run_of_another_session(&new.tenant, &new.session).await?;
+            return Ok(None);
+        };
+        Ok(Some(SessionRow {
+            head: Some(SessionHead { run: latest.id, status: latest.status, version: latest.version }),
+            agent: latest.agent,
+            principal: started.spec.principal.clone(),
+            runs: 1,
+            title: latest.title,
+            created_by: started.by.clone(),
+            authors: started.authors(),
+            created_at: latest.created_at,
+            ..self.new_session(new)
+        }))
+    }
+
+    /// The latest run with this session id, and its parameters. A single call is no part of a conversation.
+    async fn latest_run_of(
+        &self,
+        tenant: &Tenant,
+        session: &SessionId,
+    ) -> Result<Option<(RunRow, Arc<Started>)>, RunnerError> {
+        let filter = RunFilter { session: Some(session.clone()), tenant: Some(tenant.clone()), ..RunFilter::default() };
         for latest in self.list(&filter).await? {
             let journal: Vec<JournalEntry> = self.journal(&latest.id).await?;
             let started = fold(&latest.id, journal.get(..1).unwrap_or_default())?.started().clone();
-            if is_single_call(&started.spec) {
-                continue;
+            if !is_single_call(&started.spec) {
+                return Ok(Some((latest, started)));
             }
-            return Ok(Some(SessionRow {
-                head: Some(SessionHead { run: latest.id, status: latest.status, version: latest.version }),
-                agent: latest.agent,
-                principal: started.spec.principal.clone(),
-                runs: 1,
-                title: latest.title,
-                created_by: started.by.clone(),
-                authors: started.authors(),
-                created_at: latest.created_at,
-                ..self.new_session(new)
-            }));
         }
         Ok(None)
     }
@@ -165,6 +182,7 @@ impl AgentRunner {
             authors: Default::default(),
             created_at: now,
             updated_at: now,
+            deleted_at: None,
         }
     }
 
@@ -186,8 +204,10 @@ impl AgentRunner {
         SessionClaim { expected, row, segment }
     }
 
-    /// Refuses a run of another agent or principal: its model would read a conversation that is not its own.
+    /// Refuses a run in a deleted session, and a run of another agent or principal: its model would read a
+    /// conversation that is not its own.
     fn check_access(&self, new: &Started, row: &SessionRow) -> Result<(), RunnerError> {
+        check_not_deleted(row)?;
         if row.principal != new.spec.principal {
             return Err(RunnerError::SessionOfAnotherPrincipal(new.session.clone()));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use toolgate_core::id::RunId;
+use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::trace::TraceId;
 use toolgate_ports::{Clock, Ids};
 use uuid::Uuid;
@@ -32,6 +32,10 @@ pub struct UuidIds;
 impl Ids for UuidIds {
     fn run_id(&self) -> RunId {
         RunId::from(format!("run_{}", Uuid::now_v7().simple()))
+    }
+
+    fn session_id(&self) -> SessionId {
+        SessionId::from(format!("session_{}", Uuid::now_v7().simple()))
     }
 
     fn trace_id(&self) -> TraceId {

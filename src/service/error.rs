@@ -10,7 +10,7 @@ use toolgate_ports::StoreError;
 use toolgate_runner::RunnerError;
 use utoipa::ToSchema;
 
-use super::current_run::CurrentRun;
+use super::current_state::CurrentState;
 
 /// The reason for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,8 +28,8 @@ pub struct ServiceError {
     pub retryable: bool,
     /// How long to wait before a retry.
     pub retry_after: Option<Duration>,
-    /// The state of the run that the request is about, if that is why it is refused.
-    pub current: Option<Box<CurrentRun>>,
+    /// The state of the run or session that the request is about, if that is why it is refused.
+    pub current: Option<Box<CurrentState>>,
 }
 
 /// An error at one place of the request.
@@ -116,8 +116,12 @@ impl ServiceError {
             RunnerError::SessionHasHistory(_) => Self::invalid("/input", detail),
             RunnerError::SessionOfAnotherAgent { .. } => Self::invalid("/agent", detail),
             RunnerError::SessionBusy { head, .. } => {
-                Self { current: Some(Box::new(CurrentRun::of_head(&head))), ..Self::new(code, detail) }
+                Self { current: Some(Box::new(CurrentState::of_head(&head))), ..Self::new(code, detail) }
             }
+            RunnerError::SessionVersion { current, .. } => {
+                Self { current: Some(Box::new(CurrentState::of_session(&current))), ..Self::new(code, detail) }
+            }
+            RunnerError::RunOfAnotherSession { .. } => Self::invalid("/session_id", detail),
             RunnerError::Busy => Self::new(code, detail).after(soon(5)),
             RunnerError::Refused(refusals) => {
                 let refused = refusals.iter();
@@ -149,6 +153,9 @@ impl ServiceError {
             | RunnerError::ServerMissing { .. }
             | RunnerError::ServerTwice(_)
             | RunnerError::NoSuchRun(_)
+            | RunnerError::NoSuchSession(_)
+            | RunnerError::SessionDeleted { .. }
+            | RunnerError::SessionExists(_)
             | RunnerError::Purged { .. }
             | RunnerError::NotOver { .. }
             | RunnerError::SessionOfAnotherPrincipal(_)

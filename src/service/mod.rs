@@ -8,6 +8,7 @@
 //! | `service` | [`Service`]: the runner and the settings that surfaces share |
 //! | `authorize` | the [`Caller`], its scopes, principals, four eyes |
 //! | `runs` | [`TenantRunner`] and [`TenantRun`]: the runs that a caller may find, and what it may do with them |
+//! | `sessions` | [`TenantSession`]: the sessions of a tenant |
 //! | `new_run`, `media_url`, `name_rules` | checks of a run that a caller starts |
 //! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
 //! | `answers`, `field_pointers` | the input of a resume, and the places of its errors |
@@ -24,7 +25,7 @@ mod answers;
 mod api_keys;
 mod approval_id;
 mod authorize;
-mod current_run;
+mod current_state;
 mod decisions;
 mod error;
 mod event_stream;
@@ -38,6 +39,7 @@ mod new_run;
 mod operator;
 mod runs;
 mod service;
+mod sessions;
 mod tools;
 mod webhooks;
 mod worker;
@@ -47,7 +49,7 @@ pub use answers::{Answers, GivenResult, NewDecision, coverage};
 pub use api_keys::{KEY_PREFIX, NewKey, RequestedKey, mint};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
-pub use current_run::CurrentRun;
+pub use current_state::CurrentState;
 pub use decisions::binding_digest;
 pub use error::{FieldError, ServiceError};
 pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until, events_of};
@@ -56,6 +58,7 @@ pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxI
 pub use name_rules::check_name;
 pub use operator::Operator;
 pub use runs::{TenantRun, TenantRunner};
+pub use sessions::TenantSession;
 pub use webhooks::{
     ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
     WebhookWakeSignal,

@@ -3,7 +3,6 @@
 
 use toolgate_core::address::AllowedClasses;
 use toolgate_core::chat::{Media, Message, Part, Role};
-use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{Principal, SessionId};
 use toolgate_core::tool::ToolFilter;
 use toolgate_runner::Request;
@@ -30,13 +29,7 @@ pub(crate) fn for_caller(
     }
     check_messages(&mut request, media_hosts)?;
     check_patterns(&request.tools)?;
-    if let (Some(own), Some(other)) = (&caller.principal, &request.principal)
-        && own != other
-    {
-        let detail = format!("these credentials can only act for `{own}`");
-        return Err(ServiceError::new(ErrorCode::Forbidden, detail));
-    }
-    let principal = caller.principal.clone().or(request.principal);
+    let principal = caller.principal_of(request.principal)?;
     let (tenant, by) = (caller.tenant.clone(), Some(caller.name.as_ref().to_owned()));
     Ok(Request { tenant, by, principal, ..request })
 }
@@ -88,6 +81,7 @@ fn check_patterns(tools: &ToolFilter) -> Result<(), ServiceError> {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_core::error::ErrorCode;
     use toolgate_core::tool::ExternalTool;
 
     use super::*;

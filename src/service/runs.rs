@@ -16,7 +16,7 @@ use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscrip
 
 use super::answers::Answers;
 use super::authorize::Caller;
-use super::current_run::CurrentRun;
+use super::current_state::CurrentState;
 use super::error::ServiceError;
 use super::new_run;
 
@@ -71,9 +71,9 @@ impl TenantRunner {
         }
     }
 
-    /// Whether an agent of that name is configured here.
+    /// Whether an agent of that name or alias is configured here.
     pub fn has_agent(&self, name: &AgentName) -> bool {
-        self.runner.agents().any(|agent| agent.name == *name)
+        self.runner.agent(name).is_ok()
     }
 
     /// Runs of the tenant, newest first.
@@ -252,7 +252,7 @@ async fn with_current<T>(
             let filter = RunFilter { tenant, run: Some(run.clone()), limit: 1, ..RunFilter::default() };
             // The request is refused for the same reason whether or not the state can be read.
             let row = runner.list(&filter).await.ok().and_then(|mut rows| rows.pop());
-            Err(ServiceError { current: row.map(|row| Box::new(CurrentRun::of(&row))), ..error })
+            Err(ServiceError { current: row.map(|row| Box::new(CurrentState::of_run(&row))), ..error })
         }
         result => result,
     }

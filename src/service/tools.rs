@@ -19,11 +19,9 @@ impl TenantRunner {
         self.runner.agents()
     }
 
-    /// The agent of that name.
-    pub fn agent(&self, name: &str) -> Result<&Arc<Agent>, ServiceError> {
-        self.agents()
-            .find(|agent| [&agent.name].into_iter().chain(&agent.aliases).any(|own| own.as_str() == name))
-            .ok_or_else(|| ServiceError::not_found("agent", name))
+    /// The agent of that name or alias.
+    pub fn agent(&self, name: &str) -> Result<Arc<Agent>, ServiceError> {
+        self.runner.agent(&name.into()).map_err(|_| ServiceError::not_found("agent", name))
     }
 
     /// The tools that an agent's model would see now.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::super::error::AppError;
-use super::super::secrets;
 use crate::config::{self, Settings};
 use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_KEYS};
 use crate::telemetry::{BackgroundSink, Destination, Export, ExportSettings, Protocol, SpanContent, SpanSink};
@@ -54,7 +53,7 @@ fn redaction(settings: &Settings) -> Result<Redaction, AppError> {
     let redact = &settings.telemetry.redact;
     let usual = USUAL_KEYS.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
     let keys = usual.chain(redact.keys.iter().map(ToString::to_string));
-    Redaction::new(keys, secrets::known(settings))
+    Redaction::new(keys, settings.secrets())
         .map_err(|error| AppError::telemetry(&format!("telemetry.redact.keys: {error}")))
 }
 

@@ -1,7 +1,5 @@
 //! `toolgate runs list`: runs, newest first.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
@@ -61,10 +59,10 @@ impl List {
             ..RunFilter::default()
         };
         let rows = app.runner.list(&filter).await;
-        let agents: BTreeSet<AgentName> = app.runner.agents().map(|agent| agent.name.clone()).collect();
+        let runner = app.runner.clone();
         setup::close(app, out).await;
         let rows = rows?;
-        let is_blocked = |row: &&RunRow| !row.status.is_ended() && !agents.contains(&row.agent);
+        let is_blocked = |row: &&RunRow| !row.status.is_ended() && runner.agent(&row.agent).is_err();
         let blocked = |row| Some(row).filter(is_blocked).map(|row| no_such_agent(&row.agent));
         if self.json {
             rows.iter().for_each(|row| out.json(&RunListRow { row, blocked: blocked(row) }));

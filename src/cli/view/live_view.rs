@@ -61,7 +61,7 @@ impl LiveView {
 
     /// The output for one event.
     pub(in crate::cli) fn render(&mut self, event: &LifecycleEvent) -> Vec<LiveOutput> {
-        if let LifecycleKind::Fragment(delta) = &event.fact {
+        if let LifecycleKind::Fragment { delta, .. } = &event.fact {
             return self.fragment(delta);
         }
         let mut shown = self.end_of_stream();
@@ -229,7 +229,7 @@ impl LiveView {
             | LifecycleKind::ModelCalled { .. }
             | LifecycleKind::TierSelected { .. }
             | LifecycleKind::ValidationFailed { .. }
-            | LifecycleKind::Fragment(_) => Vec::new(),
+            | LifecycleKind::Fragment { .. } => Vec::new(),
         }
     }
 

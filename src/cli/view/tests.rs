@@ -27,7 +27,7 @@ fn call(name: &str) -> CallRef {
 }
 
 fn text(text: &str) -> LifecycleKind {
-    LifecycleKind::Fragment(Delta::Text { text: text.into() })
+    LifecycleKind::Fragment { delta: Delta::Text { text: text.into() }, from: None }
 }
 
 fn replied(text: &str, tool_calls: Vec<CallRef>) -> LifecycleKind {
@@ -123,10 +123,13 @@ fn busy_turn() -> Vec<LifecycleKind> {
             reason: None,
         },
         LifecycleKind::McpExecuting { call: call("mcp_shop_find") },
-        LifecycleKind::Fragment(Delta::Progress {
-            call: "call_1".into(),
-            progress: Progress { progress: 1.0, total: Some(3.0), message: Some("asking the archive".into()) },
-        }),
+        LifecycleKind::Fragment {
+            delta: Delta::Progress {
+                call: "call_1".into(),
+                progress: Progress { progress: 1.0, total: Some(3.0), message: Some("asking the archive".into()) },
+            },
+            from: None,
+        },
         LifecycleKind::McpCompleted {
             call: call("mcp_shop_find"),
             duration_ms: Some(204),

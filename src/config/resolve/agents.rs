@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny};
+use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnToolError};
 use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
 
 use super::generative::{self, is_generative};
-use super::policies;
+use super::{instructions as prompt, policies};
 use crate::error::Fault;
 use crate::resolver::{Kind, Resolver};
 use crate::settings::{AgentSettings, ModelSettings, ServerSettings};
@@ -159,6 +159,7 @@ impl KnownNames<'_> {
             policy: policies::of_agent(name, None, self.policies, scope),
             ask_human: None,
             on_deny: OnDeny::default(),
+            on_tool_error: OnToolError::default(),
             in_doubt: InDoubt::default(),
             output_schema: None,
             external_tools: Vec::new(),
@@ -202,6 +203,10 @@ impl KnownNames<'_> {
             let place = written.instructions.as_ref().map_or(place, Located::place);
             generative::check(name, written, instructions.as_deref().unwrap_or_default(), place, scope);
         }
+        if let Some(text) = &instructions {
+            let place = written.instructions.as_ref().map_or(place, Located::place);
+            prompt::check_variables(name, text, place, scope);
+        }
         let fallback = written.fallback.as_ref();
         if fallback.is_none() && base.fallback.iter().any(|candidate| candidate.model == model) {
             let fault = Fault::new(format!("model `{model}` cannot be its own fallback"));
@@ -241,6 +246,7 @@ impl KnownNames<'_> {
                 None => base.ask_human,
             },
             on_deny: written.on_deny.unwrap_or(base.on_deny),
+            on_tool_error: written.on_tool_error.unwrap_or(base.on_tool_error),
             in_doubt: written.in_doubt.unwrap_or(base.in_doubt),
             output_schema: match &written.output_schema {
                 Some(schema) => output_schema(schema, scope),
@@ -387,6 +393,7 @@ impl Agent {
             policy,
             ask_human,
             on_deny,
+            on_tool_error,
             in_doubt,
             output_schema,
             external_tools,
@@ -405,6 +412,7 @@ impl Agent {
             || policy.is_some()
             || ask_human.is_some()
             || on_deny.is_some()
+            || on_tool_error.is_some()
             || in_doubt.is_some()
             || output_schema.is_some()
             || external_tools.is_some()

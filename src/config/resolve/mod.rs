@@ -5,6 +5,7 @@ mod auth;
 mod envelope;
 mod gateway;
 mod generative;
+mod instructions;
 mod models;
 mod policies;
 mod prices;
@@ -55,6 +56,7 @@ pub(super) fn settings(
         telemetry: telemetry(written.telemetry.as_ref(), &mut scope),
         log: written.log.as_ref().map(|log| scope.text(log)),
     };
+    instructions::check_secrets(&settings, &mut scope);
     scope.finish(settings)
 }
 

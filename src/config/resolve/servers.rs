@@ -56,6 +56,7 @@ fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<Server
     };
     Some(ServerSettings {
         trusted: written.trusted.unwrap_or(false),
+        required: written.required.unwrap_or(false),
         start: written.start.unwrap_or_default(),
         start_timeout: scope.seconds(written.start_timeout_s.as_ref(), START_SECONDS),
         call_timeout: scope.seconds(written.call_timeout_s.as_ref(), CALL_SECONDS),
@@ -133,6 +134,7 @@ impl ServerSettings {
         Self {
             transport,
             trusted: false,
+            required: false,
             start: McpStart::default(),
             start_timeout: seconds(START_SECONDS),
             call_timeout: seconds(CALL_SECONDS),

@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use toolgate_core::chat::Usd;
-use toolgate_core::run::{InDoubt, OnDeny};
+use toolgate_core::run::{InDoubt, OnDeny, OnToolError};
 use toolgate_core::tool::TierMode;
 
 use super::policy::PolicyChoice;
@@ -50,8 +50,11 @@ pub(crate) struct Agent {
     /// Default: false.
     pub(crate) ask_human: Option<Located<AskHumanChoice>>,
     /// The effect of a denied call: `report` it to the model, or `fail` the run. Default: `report`.
-    #[schemars(schema_with = "deny_words")]
+    #[schemars(schema_with = "report_or_fail")]
     pub(crate) on_deny: Option<OnDeny>,
+    /// The effect of a call that ends with an error: `report` it to the model, or `fail` the run. Default: `report`.
+    #[schemars(schema_with = "report_or_fail")]
+    pub(crate) on_tool_error: Option<OnToolError>,
     /// How a call with an unknown outcome is handled: `report` it to the model, or `ask` the user. Default: `report`.
     #[schemars(schema_with = "doubt_words")]
     pub(crate) in_doubt: Option<InDoubt>,
@@ -233,7 +236,7 @@ fn tier_words(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"enum": ["defer", "drop", "sequential"]})
 }
 
-fn deny_words(_: &mut SchemaGenerator) -> Schema {
+fn report_or_fail(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"enum": ["report", "fail"]})
 }
 

@@ -50,7 +50,7 @@ pub(super) struct ConfigFile {
     /// The file that stores the credentials from `toolgate mcp login`. Default: `.toolgate/credentials/tokens.json`.
     pub(super) credentials: Option<Text>,
     /// Approval policies by name, each the path of a policy file or the policy itself. The presets `default`,
-    /// `accept-edits`, `plan` and `bypass` always exist.
+    /// `accept-edits`, `dont-ask`, `delegate`, `plan` and `bypass` always exist.
     pub(super) policies: Option<BTreeMap<String, Located<PolicyChoice>>>,
     /// The agents, by name.
     pub(super) agents: Option<BTreeMap<String, Located<Agent>>>,
@@ -101,6 +101,8 @@ pub(super) struct Server {
     pub(super) http: Option<Http>,
     /// Whether the hints of its tools (read-only, idempotent, …) are trusted. Default: false.
     pub(super) trusted: Option<bool>,
+    /// Whether a run fails, with `tool_unavailable`, if the server is not available when the run begins. Default: false.
+    pub(super) required: Option<bool>,
     /// When to start it: at startup of `toolgate serve` (`eager`), or on first use (`lazy`). Default: `lazy`.
     pub(super) start: Option<McpStart>,
     /// Timeout for the start or the connection, in seconds. Default: 60.

@@ -47,6 +47,15 @@ pub struct CumulativeUsage {
     pub cost_usd: Option<Usd>,
 }
 
+/// An attempt at a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelAttempt {
+    /// The model that is asked: the run's own or a fallback.
+    pub model: ModelName,
+    /// Its number in the turn, from 1.
+    pub attempt: u32,
+}
+
 /// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type")]
@@ -381,7 +390,13 @@ pub enum LifecycleKind {
     },
     /// A streamed fragment, under its own name.
     #[serde(untagged)]
-    Fragment(Delta),
+    Fragment {
+        #[serde(flatten)]
+        delta: Delta,
+        /// The attempt at the model that streams it; absent for the progress of a call.
+        #[serde(flatten)]
+        from: Option<ModelAttempt>,
+    },
 }
 
 impl LifecycleEvent {
@@ -439,9 +454,9 @@ impl LifecycleKind {
             Self::ValidationFailed { .. } => "validation.failed",
             Self::OutputValidated => "output.validated",
             Self::MessageAdded { .. } => "message.added",
-            Self::Fragment(Delta::Text { .. }) => "llm.text.delta",
-            Self::Fragment(Delta::Reasoning { .. }) => "llm.reasoning.delta",
-            Self::Fragment(Delta::Progress { .. }) => "tool.mcp.progress",
+            Self::Fragment { delta: Delta::Text { .. }, .. } => "llm.text.delta",
+            Self::Fragment { delta: Delta::Reasoning { .. }, .. } => "llm.reasoning.delta",
+            Self::Fragment { delta: Delta::Progress { .. }, .. } => "tool.mcp.progress",
         }
     }
 }

@@ -9,7 +9,7 @@ mod projector;
 
 pub use call::{CallEnd, CallRef, PendingRef, ToolRef};
 pub use delta::Delta;
-pub use event::{CumulativeUsage, LifecycleEvent, LifecycleKind};
+pub use event::{CumulativeUsage, LifecycleEvent, LifecycleKind, ModelAttempt};
 pub use projector::Lifecycle;
 
 /// Whether events carry content: tool arguments, results, answers, and messages that may quote them.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind};
+use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind, ModelAttempt};
 use crate::chat::{Part, Reply, Usage};
 use crate::error::Failure;
 use crate::id::{CallId, ModelName, RunId};
@@ -29,10 +29,10 @@ pub struct Lifecycle {
 }
 
 /// The attempt at the model that is in progress or was made last.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct OpenModelCall {
     at: Timestamp,
-    attempt: u32,
+    attempt: ModelAttempt,
 }
 
 impl Lifecycle {
@@ -48,9 +48,13 @@ impl Lifecycle {
         events
     }
 
-    /// A fragment as an event, unchanged.
+    /// A fragment as an event, with the attempt that streams it.
     pub fn delta(&self, delta: &Delta) -> LifecycleEvent {
-        let fact = LifecycleKind::Fragment(delta.clone());
+        let from = match delta {
+            Delta::Text { .. } | Delta::Reasoning { .. } => self.open_call.as_ref().map(|call| call.attempt.clone()),
+            Delta::Progress { .. } => None,
+        };
+        let fact = LifecycleKind::Fragment { delta: delta.clone(), from };
         LifecycleEvent { seq: None, run_id: self.id.clone(), at: None, iteration: self.iteration, fact }
     }
 
@@ -62,8 +66,9 @@ impl Lifecycle {
 
     /// The events of the next fact, as seen from the run before that fact.
     pub fn events_of(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
-        if let Event::ModelCalled { attempt, .. } = recorded.event {
-            self.iteration += u32::from(attempt == 1);
+        if let Event::ModelCalled { model, attempt, .. } = &recorded.event {
+            let attempt = ModelAttempt { model: model.clone(), attempt: *attempt };
+            self.iteration += u32::from(attempt.attempt == 1);
             self.open_call = Some(OpenModelCall { at: recorded.at, attempt });
         }
         if let Event::Resumed { limits: Some(_), .. } = recorded.event {
@@ -418,11 +423,11 @@ impl Lifecycle {
     }
 
     fn attempt(&self) -> u32 {
-        self.open_call.map_or(1, |open_call| open_call.attempt)
+        self.open_call.as_ref().map_or(1, |open_call| open_call.attempt.attempt)
     }
 
     fn asked_ms(&self, at: Timestamp) -> u64 {
-        self.open_call.map_or(0, |open_call| elapsed_ms(open_call.at, at))
+        self.open_call.as_ref().map_or(0, |open_call| elapsed_ms(open_call.at, at))
     }
 
     /// A text, if the stream may quote it.

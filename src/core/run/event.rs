@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Channel, Decision, Ending, Limits, PriorConversation, Started, ToolGrant};
+use super::{Channel, Decision, Ending, Limits, Segment, Started, ToolGrant};
 use crate::chat::{Message, Reply, Usage};
 use crate::error::Failure;
 use crate::id::{CallId, GrantId, ModelName};
@@ -451,7 +451,7 @@ impl Event {
 
     /// The first event with the conversation before the run, in place of the one it holds. Other events are unchanged.
     #[must_use]
-    pub fn with_conversation(&self, conversation: Option<Arc<PriorConversation>>) -> Self {
+    pub fn with_conversation(&self, conversation: Option<Arc<Segment>>) -> Self {
         let mut event = self.clone();
         if let Self::Started(started) = &mut event
             && started.predecessor.is_some()

@@ -44,6 +44,8 @@ impl Run {
             has_cut_results: false,
             denials: Default::default(),
             denied: None,
+            missing_server: None,
+            tool_error: None,
             cooling: Default::default(),
             last_word: None,
             exhaustion_noted: false,
@@ -112,6 +114,7 @@ impl Run {
                 for tool in toolset.iter() {
                     self.pins.entry(tool.origin.clone()).or_insert_with(|| tool.hash.clone());
                 }
+                self.note_missing_server(toolset);
                 self.tools = Some(toolset.clone());
                 // The grants are for the tool of that name as it was defined then.
                 self.granted.clear();
@@ -326,7 +329,11 @@ impl Run {
     fn expired(&mut self, id: &CallId) {
         self.expired.insert(id.clone());
         let Some(call) = self.open_call(id) else { return };
-        call.state = CallState::Settled(call.expired_settlement());
+        let settlement = call.expired_settlement();
+        call.state = CallState::Settled(settlement.clone());
+        if let Settlement::Completed(outcome) = settlement {
+            self.note_tool_error(id, &outcome);
+        }
     }
 
     fn question_answered(&mut self, id: &CallId, answer: &HumanAnswer) {
@@ -357,6 +364,7 @@ impl Run {
         if call.is_external() {
             self.external_results.insert(id.clone(), outcome.clone());
         }
+        self.note_tool_error(id, outcome);
     }
 
     fn answered(&mut self, id: &CallId, given: &ElicitationAnswer) {

@@ -108,6 +108,8 @@ impl Run {
         Arc::make_mut(&mut self.started).spec.limits = limits.clone();
         self.budget = Budget { limits: limits.clone(), ..Budget::default() };
         self.correction = None;
+        // The model reads the errors of the source.
+        self.tool_error = None;
         self.last_word = None;
         self.exhaustion_noted = false;
         self.cooling.clear();
@@ -135,7 +137,7 @@ impl Run {
     fn is_fork_point(&self) -> bool {
         let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail;
         let has_answer = matches!(self.phase, Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_));
-        !has_answer && !is_denied && self.last_word.is_none()
+        !has_answer && !is_denied && self.missing_server.is_none() && self.last_word.is_none()
     }
 
     /// Whether the event is a denial that ends the run without a person's decision.

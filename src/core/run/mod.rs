@@ -24,12 +24,15 @@ mod limits;
 mod next;
 mod pending;
 mod predecessor;
+mod required;
 mod resume_error;
 mod segment;
+mod segment_fold;
 mod spec;
 mod state;
 mod step;
 mod tasks;
+mod tool_error;
 mod transcript;
 mod turn;
 mod unusable;
@@ -50,9 +53,10 @@ pub use pending::{
     AnswerForm, BackgroundWork, Delivery, Description, PendingApproval, PendingCounts, PendingExternalResult,
     PendingInput, PendingItem, PendingQuestion, PendingTask, Review,
 };
-pub use predecessor::{Predecessor, PriorConversation, Segment};
+pub use predecessor::Predecessor;
 pub use resume_error::ResumeError;
-pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
+pub use segment::Segment;
+pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, OnToolError, Spec, Started, Trigger};
 pub use state::Run;
 pub use step::Step;
 pub use tasks::OpenTask;

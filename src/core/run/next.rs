@@ -59,6 +59,9 @@ impl Run {
             _ if self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail => {
                 failed(ErrorCode::ToolDenied, self.denied.clone().unwrap_or_default())
             }
+            _ if let Some(error) = self.missing_server.as_ref().or(self.tool_error.as_ref()) => {
+                Some(Ending::Failed { error: error.clone() })
+            }
             Phase::Retrying { error, .. } => self.last_failure(error).map(|error| Ending::Failed { error }),
             Phase::Asking(attempts) if attempts.unanswered >= VANISHED_IN_A_ROW => failed(
                 ErrorCode::Internal,

@@ -1,44 +1,39 @@
-//! Segment of a run: the part of the conversation that it added, folded from its journal alone.
+//! Segment: a part of the conversation of a session.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::fold::BUDGET_NOTE;
-use super::fork::RENEWED_NOTE;
-use super::{Event, InvalidEvent, Run, Segment};
-use crate::chat::{Message, Part, Role};
+use serde::{Deserialize, Serialize};
+
+use super::transcript::say;
+use crate::blob::BlobHandle;
+use crate::chat::Message;
+
+/// A part of a conversation: what one ended run added, or the whole conversation before a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Its messages up to the last answered turn, results included, without toolgate's notes about a budget. Empty if
+    /// no turn was answered.
+    pub messages: Vec<Arc<Message>>,
+    /// The blobs that its replies and results name.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub blobs: BTreeSet<BlobHandle>,
+    /// Whether a result was too large to be shown in full.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_cut_results: bool,
+}
 
 impl Segment {
-    /// The segment of a run: of its journal alone, whether the conversation before it was read or not. `None` for an
-    /// empty journal.
-    pub fn of<'a>(journal: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, InvalidEvent> {
-        let mut events = journal.into_iter();
-        let Some(first) = events.next() else { return Ok(None) };
-        let Some(mut run) = Run::replay([&first.with_conversation(None)])? else { return Ok(None) };
-        events.try_for_each(|event| run.apply(event))?;
-        Ok(Some(Self {
-            messages: answered(run.transcript()),
-            blobs: run.blobs().clone(),
-            has_cut_results: run.has_cut_results(),
-        }))
+    /// The conversation of successive segments, oldest first. Its messages alternate strictly.
+    pub fn join(segments: impl IntoIterator<Item = Self>) -> Self {
+        let mut conversation = Self::default();
+        for Self { messages, blobs, has_cut_results } in segments {
+            for message in messages {
+                say(&mut conversation.messages, message);
+            }
+            conversation.blobs.extend(blobs);
+            conversation.has_cut_results |= has_cut_results;
+        }
+        conversation
     }
-}
-
-/// The messages up to the last answered turn, results included, without toolgate's notes about a budget.
-fn answered(transcript: &[Arc<Message>]) -> Vec<Arc<Message>> {
-    let Some(last) = transcript.iter().rposition(|message| message.role == Role::Assistant) else {
-        return Vec::new();
-    };
-    let calls = |message: &Arc<Message>| message.content.iter().any(|part| part.tool_use().is_some());
-    let answered = last + 1 + usize::from(transcript.get(last).is_some_and(calls));
-    let messages = transcript.iter().take(answered).map(without_notes);
-    messages.filter(|message| !message.content.is_empty()).collect()
-}
-
-fn without_notes(message: &Arc<Message>) -> Arc<Message> {
-    let is_note = |part: &Part| matches!(part.as_text(), Some(BUDGET_NOTE | RENEWED_NOTE));
-    let mut message = message.clone();
-    if message.content.iter().any(is_note) {
-        Arc::make_mut(&mut message).content.retain(|part| !is_note(part));
-    }
-    message
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Limits, Predecessor, PriorConversation};
+use super::{Limits, Predecessor, Segment};
 use crate::chat::Message;
 use crate::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use crate::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
@@ -85,7 +85,7 @@ impl Started {
     }
 
     /// The conversation before the run, once it was read.
-    pub fn prior_conversation(&self) -> Option<&Arc<PriorConversation>> {
+    pub fn prior_conversation(&self) -> Option<&Arc<Segment>> {
         self.predecessor.as_ref()?.conversation.as_ref()
     }
 
@@ -117,6 +117,9 @@ pub struct Spec {
     /// The MCP servers whose tools it may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerId>,
+    /// The servers among them without which the run fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<ServerId>,
     /// The servers among them that the caller attached for this run. Their tools need not be on an allow list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<ServerId>,
@@ -135,6 +138,9 @@ pub struct Spec {
     /// The effect of a denied call.
     #[serde(default)]
     pub on_deny: OnDeny,
+    /// The effect of a call that settles with an error.
+    #[serde(default, skip_serializing_if = "OnToolError::is_default")]
+    pub on_tool_error: OnToolError,
     /// The treatment of a call whose outcome is unknown.
     #[serde(default)]
     pub in_doubt: InDoubt,
@@ -175,6 +181,23 @@ pub enum OnDeny {
     Report,
     /// The run ends with `tool_denied`.
     Fail,
+}
+
+/// The effect on the run of a call of a server or the caller that settles with an error or an unknown outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnToolError {
+    /// The model reads the error and continues.
+    #[default]
+    Report,
+    /// The run ends with `tool_failed`.
+    Fail,
+}
+
+impl OnToolError {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The treatment of a call that was started and never settled, when it must not simply be repeated.

@@ -49,6 +49,10 @@ pub struct Run {
     pub(super) has_cut_results: bool,
     pub(super) denials: BTreeMap<String, u32>,
     pub(super) denied: Option<String>,
+    /// The failure because a required server was not available.
+    pub(super) missing_server: Option<Failure>,
+    /// The error of a call that ends the run.
+    pub(super) tool_error: Option<Failure>,
     /// The abandoned models, and when their cooldown ends.
     pub(super) cooling: BTreeMap<ModelName, Timestamp>,
     /// The content beside the calls that the model made although no tools were available to its final reply.

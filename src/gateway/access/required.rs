@@ -29,8 +29,8 @@ pub(crate) fn required(method: &Method, route: &str) -> Option<Scope> {
     let (collection, of_one) = route.split_once('/').unwrap_or((route, ""));
     let reads = method.is_safe();
     Some(match (collection, reads) {
-        ("runs", true) => Scope::RunsRead,
-        ("runs", false) => Scope::RunsWrite,
+        ("runs" | "sessions", true) => Scope::RunsRead,
+        ("runs" | "sessions", false) => Scope::RunsWrite,
         ("approvals" | "approval-grants", true) => Scope::ApprovalsRead,
         ("approvals" | "approval-grants", false) => Scope::ApprovalsDecide,
         ("tools", false) if of_one.ends_with("/call") => Scope::ToolsCall,

@@ -5,12 +5,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::id::{AgentName, Principal, ServerId, SessionId};
+use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
 use toolgate_core::tool::{ExternalTool, ToolFilter};
+use toolgate_ports::SessionRow;
 use toolgate_runner::Request;
-use toolgate_service::Scope;
+use toolgate_service::{Caller, Scope};
 use utoipa::ToSchema;
 
 use super::events::FrameDescription;
@@ -101,17 +102,41 @@ pub(super) async fn create(
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    let runner = gateway.runner_of(&caller);
+    start_run(&gateway, &caller, preference, id, new).await
+}
+
+/// Starts a run, and responds as the client prefers.
+pub(crate) async fn start_run(
+    gateway: &Gateway,
+    caller: &Caller,
+    preference: ResponsePreference,
+    id: Option<RunId>,
+    new: NewRun,
+) -> Result<Response, Problem> {
+    let runner = gateway.runner_of(caller);
     // The idempotency layer generates and records the id before the run starts, so that a repeated request finds the run.
     let id = id.unwrap_or_else(|| runner.fresh_id());
     let agent = new.agent.clone().map_or_else(|| runner.default_agent(), Ok)?;
     let request = Request { trace: preference.trace.clone(), id: Some(id), ..new.request(agent)? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
-    preference.answer(&gateway, run, execution, StatusCode::CREATED).await
+    preference.answer(gateway, run, execution, StatusCode::CREATED).await
 }
 
 impl NewRun {
+    /// The run as one of a session, with the session's agent and principal by default.
+    pub(crate) fn in_session(self, session: &SessionRow) -> Result<Self, Problem> {
+        if self.session_id.as_ref().is_some_and(|named| *named != session.id) {
+            return Err(Problem::invalid("/session_id", "the path names another session; leave out `session_id`"));
+        }
+        Ok(Self {
+            agent: self.agent.or_else(|| Some(session.agent.clone())),
+            session_id: Some(session.id.clone()),
+            principal: self.principal.or_else(|| session.principal.clone()),
+            ..self
+        })
+    }
+
     fn request(self, agent: AgentName) -> Result<Request, Problem> {
         let (history, input) = self.input.messages()?;
         Ok(Request {

@@ -20,13 +20,20 @@ use crate::state::Gateway;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ListParams {
+pub(crate) struct ListParams {
     /// The number of messages to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
-    limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// A cursor: messages after this one. Pass the `last_id` of the previous page.
     #[param(maximum = 4294967295_i64)]
     after: Option<u32>,
+}
+
+impl ListParams {
+    /// The index of the first message of the page.
+    pub(crate) fn from(&self) -> usize {
+        self.after.map_or(0, |after| after as usize + 1)
+    }
 }
 
 /// List the messages of a run
@@ -50,8 +57,7 @@ pub(super) async fn list(
     let limit = limit(which.limit)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
     let messages = run.load_with_conversation().await?.messages();
-    let from = which.after.map_or(0, |after| after as usize + 1);
-    let found = messages.iter().enumerate().skip(from).take(limit + 1).collect();
+    let found = messages.iter().enumerate().skip(which.from()).take(limit + 1).collect();
     Ok(Json(Page::of(found, limit, |(index, _)| index.to_string(), |(index, message)| MessageView::of(index, message))))
 }
 
@@ -94,7 +100,7 @@ pub(super) async fn add(
 /// A message.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Message)]
-pub(super) struct MessageView {
+pub(crate) struct MessageView {
     /// The message's position among the run's messages, from 0.
     index: usize,
     /// The author of the message. Results of tools are messages of the user.
@@ -173,7 +179,7 @@ pub(super) enum PartView {
 }
 
 impl MessageView {
-    pub(super) fn of(index: usize, message: &Message) -> Self {
+    pub(crate) fn of(index: usize, message: &Message) -> Self {
         let role = match message.role {
             Role::User => RoleView::User,
             Role::Assistant => RoleView::Assistant,

@@ -1,17 +1,17 @@
 //! `/v1/runs`: the operations on runs, and the views they share.
 
 mod cancel;
-mod create;
+pub(super) mod create;
 mod delete;
-mod events;
+pub(super) mod events;
 mod fork;
 mod input;
 mod list;
-mod messages;
+pub(super) mod messages;
 pub(super) mod pending;
 mod precondition;
 pub(super) mod read;
-mod response_mode;
+pub(super) mod response_mode;
 mod resume;
 pub(super) mod view;
 pub(super) mod wait;

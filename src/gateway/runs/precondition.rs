@@ -6,7 +6,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::run::ResumeError;
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
-use toolgate_service::{CurrentRun, ServiceError};
+use toolgate_service::{CurrentState, ServiceError};
 
 use crate::etag;
 
@@ -21,7 +21,7 @@ pub(super) fn required(headers: &HeaderMap, row: &RunRow) -> Result<Option<u64>,
     if known.contains(&etag::of_version(row.version).as_str()) {
         return Ok(Some(row.version));
     }
-    Err(ServiceError { current: Some(Box::new(CurrentRun::of(row))), ..changed(row.version) })
+    Err(ServiceError { current: Some(Box::new(CurrentState::of_run(row))), ..changed(row.version) })
 }
 
 /// The problem from an error of the runner, for a request that requires this version of the run, if it requires one.

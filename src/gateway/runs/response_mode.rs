@@ -42,7 +42,7 @@ pub(crate) struct ResponsePreference {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct StreamParams {
+pub(crate) struct StreamParams {
     /// Streams only. `content`: include arguments, results, texts and fragments of texts.
     #[param(inline)]
     include: Option<Include>,

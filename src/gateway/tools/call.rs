@@ -128,7 +128,7 @@ pub(super) async fn call(
     let name = new.agent.take().map_or_else(|| runner.default_agent(), Ok)?;
     let arguments = std::mem::take(&mut new.arguments);
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
-    let request = Request { trace: client_trace(&headers), ..new.request(agent) };
+    let request = Request { trace: client_trace(&headers), ..new.request(&agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
     let id = execution.run.clone();
     wait.wait(execution, &gone).await?;

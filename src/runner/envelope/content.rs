@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolgate_core::json;
-use toolgate_core::run::{Event, JournalEntry, PriorConversation, Segment};
+use toolgate_core::run::{Event, JournalEntry, Segment};
 use toolgate_ports::Blob;
 
 use super::error::EnvelopeError;
@@ -43,7 +43,7 @@ impl Content {
     pub(super) fn read(bytes: &[u8], claims: &Claims) -> Result<Self, EnvelopeError> {
         let mut content: Self = serde_json::from_slice(bytes).map_err(|_| EnvelopeError::Unreadable)?;
         if let (Some(first), Some(segment)) = (content.journal.first_mut(), content.conversation.take()) {
-            first.event = first.event.with_conversation(Some(PriorConversation::of([segment]).into()));
+            first.event = first.event.with_conversation(Some(Segment::join([segment]).into()));
         }
         let in_order = content.journal.iter().zip(0..).all(|(recorded, seq)| recorded.seq == seq);
         let is_meant = content.journal.len() as u64 == claims.length && head(&content.journal) == claims.head;

@@ -47,7 +47,7 @@ impl AgentRunner {
             issued_at,
             expires_at: envelope.expires_at,
         };
-        let prior = journal.run().started().prior_conversation().map(|prior| prior.to_segment());
+        let prior = journal.run().started().prior_conversation().map(|prior| prior.as_ref().clone());
         let content = Content::new(history, prior, self.carried(run, journal.run()).await?);
         let token = mint(&keys, &claims, content.to_bytes()?)?;
         envelope.token = token.ok_or_else(|| too_large(run))?;

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 /// A permission of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub enum Scope {
-    /// Read runs, their events and messages.
+    /// Read runs and sessions, their events and messages.
     #[serde(rename = "runs:read")]
     RunsRead,
-    /// Start, resume, cancel, fork and delete runs.
+    /// Start, resume, cancel, fork and delete runs; create, change and delete sessions.
     #[serde(rename = "runs:write")]
     RunsWrite,
     /// Read agents, models, tools and servers.

@@ -30,7 +30,10 @@ impl SessionStore for MemoryStore {
     async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError> {
         let mut contents = self.contents();
         let current = contents.session(&row.tenant, &row.id);
-        if current.as_ref().map_or(0, |current| current.version) != expected {
+        let is_refused =
+            |current: &SessionRow| current.deleted_at.is_some() || (row.deleted_at.is_some() && current.is_live());
+        let version = current.as_ref().map_or(0, |current| current.version);
+        if version != expected || current.as_ref().is_some_and(is_refused) {
             return Ok(SessionSaved::Changed(current.map(Box::new)));
         }
         let version = expected.saturating_add(1);
@@ -40,6 +43,7 @@ impl SessionStore for MemoryStore {
                 title: row.title.clone(),
                 metadata: row.metadata.clone(),
                 updated_at: row.updated_at,
+                deleted_at: row.deleted_at,
                 version,
                 ..current
             },
@@ -83,9 +87,10 @@ impl Contents {
         let current = self.session(&run.tenant, &run.session);
         let version = current.as_ref().map_or(0, |current| current.version);
         let predecessor = run.predecessor.as_ref().and_then(|predecessor| self.run(&run.tenant, predecessor));
-        let is_live = current.as_ref().is_some_and(SessionRow::is_live)
+        let is_closed = |current: &SessionRow| current.is_live() || current.deleted_at.is_some();
+        let is_refused = current.as_ref().is_some_and(is_closed)
             || predecessor.is_some_and(|predecessor| !predecessor.row.status.is_ended());
-        if version != claim.expected || is_live {
+        if version != claim.expected || is_refused {
             return Err(AppendError::SessionChanged { current: current.map(Box::new) });
         }
         Ok(())

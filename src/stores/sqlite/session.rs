@@ -25,7 +25,7 @@ use super::writer::Write;
 macro_rules! columns {
     () => {
         "session.tenant, session.id, session.agent, session.principal, session.head, session.version, session.runs,
-        session.title, session.created_at, session.updated_at, session.body, run.status, run.version AS length"
+        session.title, session.created_at, session.updated_at, session.deleted_at, session.body, run.status, run.version AS length"
     };
 }
 
@@ -43,16 +43,18 @@ const CREATE: &str = "INSERT INTO session
     WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = ?12 AND tenant = ?1 AND status IN ('running', 'pending'))
     ON CONFLICT DO NOTHING";
 
-/// Replaces a row at the version before, unless its head or the predecessor of its next head is live.
+/// Replaces a row at the version before, unless it is deleted, or its head or the predecessor of its next head is live.
 pub(super) const REPLACE: &str = "UPDATE session SET version = ?3, agent = ?4, principal = ?5, head = ?6, runs = ?7,
         title = ?8, created_at = ?9, updated_at = ?10, body = ?11
-    WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1 AND NOT EXISTS
+    WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1 AND deleted_at IS NULL AND NOT EXISTS
         (SELECT 1 FROM run WHERE id IN (session.head, ?12) AND tenant = ?1 AND status IN ('running', 'pending'))";
 
-/// Replaces what a caller may change, in a row at the version before.
-const CHANGE: &str = "UPDATE session SET version = ?3, title = ?8, updated_at = ?10,
+/// Replaces what a caller may change, in a row at the version before, unless it is deleted. Deletes it unless its head is
+/// live.
+const CHANGE: &str = "UPDATE session SET version = ?3, title = ?8, updated_at = ?10, deleted_at = ?13,
         body = json_set(body, '$.metadata', ?11 -> '$.metadata')
-    WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1";
+    WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1 AND deleted_at IS NULL AND (?13 IS NULL OR NOT EXISTS
+        (SELECT 1 FROM run WHERE id = session.head AND tenant = ?1 AND status IN ('running', 'pending')))";
 
 /// Stores the segment of a run once, and not after the deletion of the run.
 const KEEP: &str = "INSERT INTO segment (tenant, run, body) SELECT ?1, ?2, ?3
@@ -112,7 +114,9 @@ pub(super) fn select(filter: &SessionFilter) -> QueryBuilder<Sqlite> {
     let SessionFilter { tenant, agent, principal, before, limit } = filter;
     // SQLite finds the ids of a page in the tenant's index alone, and reads only their rows.
     let mut query = QueryBuilder::new(concat!("SELECT ", columns!()));
-    query.push(" FROM (SELECT tenant, id FROM session INDEXED BY session_by_tenant WHERE tenant = ");
+    query.push(
+        " FROM (SELECT tenant, id FROM session INDEXED BY session_by_tenant WHERE deleted_at IS NULL AND tenant = ",
+    );
     query.push_bind(tenant.as_str());
     if let Some(agent) = agent {
         query.push(" AND agent = ").push_bind(agent.as_str());
@@ -152,6 +156,7 @@ struct StoredSession {
     title: String,
     created_at: i64,
     updated_at: i64,
+    deleted_at: Option<i64>,
     body: String,
 }
 
@@ -170,6 +175,7 @@ impl<'r> FromRow<'r, SqliteRow> for StoredSession {
             title: row.try_get("title")?,
             created_at: row.try_get("created_at")?,
             updated_at: row.try_get("updated_at")?,
+            deleted_at: row.try_get("deleted_at")?,
             body: row.try_get("body")?,
         })
     }
@@ -192,6 +198,7 @@ impl StoredSession {
             runs: count(self.runs)?,
             created_at: time(self.created_at)?,
             updated_at: time(self.updated_at)?,
+            deleted_at: self.deleted_at.map(time).transpose()?,
             id: self.id.as_str().into(),
             tenant: self.tenant.into(),
             agent: self.agent.into(),
@@ -238,7 +245,8 @@ impl SessionWrite {
             .bind(nanos(row.created_at))
             .bind(nanos(row.updated_at))
             .bind(body)
-            .bind(predecessor.as_ref().map(RunId::as_str));
+            .bind(predecessor.as_ref().map(RunId::as_str))
+            .bind(row.deleted_at.map(nanos));
         Ok(query.execute(db).await?.rows_affected() == 1)
     }
 

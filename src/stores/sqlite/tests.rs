@@ -184,6 +184,7 @@ fn claiming(run: &str, expected: u64) -> Append {
         authors: std::collections::BTreeSet::new(),
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
+        deleted_at: None,
     };
     Append { session: Some(SessionClaim { expected, row, segment: None }.into()), ..append }
 }

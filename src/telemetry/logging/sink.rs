@@ -165,7 +165,7 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         | LifecycleKind::ValidationFailed { .. }
         | LifecycleKind::OutputValidated
         | LifecycleKind::MessageAdded { .. }
-        | LifecycleKind::Fragment(_) => record!(debug, place, { iteration, event = event.name(), } ),
+        | LifecycleKind::Fragment { .. } => record!(debug, place, { iteration, event = event.name(), } ),
     }
 }
 

@@ -170,7 +170,7 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | LifecycleKind::BuiltinCompleted { .. }
         | LifecycleKind::ExternalCompleted { .. }
         | LifecycleKind::OutputValidated
-        | LifecycleKind::Fragment(_) => None,
+        | LifecycleKind::Fragment { .. } => None,
     }
 }
 

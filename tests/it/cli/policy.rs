@@ -61,7 +61,16 @@ fn policy_check_without_files_checks_those_of_the_configuration() {
     desk.write("paying.yaml", PAYING);
     desk.write("toolgate.yaml", "policies: { paying: paying.yaml }\nagents: { a: { policy: { default: deny } } }\n");
     let told = desk.toolgate(&["policy", "check"]).expect(0).out;
-    for place in ["✓ accept-edits:", "✓ bypass:", "✓ default:", "✓ plan:", "✓ paying:", "✓ agent a:"] {
+    for place in [
+        "✓ accept-edits:",
+        "✓ bypass:",
+        "✓ default:",
+        "✓ delegate:",
+        "✓ dont-ask:",
+        "✓ plan:",
+        "✓ paying:",
+        "✓ agent a:",
+    ] {
         assert!(told.contains(place), "{place} in {told}");
     }
 }
@@ -151,7 +160,7 @@ fn a_suffix_that_a_server_chooses_does_not_make_its_tool_one_that_edits_files() 
 #[test]
 fn accept_edits_allows_file_tools_of_trusted_servers_only() {
     let desk = Desk::empty();
-    for tool in ["write_file", "edit_file", "move_file", "read_file", "list_directory"] {
+    for tool in ["write_file", "edit_file", "move_file", "read_file", "list_directory", "delete_file", "remove_file"] {
         let explain = ["policy", "explain", tool, "{}", "--server", "disk", "--policy", "accept-edits"];
         let told = desk.toolgate(&explain).expect(0).out;
         assert!(told.contains("ask, by no rule of policy accept-edits"), "{told}");

@@ -91,12 +91,32 @@ fn json_lists_the_pending_items() {
 }
 
 #[test]
+fn row_3_33_a_run_without_a_required_server_fails() {
+    let desk = Desk::playing("turns: [{ say: Done. }]\n");
+    let config = |required: &str| {
+        let servers = format!("{{ shop: {{ stdio: {{ command: ./missing }}, {required} }} }}");
+        format!(
+            "models: {{ played: {{ scripted: {{ file: conversation.yaml }} }} }}\nservers: {servers}\nagents: {{ desk: {{ servers: [shop] }} }}\n"
+        )
+    };
+    desk.write("toolgate.yaml", &config("required: false"));
+    desk.toolgate(&["run", "Hello"]).expect(0);
+    desk.write("toolgate.yaml", &config("required: true"));
+    let ended = desk.toolgate(&["run", "--json", "Hello"]).expect(1);
+    assert_eq!(ended.result()["error"]["code"], "tool_unavailable", "{}", ended.out);
+}
+
+#[test]
 fn a_policy_flag_replaces_the_agents_policy() {
     let desk = Desk::playing(NOTE_AND_REFUND);
     let ended = desk.toolgate(&["run", "--json", "--policy", "bypass", "Sort it out"]).expect(10);
     assert_eq!(ended.result()["pending"].as_array().unwrap().len(), 1, "only the external call waits");
     let unknown = desk.toolgate(&["run", "--policy", "lax", "x"]).expect(2);
-    assert!(unknown.err.contains("there is no policy `lax`; configured are: accept-edits, bypass, default, plan"));
+    assert!(
+        unknown.err.contains(
+            "there is no policy `lax`; configured are: accept-edits, bypass, default, delegate, dont-ask, plan"
+        )
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Agents in Markdown files, and the runner's agents.
 
 use toolgate::config;
-use toolgate::core::run::{Candidate, InDoubt, OnDeny};
+use toolgate::core::run::{Candidate, InDoubt, OnDeny, OnToolError};
 
 use super::{env, example, folder, no_env, rendered};
 
@@ -17,11 +17,27 @@ fn load_markdown(markdown: &str) -> Result<config::AgentSettings, String> {
 
 #[test]
 fn front_matter_is_the_agent_and_the_text_its_instructions() {
-    let agent =
-        load_markdown("---\nservers: [git]\non_deny: fail\n---\n\n# Writer\n\n---\nUse ${HOME}.\n").expect("good");
+    let agent = load_markdown(
+        "---\nservers: [git]\non_deny: fail\non_tool_error: fail\n---\n\n# Writer\n\n---\nUse ${HOME}.\n",
+    )
+    .expect("good");
     assert_eq!(agent.servers, ["git".into()]);
-    assert_eq!(agent.on_deny, OnDeny::Fail);
+    assert_eq!((agent.on_deny, agent.on_tool_error), (OnDeny::Fail, OnToolError::Fail));
     assert_eq!(agent.instructions, "# Writer\n\n---\nUse ${HOME}.");
+}
+
+#[test]
+fn row_3_22_instructions_with_a_secret_or_its_name_are_refused() {
+    let refused =
+        load_markdown("---\nservers: [git]\n---\nUse ${HOME}.\nPush with ${GIT_TOKEN}.\n").expect_err("a secret");
+    assert!(refused.contains("the instructions of agent `writer` contain `${GIT_TOKEN}`"), "{refused}");
+
+    let model = "models:\n  main: { openai_chat: { model: x, api_key: plain-s3cret } }\n";
+    let agent = |text: &str| format!("{model}agents: {{ a: {{ variants: {{ v: {{ instructions: {text} }} }} }} }}\n");
+    let refused = super::load(&agent("The key is plain-s3cret")).expect_err("a secret").plain();
+    assert!(refused.contains("the instructions of agent `a` contain a secret of this configuration"), "{refused}");
+    assert!(!refused.contains("plain-s3cret"), "{refused}");
+    assert!(super::load(&agent("The key is plain")).is_ok());
 }
 
 #[test]

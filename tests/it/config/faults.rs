@@ -48,6 +48,14 @@ const CASES: &[(&str, &str)] = &[
         "envelope:\n  sign_with: c\n  keys:\n    - { id: a, hmac: plain-s3cret, seal: other-s3cret }\n    - { id: a, ed25519: private-s3cret }\n    - { id: b b }\n    - { id: d, ed25519_file: none.pem, seal: \"${SEAL}\" }\n",
     ),
     ("several envelope keys without a signing key", "envelope: { keys: [{ id: a, hmac: x }, { id: b, hmac: y }] }\n"),
+    (
+        "instructions with the name of a secret",
+        "models:\n  main: { openai_chat: { model: x } }\nagents:\n  a:\n    instructions: |\n      Log in with ${CRM_TOKEN}.\n  b: { instructions: \"Use {{ secrets.crm }} in ${HOME}.\" }\n",
+    ),
+    (
+        "instructions with a secret",
+        "models:\n  main: { openai_chat: { model: x, api_key: plain-s3cret } }\nagents:\n  a: { instructions: \"Your key is plain-s3cret.\" }\n",
+    ),
     ("envelopes without a key", "envelope: { keys: [] }\n"),
     ("anonymous access from a network", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
     (

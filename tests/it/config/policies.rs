@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate::config;
 use toolgate::core::policy::{Policy, Subject, Verdict};
-use toolgate::core::tool::{Annotations, ExternalTool, McpTool, ServerTools, Tool, Toolset, ToolsetRules};
+use toolgate::core::tool::{Annotations, Builtin, ExternalTool, McpTool, ServerTools, Tool, Toolset, ToolsetRules};
 
 use super::{example, folder, load, no_env, rendered};
 
@@ -34,6 +34,10 @@ fn external_tool(name: &str) -> Tool {
     only(Toolset::assemble(&[tool], &[], &ToolsetRules::default()))
 }
 
+fn builtin(builtin: Builtin) -> Tool {
+    only(Toolset::default().with_builtin(builtin, &ToolsetRules::default()))
+}
+
 fn only(tools: Toolset) -> Tool {
     tools.iter().next().expect("a tool").as_ref().clone()
 }
@@ -43,7 +47,7 @@ fn verdict(policy: &Policy, tool: &Tool) -> Verdict {
 }
 
 #[test]
-fn the_presets_say_what_their_names_say() {
+fn row_0_54_the_presets_say_what_their_names_say() {
     use Verdict::{Allow, Ask, Deny};
     let settings = load("").expect("good");
     let tools = [
@@ -52,13 +56,17 @@ fn the_presets_say_what_their_names_say() {
         mcp_tool("git", "git_log", Some(true), false),
         mcp_tool("filesystem", "write_file", Some(false), false),
         mcp_tool("filesystem", "write_file", Some(false), true),
+        mcp_tool("filesystem", "delete_file", Some(false), true),
         mcp_tool("shell", "run", None, true),
+        builtin(Builtin::AskHuman),
     ];
     for (preset, expected) in [
-        ("default", [Allow, Ask, Ask, Ask, Ask, Ask]),
-        ("accept-edits", [Allow, Allow, Ask, Ask, Allow, Ask]),
-        ("plan", [Deny; 6]),
-        ("bypass", [Allow; 6]),
+        ("default", [Allow, Ask, Ask, Ask, Ask, Ask, Ask, Allow]),
+        ("accept-edits", [Allow, Allow, Ask, Ask, Allow, Allow, Ask, Allow]),
+        ("dont-ask", [Allow, Deny, Deny, Deny, Deny, Deny, Deny, Allow]),
+        ("delegate", [Allow, Deny, Deny, Deny, Deny, Deny, Deny, Allow]),
+        ("plan", [Deny; 8]),
+        ("bypass", [Allow; 8]),
     ] {
         let policy = &settings.policies[preset];
         let found: Vec<Verdict> = tools.iter().map(|tool| verdict(policy, tool)).collect();

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::run::AnsweredElicitation;
 use toolgate::core::tool::{
-    Annotations, CallReply, DeliveredReply, Endpoint, FailureKind, McpTool, Outcome, Progress, ServerTools, ToolOutput,
+    Annotations, CallReply, DeliveredReply, Endpoint, FailureKind, LeftOut, McpTool, Outcome, Progress, ServerTools,
+    ToolOutput,
 };
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, McpTask, TaskAction};
@@ -135,6 +136,16 @@ impl FakeServers {
     /// The available tools when each call arrived, in order of arrival.
     pub(crate) fn offered(&self) -> Vec<Vec<ServerTools>> {
         self.world().offered.clone()
+    }
+
+    /// Makes a server unavailable, for this reason.
+    pub(crate) fn take_down(&self, server: &str, reason: &str) {
+        let mut world = self.world();
+        let id = ServerId::from(server);
+        let down = world.servers.get_mut(&id).unwrap();
+        down.tools.clear();
+        down.left_out = vec![LeftOut { server: Some(id), tool: None, reason: reason.into() }];
+        world.generation += 1;
     }
 
     /// Removes a tool.

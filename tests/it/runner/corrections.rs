@@ -2,9 +2,11 @@
 
 use serde_json::json;
 use toolgate::core::error::ErrorCode;
+use toolgate::core::id::CallId;
 use toolgate::core::lifecycle::{Content, Lifecycle};
-use toolgate::core::run::{Limits, Status};
-use toolgate::core::tool::McpTool;
+use toolgate::core::run::{Limits, OnToolError, Status};
+use toolgate::core::tool::{FailureKind, McpTool, Outcome, ToolOutput};
+use toolgate::runner::{Answer, Fork, Resume};
 
 use super::world::{Given, World, answer_to, given_an_agent, said, say};
 use crate::fakes::tool;
@@ -156,4 +158,68 @@ async fn row_2_44_exhaustion_is_an_event_of_every_later_turn_the_last_word_inclu
     let turns: Vec<u64> = exhausted.iter().map(|event| event["iteration"].as_u64().unwrap()).collect();
     assert_eq!(turns, [2, 3, 4]);
     assert!(exhausted.iter().all(|event| event["max"] == 1), "{exhausted:#?}");
+}
+
+fn a_reader_that_fails_on_errors(turns: serde_json::Value) -> Given {
+    given_an_agent()
+        .with_tools("files", &["read", "list"])
+        .with_an_external_tool("order")
+        .that(|agent| agent.on_tool_error = OnToolError::Fail)
+        .whose_model_says(turns)
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_32_a_tool_error_is_read_by_the_model_unless_the_agent_fails_on_it() {
+    let turns =
+        json!([{"calls": [{"name": "mcp_files_read"}]}, {"expect": {"contains": "no such file"}, "say": "Sorry."}]);
+    let broken = || Outcome::Returned(ToolOutput::error("no such file"));
+    let given = given_an_agent().with_tools("files", &["read"]).whose_model_says(turns.clone());
+    let reporting = given.where_servers(|servers| servers.answer("read", broken())).ready().await;
+    let failing = a_reader_that_fails_on_errors(turns);
+    let failing = failing.where_servers(|servers| servers.answer("read", broken())).ready().await;
+
+    assert_eq!(reporting.run().await.status, Status::Completed);
+    let report = failing.run().await;
+
+    let error = report.error.clone().unwrap();
+    assert_eq!((report.status, error.code, error.retryable), (Status::Failed, ErrorCode::ToolFailed, true));
+    assert_eq!(error.message, "tool `mcp_files_read` reported an error to call call_1_1; see `tool.completed`");
+    assert_eq!((answer_to(&report, "call_1_1"), report.budget.iterations), ("no such file".into(), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_32_the_other_calls_of_the_tier_settle_before_the_run_fails() {
+    let world = a_reader_that_fails_on_errors(json!([
+        {"calls": [{"name": "mcp_files_read"}, {"name": "mcp_files_list"}]},
+    ]))
+    .where_servers(|servers| {
+        servers.answer("read", Outcome::failed(FailureKind::Timeout, "no answer in 60 s"));
+        servers.take_ms("list", 500);
+    })
+    .ready()
+    .await;
+
+    let report = world.run().await;
+
+    let error = report.error.clone().unwrap();
+    assert_eq!(error.message, "call call_1_1 of tool `mcp_files_read` failed: no answer in 60 s");
+    assert_eq!(answer_to(&report, "call_1_2"), "list done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_32_an_error_of_the_application_fails_the_run_and_a_fork_lets_the_model_read_it() {
+    let world = a_reader_that_fails_on_errors(json!([
+        {"calls": [{"name": "ext_order"}]},
+        {"expect": {"contains": "out of stock"}, "say": "Sorry."},
+    ]))
+    .ready()
+    .await;
+    let waiting = world.run().await;
+
+    let answers = Resume::from_iter([(CallId::from("call_1_1"), Answer::error("out of stock"))]);
+    let source = world.resume(&waiting.run_id, answers).await.unwrap();
+    assert_eq!(source.error.as_ref().unwrap().code, ErrorCode::ToolFailed);
+    let copy = world.runner.fork(&source.run_id, Fork::default()).await.unwrap().until_idle().await.unwrap();
+
+    assert_eq!((copy.status, answer_to(&copy, "call_1_1")), (Status::Completed, "out of stock".into()));
 }

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
-use toolgate::core::chat::Message;
-use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::error::ErrorCode;
 use toolgate::core::run::{Budget, Event, InDoubt, Spec, Status};
-use toolgate::core::tool::Toolset;
 use toolgate::driver::DriveError;
-use toolgate::ports::{Context, ContextBuilder, StoreError};
+use toolgate::ports::StoreError;
 use toolgate::runner::{Report, Resume, RunnerError};
 
 use super::world::{Given, Kept, LEASE, World, answer_to, decisions, given_an_agent, no, on_every_store, say, yes};
@@ -154,28 +152,6 @@ async fn a_panic_in_the_driver_loses_the_execution_and_not_the_run() {
     tokio::time::sleep(LEASE * 2).await;
     assert_eq!(world.another_process().await.recover().await.unwrap().len(), 1);
     world.runner.close().await;
-}
-
-/// A context that cannot be built.
-struct NoContext;
-
-#[async_trait]
-impl ContextBuilder for NoContext {
-    async fn build<'a>(
-        &self,
-        _spec: &'a Spec,
-        _transcript: &'a [Arc<Message>],
-        _tools: &Toolset,
-        _budget: &Budget,
-    ) -> Result<Context<'a>, Failure> {
-        Err(Failure::new(ErrorCode::ContextWindow, "it does not fit"))
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_context_that_cannot_be_built_fails_the_run() {
-    let world = given_an_agent().with_the_context(Arc::new(NoContext)).ready().await;
-    assert_eq!(world.run().await.error.unwrap().code, ErrorCode::ContextWindow);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,64 +1,28 @@
 //! Images from a tool or a model: stored under their handle, and shown to the model in every later turn.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::json;
 use toolgate::core::blob::BlobHandle;
-use toolgate::core::chat::{Media, Message, Part, Reply, Role};
+use toolgate::core::chat::{Media, Message, Part, Reply};
 use toolgate::core::run::Status;
 use toolgate::core::tool::{Outcome, ToolCall, ToolOutput};
-use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 use toolgate::runner::{Request, Resume};
+
+use crate::fakes::{RecordingModel, SentMessages};
 
 use super::world::{Given, Kept, given_an_agent, on_every_store, results};
 
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\nnot much of a picture";
-
-/// A model with these replies that records its requests.
-struct Looking {
-    identity: ModelIdentity,
-    replies: Vec<Reply>,
-    saw: Arc<Mutex<Vec<Vec<Arc<Message>>>>>,
-}
-
-struct Turns {
-    replies: Vec<Reply>,
-    saw: Arc<Mutex<Vec<Vec<Arc<Message>>>>>,
-}
-
-impl Model for Looking {
-    fn identity(&self) -> &ModelIdentity {
-        &self.identity
-    }
-
-    fn converse(&self) -> Box<dyn Conversation> {
-        Box::new(Turns { replies: self.replies.clone(), saw: self.saw.clone() })
-    }
-}
-
-#[async_trait]
-impl Conversation for Turns {
-    async fn reply(&mut self, request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
-        self.saw.lock().unwrap().push(request.messages.to_vec());
-        let turn = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
-        Ok(self.replies[turn].clone())
-    }
-}
-
-type Saw = Arc<Mutex<Vec<Vec<Arc<Message>>>>>;
 
 fn calls(name: &str, turn: usize) -> Reply {
     let call = ToolCall::new(format!("c{turn}"), name, json!({}));
     Reply { content: vec![call.into_part()], ..Reply::empty() }
 }
 
-fn looking(given: Given, replies: Vec<Reply>) -> (Given, Saw) {
-    let saw = Saw::default();
-    let name = || "looking".to_owned();
-    let identity = ModelIdentity { system: name(), provider: name(), model: name(), settings: Value::Null };
-    let given = given.with_the_model(Looking { identity, replies, saw: saw.clone() });
-    (given, saw)
+fn looking(given: Given, replies: Vec<Reply>) -> (Given, SentMessages) {
+    let (model, saw) = RecordingModel::with(replies);
+    (given.with_the_model(model), saw)
 }
 
 fn picture() -> Part {

@@ -97,6 +97,7 @@ macro_rules! conforms {
             an_id_of_another_tenant_is_another_session
             a_session_is_saved_only_at_its_version
             a_save_changes_only_what_a_caller_may_change
+            a_deleted_session_is_neither_claimed_nor_changed_nor_listed
             a_conversation_is_read_back_oldest_first
             a_segment_is_stored_once
             a_deleted_run_is_no_longer_read

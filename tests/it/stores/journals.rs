@@ -86,6 +86,7 @@ pub(crate) fn claiming(run: RunId, session: &str, expected: u64) -> Append {
         authors: ["ann".to_owned(), format!("author {expected}")].into(),
         created_at: fact(0).at,
         updated_at: fact(expected).at,
+        deleted_at: None,
     };
     append.session = Some(SessionClaim { expected, row, segment: None }.into());
     append

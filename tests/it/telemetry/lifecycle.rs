@@ -69,13 +69,18 @@ fn every_event_name_is_its_name_in_json() {
 }
 
 #[test]
-fn a_fragment_passes_through_under_its_own_name() {
+fn row_3_36_a_fragment_names_the_attempt_that_streams_it() {
     let journal = journals::plain_answer(START);
     let mut lifecycle = Lifecycle::new(journal.run.clone(), Content::Omit);
-    lifecycle.observe(&journal.events[0]);
+    let call = journal.events.iter().position(|recorded| recorded.event.name() == "llm.call.started").unwrap();
+    journal.events[..=call].iter().for_each(|recorded| drop(lifecycle.observe(recorded)));
     let event = lifecycle.delta(&Delta::Text { text: "Pa".into() });
     let json = serde_json::to_string(&event).unwrap();
-    assert_eq!(json, r#"{"run_id":"run_plain","iteration":0,"type":"llm.text.delta","text":"Pa"}"#);
+    let expected = concat!(
+        r#"{"run_id":"run_plain","iteration":1,"type":"llm.text.delta","text":"Pa","#,
+        r#""model":"main","attempt":1}"#
+    );
+    assert_eq!(json, expected);
     assert_eq!(event.name(), "llm.text.delta");
 }
 

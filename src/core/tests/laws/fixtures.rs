@@ -9,7 +9,7 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
 use toolgate_core::policy::{Match, Policy, Rule, Verdict};
 use toolgate_core::run::{
-    Candidate, Event, InDoubt, Limits, OnDeny, Predecessor, PriorConversation, Spec, Started, ToolAccess, Trigger,
+    Candidate, Event, InDoubt, Limits, OnDeny, OnToolError, Predecessor, Segment, Spec, Started, ToolAccess, Trigger,
 };
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate_core::tool::{
@@ -123,12 +123,14 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         cooldown_s: 60,
         system: String::new(),
         servers: vec!["files".into(), "web".into()],
+        required: Vec::new(),
         injected: Vec::new(),
         external_tools: externals(),
         tools: Default::default(),
         tiers: TierMode::Defer,
         ask_human: None,
         on_deny: OnDeny::Report,
+        on_tool_error: OnToolError::Report,
         in_doubt: InDoubt::Report,
         output_schema: None,
         validate_output: false,
@@ -158,9 +160,9 @@ pub(crate) fn predecessor(messages: u64) -> Predecessor {
 }
 
 /// The conversation of the predecessor at this position. It may end with results, to which the input is joined.
-fn conversation_of(position: u64) -> Arc<PriorConversation> {
+fn conversation_of(position: u64) -> Arc<Segment> {
     let messages = conversation().into_iter().take(position as usize).map(Arc::new).collect();
-    Arc::new(PriorConversation { messages, ..PriorConversation::default() })
+    Arc::new(Segment { messages, ..Segment::default() })
 }
 
 /// An event that was read from a store, with the conversation before its run.
@@ -197,6 +199,8 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
     let spec = Spec {
         tiers: *tape.pick(&[TierMode::Defer, TierMode::Drop, TierMode::Sequential]),
         on_deny: *tape.pick(&[OnDeny::Report, OnDeny::Report, OnDeny::Report, OnDeny::Fail]),
+        required: if tape.once_in(4) { vec!["web".into()] } else { Vec::new() },
+        on_tool_error: *tape.pick(&[OnToolError::Report, OnToolError::Report, OnToolError::Report, OnToolError::Fail]),
         in_doubt: *tape.pick(&[InDoubt::Report, InDoubt::Ask]),
         validate_output: tape.once_in(2),
         fallback: any_fallback(tape),

@@ -9,8 +9,8 @@ use toolgate_core::chat::{Message, Reply, Stop};
 use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
-    AnswerForm, Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny,
-    OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
+    Answer, AnswerForm, Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny,
+    OnToolError, OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
 use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
@@ -205,6 +205,17 @@ fn a_denial_that_ends_the_run() {
     let spec = Spec { on_deny: OnDeny::Fail, ..plain() };
     let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_order")]), done()]);
     script.waiting(|items| resume(items, &decision(DecisionKind::Deny))).survives_every_cut(Status::Failed);
+}
+
+#[test]
+fn a_tool_error_that_ends_the_run() {
+    let spec = Spec { on_tool_error: OnToolError::Fail, ..plain() };
+    let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_read"), call("b", "ext_order")]), done()]);
+    let fail = |items: &[PendingItem]| {
+        let ids = items.iter().map(|item| item.call_id().clone());
+        Input::Resume(ids.map(|id| (id, Answer::error("out of stock"))).collect())
+    };
+    script.waiting(fail).survives_every_cut(Status::Failed);
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn row_2_40_the_number_of_tool_interactions_is_configurable() {
 }
 
 #[test]
-fn rows_2_41_and_2_42_the_budget_has_limits_and_usage() {
+fn the_budget_has_limits_and_usage() {
     let hand = Hand::with(bounded(2, 50)).model_calls([call("a", "mcp_files_read")]);
     let budget = hand.run.budget();
     assert_eq!((budget.limits.max_tool_interactions, budget.tool_interactions, budget.iterations), (2, 1, 1));
@@ -242,7 +242,7 @@ fn row_2_43_an_exhausted_budget_requests_a_final_answer() {
 }
 
 #[test]
-fn row_2_44_exhaustion_is_reported_on_every_later_iteration() {
+fn the_model_reads_in_every_later_turn_that_its_budget_is_exhausted() {
     let mut hand = Hand::with(bounded(1, 50)).model_calls([call("a", "mcp_files_read")]);
     assert_eq!(hand.last_lines(), ["result a: result of mcp_files_read", EXHAUSTED]);
     hand = hand.model_calls([call("b", "mcp_files_read")]);

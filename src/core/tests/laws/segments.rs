@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use toolgate_core::chat::Message;
-use toolgate_core::run::{Event, Limits, PriorConversation, Run, Segment, Started};
+use toolgate_core::run::{Event, Limits, Run, Segment, Started};
 
 use crate::choices::{Tape, tapes};
 use crate::fixtures::{predecessor, spec, started};
@@ -13,9 +13,9 @@ use crate::world::{states, wild_journey};
 
 /// The journal of a run with a predecessor. The predecessor's conversation is the segment of another journal, so that it
 /// ends in any way a segment does.
-fn continued(tape: Tape) -> (Vec<Event>, PriorConversation) {
+fn continued(tape: Tape) -> (Vec<Event>, Segment) {
     let before = Segment::of(&wild_journey(tape.clone())).unwrap().unwrap();
-    let prior = PriorConversation::of([before]);
+    let prior = Segment::join([before]);
     let mut journal = wild_journey(tape);
     let Some(Event::Started(first)) = journal.first_mut() else { panic!("a journal begins with its start") };
     let first: &mut Started = Arc::make_mut(first);
@@ -24,7 +24,7 @@ fn continued(tape: Tape) -> (Vec<Event>, PriorConversation) {
     (with_conversation(&journal, Some(&prior)), prior)
 }
 
-fn with_conversation(journal: &[Event], conversation: Option<&PriorConversation>) -> Vec<Event> {
+fn with_conversation(journal: &[Event], conversation: Option<&Segment>) -> Vec<Event> {
     let mut journal = journal.to_vec();
     journal[0] = journal[0].with_conversation(conversation.cloned().map(Arc::new));
     journal
@@ -45,7 +45,7 @@ proptest! {
         let alone = with_conversation(&journal, None);
         for (resolved, alone) in states(&journal).iter().zip(states(&alone)) {
             let own = Segment { messages: alone.transcript().to_vec(), ..Segment::default() };
-            let joined = PriorConversation::of([prior.to_segment(), own]);
+            let joined = Segment::join([prior.clone(), own]);
             prop_assert_eq!(resolved.transcript(), &*joined.messages);
             prop_assert_eq!(refusal(resolved.transcript(), Open::Never), None);
         }
@@ -74,7 +74,7 @@ proptest! {
     #[test]
     fn every_provider_accepts_a_conversation_of_segments_and_a_new_message(tapes in prop::collection::vec(tapes(), 1..4)) {
         let segments = tapes.into_iter().map(|tape| Segment::of(&wild_journey(tape)).unwrap().unwrap());
-        let conversation = PriorConversation::of(segments);
+        let conversation = Segment::join(segments);
         let mut first = Arc::unwrap_or_clone(started(spec(Limits::default())));
         first.predecessor = Some(predecessor(0));
         let next = Run::replay([&Event::Started(first.into()).with_conversation(Some(conversation.into()))]).unwrap();
@@ -88,7 +88,7 @@ proptest! {
         let journal = wild_journey(tape);
         for length in 1..=journal.len() {
             let segment = Segment::of(&journal[..length]).unwrap().unwrap();
-            let joined = PriorConversation::of([segment]);
+            let joined = Segment::join([segment]);
             let mut first = Arc::unwrap_or_clone(started(spec(Limits::default())));
             first.predecessor = Some(predecessor(0));
             let first = Event::Started(first.into()).with_conversation(Some(joined.into()));

@@ -30,6 +30,7 @@ const WORDS: &[&str] = &[
     "match",
     "mode",
     "on_deny",
+    "on_tool_error",
     "reason",
     "role",
     "scope",

@@ -14,7 +14,7 @@ use futures::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-pub(super) use self::view::FrameDescription;
+pub(crate) use self::view::FrameDescription;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::lifecycle::Content;
 use toolgate_runner::Watch;

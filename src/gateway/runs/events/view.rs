@@ -34,7 +34,7 @@ pub(super) struct EventDescription {
 #[derive(ToSchema)]
 #[schema(as = EventFrame)]
 #[allow(dead_code)] // axum writes it; this describes what it writes
-pub(in crate::runs) struct FrameDescription {
+pub(crate) struct FrameDescription {
     /// The id to send as `Last-Event-ID` after a disconnection.
     #[schema(example = "14")]
     id: Option<String>,

@@ -10,12 +10,13 @@ CREATE TABLE session (
     title      TEXT    NOT NULL,
     created_at INTEGER NOT NULL, -- Unix nanoseconds
     updated_at INTEGER NOT NULL, -- Unix nanoseconds
+    deleted_at INTEGER,          -- Unix nanoseconds; the id of a deleted session is not used again
     body       TEXT    NOT NULL, -- JSON: metadata, authors, creator
     PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
 -- Pages of sessions: the columns after the id answer the filters of a list, so that the index alone finds the ids of a page.
-CREATE INDEX session_by_tenant ON session (tenant, created_at, id, agent, principal);
+CREATE INDEX session_by_tenant ON session (tenant, created_at, id, agent, principal, deleted_at);
 
 -- The run whose conversation a run continues.
 ALTER TABLE run ADD COLUMN predecessor TEXT;

@@ -19,8 +19,35 @@ const SCOPES: &[(&str, &[&str])] = &[
     ("tools:call", &["callTool"]),
     ("approvals:read", &["listApprovals", "readApproval", "listApprovalGrants"]),
     ("approvals:decide", &["decideApproval", "extendApproval", "createApprovalGrant", "revokeApprovalGrant"]),
-    ("runs:read", &["listRuns", "readRun", "readBlob", "watchRun", "exportRun", "listMessages"]),
-    ("runs:write", &["createRun", "deleteRun", "cancelRun", "forkRun", "addMessage", "resumeRun"]),
+    (
+        "runs:read",
+        &[
+            "listRuns",
+            "readRun",
+            "readBlob",
+            "watchRun",
+            "exportRun",
+            "listMessages",
+            "listSessions",
+            "readSession",
+            "listSessionMessages",
+        ],
+    ),
+    (
+        "runs:write",
+        &[
+            "createRun",
+            "deleteRun",
+            "cancelRun",
+            "forkRun",
+            "addMessage",
+            "resumeRun",
+            "createSession",
+            "changeSession",
+            "deleteSession",
+            "createSessionRun",
+        ],
+    ),
     ("admin", &["listKeys", "createKey", "readKey", "revokeKey", "refreshServer", "restartServer"]),
     (
         "webhooks",
@@ -41,7 +68,7 @@ const SCOPES: &[(&str, &[&str])] = &[
 /// A readable body, for operations that do not accept an empty one.
 fn body_of(operation: &str) -> Value {
     match operation {
-        "createRun" => json!({"input": "Hello"}),
+        "createRun" | "createSessionRun" => json!({"input": "Hello"}),
         "resumeRun" => json!({"answers": [{"call_id": "call_1", "text": "Yes"}]}),
         "addMessage" => json!({"text": "Hello"}),
         "createKey" => json!({"name": "mine", "scopes": ["runs:read"]}),

@@ -343,6 +343,11 @@ fn talks() -> World {
     ])))
 }
 
+/// A message of that conversation.
+fn in_chat(world: &World, text: &str) -> Request {
+    Request { session: Some("chat".into()), input: Message::user(text), ..world.request() }
+}
+
 fn spoken(report: &Report) -> Vec<String> {
     said(report).into_iter().filter(|line| !line.contains("call")).collect()
 }
@@ -351,13 +356,12 @@ fn spoken(report: &Report) -> Vec<String> {
 async fn a_run_of_a_session_brings_its_conversation_to_the_next_node() {
     let world = talks();
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
-    let request = |text: &str| Request { session: Some("chat".into()), input: Message::user(text), ..world.request() };
-    here.runner.execute(request("First")).await.unwrap();
-    let second = here.runner.execute(request("Second")).await.unwrap();
+    here.runner.execute(in_chat(&world, "First")).await.unwrap();
+    let second = here.runner.execute(in_chat(&world, "Second")).await.unwrap();
     let envelope = here.runner.export(&second.run_id).await.unwrap();
 
     let done = elsewhere.resume(&envelope, results([("call_2_1", json!("tea"))])).await;
-    let third = elsewhere.runner.execute(request("Third")).await.unwrap();
+    let third = elsewhere.runner.execute(in_chat(&world, "Third")).await.unwrap();
 
     assert_eq!(done.status, Status::Completed, "{:?}", done.error);
     assert_eq!(spoken(&done)[..3], ["user: First", "model: One.", "user: Second"]);
@@ -369,9 +373,8 @@ async fn a_run_of_a_session_brings_its_conversation_to_the_next_node() {
 async fn a_fork_of_a_run_of_a_session_brings_its_conversation_too() {
     let world = talks();
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
-    let request = |text: &str| Request { session: Some("chat".into()), input: Message::user(text), ..world.request() };
-    here.runner.execute(request("First")).await.unwrap();
-    let second = here.runner.execute(request("Second")).await.unwrap();
+    here.runner.execute(in_chat(&world, "First")).await.unwrap();
+    let second = here.runner.execute(in_chat(&world, "Second")).await.unwrap();
     let fork = here.runner.fork(&second.run_id, Fork::default()).await.unwrap().until_idle().await.unwrap();
     let envelope = here.runner.export(&fork.run_id).await.unwrap();
 

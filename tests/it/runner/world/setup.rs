@@ -138,6 +138,11 @@ impl Given {
         self.with_the_answers_checked_by(Arc::new(JsonAnswers))
     }
 
+    pub(crate) fn with_the_arguments_checked_by(mut self, inputs: Arc<dyn ToolInputValidator>) -> Self {
+        self.ports.inputs = Some(inputs);
+        self
+    }
+
     pub(crate) fn with_the_answers_checked_by(mut self, answers: Arc<dyn OutputValidator>) -> Self {
         self.ports.answers = Some(answers);
         self

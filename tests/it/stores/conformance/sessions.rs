@@ -251,6 +251,28 @@ pub(crate) async fn a_save_changes_only_what_a_caller_may_change<S: Store>(store
     assert_eq!(chat(&*store).await, Some(SessionRow { version: 3, ..cleared }));
 }
 
+pub(crate) async fn a_deleted_session_is_neither_claimed_nor_changed_nor_listed<S: Store>(store: Arc<S>) {
+    let live = claiming(run(1), "chat", 0);
+    store.append(live.clone()).await.unwrap();
+    let deleted = SessionRow { title: String::new(), deleted_at: Some(fact(9).at), ..claimed(&live) };
+    let refused = store.save_session(1, &deleted).await;
+    assert_eq!(refused, Ok(SessionSaved::Changed(chat(&*store).await.map(Box::new))), "its head is live");
+    let mut ended = append(run(1), 1, 1).leaving(Status::Completed);
+    ended.row.session = "chat".into();
+    store.append(ended).await.unwrap();
+
+    assert_eq!(store.save_session(1, &deleted).await, Ok(SessionSaved::Saved));
+
+    let kept = chat(&*store).await;
+    assert_eq!(kept.as_ref().map(|row| (row.version, row.deleted_at)), Some((2, deleted.deleted_at)));
+    assert_eq!(store.append(claiming(run(2), "chat", 2)).await, changed(kept.clone()));
+    for expected in [0, 2] {
+        let refused = store.save_session(expected, &claimed(&live)).await;
+        assert_eq!(refused, Ok(SessionSaved::Changed(kept.clone().map(Box::new))), "{expected}");
+    }
+    assert_eq!(store.sessions(&SessionFilter::default()).await, Ok(Vec::new()));
+}
+
 pub(crate) async fn a_conversation_is_read_back_oldest_first<S: Store>(store: Arc<S>) {
     // The ids descend: the order is that of the predecessors.
     claim_and_end(&*store, 9, 0).await;

@@ -1,0 +1,44 @@
+//! Fold of a segment: the part of a conversation that one run added, from its journal alone.
+
+use std::sync::Arc;
+
+use super::fold::BUDGET_NOTE;
+use super::fork::RENEWED_NOTE;
+use super::{Event, InvalidEvent, Run, Segment};
+use crate::chat::{Message, Part, Role};
+
+impl Segment {
+    /// The segment of a run: of its journal alone, whether the conversation before it was read or not. `None` for an
+    /// empty journal.
+    pub fn of<'a>(journal: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, InvalidEvent> {
+        let mut events = journal.into_iter();
+        let Some(first) = events.next() else { return Ok(None) };
+        let Some(mut run) = Run::replay([&first.with_conversation(None)])? else { return Ok(None) };
+        events.try_for_each(|event| run.apply(event))?;
+        Ok(Some(Self {
+            messages: answered(run.transcript()),
+            blobs: run.blobs().clone(),
+            has_cut_results: run.has_cut_results(),
+        }))
+    }
+}
+
+/// The messages up to the last answered turn, results included, without toolgate's notes about a budget.
+fn answered(transcript: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let Some(last) = transcript.iter().rposition(|message| message.role == Role::Assistant) else {
+        return Vec::new();
+    };
+    let calls = |message: &Arc<Message>| message.content.iter().any(|part| part.tool_use().is_some());
+    let answered = last + 1 + usize::from(transcript.get(last).is_some_and(calls));
+    let messages = transcript.iter().take(answered).map(without_notes);
+    messages.filter(|message| !message.content.is_empty()).collect()
+}
+
+fn without_notes(message: &Arc<Message>) -> Arc<Message> {
+    let is_note = |part: &Part| matches!(part.as_text(), Some(BUDGET_NOTE | RENEWED_NOTE));
+    let mut message = message.clone();
+    if message.content.iter().any(is_note) {
+        Arc::make_mut(&mut message).content.retain(|part| !is_note(part));
+    }
+    message
+}

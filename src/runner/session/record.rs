@@ -1,0 +1,206 @@
+//! Session records: a caller creates a session before its first run, and changes its title and metadata.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
+use toolgate_driver::DriveError;
+use toolgate_ports::{RunFilter, SessionRow, SessionSaved};
+
+use crate::{AgentRunner, RunnerError};
+
+/// How often a claim or change of a session is tried while other writers come and go.
+pub(super) const WRITE_ATTEMPTS: usize = 10;
+
+/// A session to create.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Its id. Default: a new one.
+    pub id: Option<SessionId>,
+    /// Its tenant.
+    pub tenant: Tenant,
+    /// The agent of its runs.
+    pub agent: AgentName,
+    /// The principal of its runs.
+    pub principal: Option<Principal>,
+    /// Its title. Default: the beginning of the first message.
+    pub title: Option<String>,
+    /// Metadata of the caller.
+    pub metadata: Map<String, Value>,
+    /// The authenticated name of the caller.
+    pub by: Option<String>,
+}
+
+/// A change of a session: a merge patch (RFC 7396).
+#[derive(Clone, Debug, Default)]
+pub struct SessionChange {
+    /// The title. A cleared title is that of the next message.
+    pub title: MemberChange<String>,
+    /// A merge patch of the metadata.
+    pub metadata: MemberChange<Map<String, Value>>,
+}
+
+/// A change of one member by a merge patch.
+#[derive(Clone, Debug, Default)]
+pub enum MemberChange<T> {
+    /// The patch does not have the member.
+    #[default]
+    Keep,
+    /// The member is `null`.
+    Clear,
+    /// The member has this value.
+    Set(T),
+}
+
+/// Reads a present member. `#[serde(default)]` reads an absent one.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for MemberChange<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Clear, Self::Set))
+    }
+}
+
+impl SessionChange {
+    fn apply(self, row: &mut SessionRow) {
+        match self.title {
+            MemberChange::Keep => {}
+            MemberChange::Clear => row.title.clear(),
+            MemberChange::Set(title) => row.title = title,
+        }
+        match self.metadata {
+            MemberChange::Keep => {}
+            MemberChange::Clear => row.metadata.clear(),
+            MemberChange::Set(patch) => merge(&mut row.metadata, patch),
+        }
+    }
+}
+
+/// Applies a merge patch to an object.
+fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
+    for (name, value) in patch {
+        let before = target.remove(&name);
+        if value.is_null() {
+            continue;
+        }
+        let after = if let Value::Object(patch) = value {
+            let mut object = if let Some(Value::Object(object)) = before { object } else { Map::new() };
+            merge(&mut object, patch);
+            Value::Object(object)
+        } else {
+            value
+        };
+        target.insert(name, after);
+    }
+}
+
+impl AgentRunner {
+    /// Creates a session without a run.
+    pub async fn create_session(&self, new: NewSession) -> Result<SessionRow, RunnerError> {
+        let agent = self.agent(&new.agent)?.name.clone();
+        let id = new.id.unwrap_or_else(|| self.inner.ids.session_id());
+        self.check_no_run_of_another_session(&new.tenant, &id).await?;
+        if self.latest_run_of(&new.tenant, &id).await?.is_some() {
+            return Err(RunnerError::SessionExists(id));
+        }
+        let now = self.inner.ports.clock.now();
+        let row = SessionRow {
+            id,
+            tenant: new.tenant,
+            agent,
+            principal: new.principal,
+            head: None,
+            version: 1,
+            runs: 0,
+            title: new.title.unwrap_or_default(),
+            metadata: new.metadata,
+            created_by: new.by,
+            authors: Default::default(),
+            created_at: now,
+            updated_at: now,
+            deleted_at: None,
+        };
+        match self.inner.ports.store.runs.save_session(0, &row).await.map_err(DriveError::from)? {
+            SessionSaved::Saved => Ok(row),
+            SessionSaved::Changed(Some(current)) => {
+                check_not_deleted(&current)?;
+                Err(RunnerError::SessionExists(row.id))
+            }
+            SessionSaved::Changed(None) => Err(RunnerError::SessionExists(row.id)),
+        }
+    }
+
+    /// Changes title and metadata of a session, if it is at the version that the caller saw, where one is given.
+    pub async fn change_session(
+        &self,
+        tenant: &Tenant,
+        id: &SessionId,
+        change: SessionChange,
+        seen: Option<u64>,
+    ) -> Result<SessionRow, RunnerError> {
+        for _ in 0..WRITE_ATTEMPTS {
+            let row = self.known_session(tenant, id).await?;
+            if let Some(seen) = seen.filter(|seen| *seen != row.version) {
+                return Err(RunnerError::SessionVersion { current: Box::new(row), seen });
+            }
+            let mut changed = row.clone();
+            change.clone().apply(&mut changed);
+            if changed == row {
+                return Ok(row);
+            }
+            changed.updated_at = self.inner.ports.clock.now();
+            let saved = self.inner.ports.store.runs.save_session(row.version, &changed).await;
+            if saved.map_err(DriveError::from)? == SessionSaved::Saved {
+                return Ok(SessionRow { version: row.version + 1, ..changed });
+            }
+        }
+        Err(RunnerError::SessionChanging(id.clone()))
+    }
+
+    /// The session with this id, unless it was deleted.
+    pub(super) async fn known_session(&self, tenant: &Tenant, id: &SessionId) -> Result<SessionRow, RunnerError> {
+        let row = self.session(tenant, id).await?.ok_or_else(|| RunnerError::NoSuchSession(id.clone()))?;
+        check_not_deleted(&row)?;
+        Ok(row)
+    }
+
+    /// Refuses the id of a run that belongs to another session: a session of that id would not have the run's messages.
+    pub(super) async fn check_no_run_of_another_session(
+        &self,
+        tenant: &Tenant,
+        id: &SessionId,
+    ) -> Result<(), RunnerError> {
+        let run = RunId::from(id.as_str());
+        let filter = RunFilter {
+            run: Some(run.clone()),
+            tenant: Some(tenant.clone()),
+            purged: true,
+            limit: 1,
+            ..RunFilter::default()
+        };
+        match self.list(&filter).await?.pop().filter(|row| row.session != *id) {
+            Some(row) => Err(RunnerError::RunOfAnotherSession { run, session: row.session }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses a deleted session.
+pub(super) fn check_not_deleted(row: &SessionRow) -> Result<(), RunnerError> {
+    match row.deleted_at {
+        Some(at) => Err(RunnerError::SessionDeleted { session: row.id.clone(), at }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_merge_patch_changes_members_and_removes_those_that_are_null() {
+        let object = |value: Value| serde_json::from_value::<Map<_, _>>(value).unwrap();
+        let mut metadata = object(json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1]}));
+        merge(&mut metadata, object(json!({"a": null, "b": {"c": null, "f": {"g": null}}, "e": {"h": 4}, "i": 5})));
+        assert_eq!(Value::from(metadata), json!({"b": {"d": 3, "f": {}}, "e": {"h": 4}, "i": 5}));
+    }
+}

@@ -1,0 +1,103 @@
+//! Sessions of one tenant.
+
+use toolgate_core::id::SessionId;
+use toolgate_ports::{SessionFilter, SessionRow};
+use toolgate_runner::{AgentRunner, MemberChange, NewSession, RunnerError, SessionChange, SessionMessage};
+
+use super::authorize::Caller;
+use super::error::ServiceError;
+use super::name_rules::require_name;
+use super::runs::TenantRunner;
+
+/// The longest title, in bytes.
+const MAX_TITLE_BYTES: usize = 256;
+
+/// A session of the caller's tenant: to hold one means that the caller may find it.
+pub struct TenantSession {
+    pub(crate) runner: AgentRunner,
+    pub(crate) caller: Caller,
+    /// The session at the time of the lookup.
+    pub row: SessionRow,
+}
+
+impl TenantRunner {
+    /// Creates a session for the tenant, in the name of the caller.
+    pub async fn create_session(&self, new: NewSession) -> Result<TenantSession, ServiceError> {
+        require_name("/id", new.id.as_ref().map(SessionId::as_str))?;
+        require_title(new.title.as_deref())?;
+        let Caller { tenant, name, .. } = &self.caller;
+        let (tenant, by) = (tenant.clone(), Some(name.as_ref().to_owned()));
+        let principal = self.caller.principal_of(new.principal)?;
+        let created = self.runner.create_session(NewSession { tenant, by, principal, ..new }).await;
+        let row = created.map_err(|error| {
+            let is_about_id = matches!(error, RunnerError::RunOfAnotherSession { .. });
+            let error = ServiceError::of_named_agent(error);
+            if is_about_id { error.of_field("/id") } else { error }
+        })?;
+        Ok(self.found_session(row))
+    }
+
+    /// A session of the tenant.
+    pub async fn session(&self, id: &str) -> Result<TenantSession, ServiceError> {
+        let session = self.session_even_if_deleted(id).await?;
+        match session.row.deleted_at {
+            None => Ok(session),
+            Some(at) => Err(RunnerError::SessionDeleted { session: session.row.id, at }.into()),
+        }
+    }
+
+    /// A session of the tenant, or the row of one that was deleted.
+    pub async fn session_even_if_deleted(&self, id: &str) -> Result<TenantSession, ServiceError> {
+        let row = self.session_row(id).await?.ok_or_else(|| ServiceError::not_found("session", id))?;
+        Ok(self.found_session(row))
+    }
+
+    /// The row of a session of the tenant, even if the session was deleted.
+    pub async fn session_row(&self, id: &str) -> Result<Option<SessionRow>, ServiceError> {
+        Ok(self.runner.session(&self.caller.tenant, &id.into()).await?)
+    }
+
+    /// Sessions of the tenant, newest first.
+    pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRow>, ServiceError> {
+        let tenant = self.caller.tenant.clone();
+        Ok(self.runner.sessions(&SessionFilter { tenant, ..filter }).await?)
+    }
+
+    fn found_session(&self, row: SessionRow) -> TenantSession {
+        TenantSession { runner: self.runner.clone(), caller: self.caller.clone(), row }
+    }
+}
+
+impl TenantSession {
+    /// Changes title and metadata, if the session is at the version that the client saw, where one is given.
+    pub async fn change(&self, change: SessionChange, seen: Option<u64>) -> Result<Self, ServiceError> {
+        self.require_same_principal()?;
+        if let MemberChange::Set(title) = &change.title {
+            require_title(Some(title))?;
+        }
+        let (runner, caller) = (self.runner.clone(), self.caller.clone());
+        let row = runner.change_session(&caller.tenant, &self.row.id, change, seen).await?;
+        Ok(Self { runner, caller, row })
+    }
+
+    /// Deletes the session and the content of its runs.
+    pub async fn delete(&self) -> Result<(), ServiceError> {
+        self.require_same_principal()?;
+        Ok(self.runner.delete_session(&self.caller.tenant, &self.row.id, &self.caller.name).await?)
+    }
+
+    /// The messages of its runs, oldest first.
+    pub async fn messages(&self) -> Result<Vec<SessionMessage>, ServiceError> {
+        Ok(self.runner.session_messages(&self.caller.tenant, &self.row.id).await?)
+    }
+}
+
+fn require_title(title: Option<&str>) -> Result<(), ServiceError> {
+    match title.is_none_or(|title| title.len() <= MAX_TITLE_BYTES && !title.chars().any(char::is_control)) {
+        true => Ok(()),
+        false => {
+            let detail = format!("a title has at most {MAX_TITLE_BYTES} bytes and no control characters");
+            Err(ServiceError::invalid("/title", detail))
+        }
+    }
+}
