@@ -7,15 +7,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Channel, Decision, Ending, Limits, Segment, Started, ToolGrant};
+use super::{CallVerdict, Channel, Decision, Ending, Limits, OutputVerdict, Segment, Started, ToolGrant};
 use crate::chat::{Message, Reply, Usage};
 use crate::error::Failure;
-use crate::id::{CallId, GrantId, ModelName};
-use crate::json;
-use crate::policy::PolicyMark;
+use crate::id::{CallId, ModelName};
 use crate::tool::{
     Action, CallReply, CallTransport, Choice, DeliveredReply, Difference, ElicitationRequest, ElicitationResponse,
-    ElicitationResponses, Outcome, Problem, TaskHandle, Tool, Toolset,
+    ElicitationResponses, Outcome, TaskHandle, Tool, Toolset,
 };
 use crate::trace::Trace;
 
@@ -243,113 +241,6 @@ pub enum ToolAccess {
     BudgetExhausted,
     /// No tools, and the reply is final in any case: a hard limit was reached.
     FinalAnswer,
-}
-
-/// The result of checking the final answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutputVerdict {
-    /// It is valid.
-    Valid {
-        /// The parsed answer, if it has to be JSON.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
-        value: Option<Value>,
-    },
-    /// It is invalid; the model reads why.
-    Invalid {
-        /// The problems.
-        problems: Vec<Problem>,
-    },
-}
-
-/// The result of checking a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallVerdict {
-    /// The call may run.
-    Run {
-        /// The authorization.
-        by: Authorization,
-    },
-    /// The call requires approval.
-    Ask {
-        /// The policy rule that asks; `None` for the policy's default.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        rule: Option<String>,
-        /// The reason.
-        reason: String,
-        /// The policy that asks; `None` if the question does not come from a policy.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        policy: Option<PolicyMark>,
-        /// The number of seconds for an answer; `None` for as long as the run lives.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        answer_timeout_s: Option<u64>,
-    },
-    /// The call is rejected; the model reads why.
-    Rejected {
-        /// The kind, for machines.
-        reason: Rejection,
-        /// The message for the model.
-        message: String,
-        /// The problems of the arguments, when they do not match the schema.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        problems: Vec<Problem>,
-    },
-}
-
-/// The authorization of a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Authorization {
-    /// The policy allows it.
-    Policy {
-        /// The rule; `None` for the policy's default.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        rule: Option<String>,
-        /// The policy.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        policy: Option<PolicyMark>,
-    },
-    /// A grant covers it.
-    Grant {
-        /// The grant.
-        grant: GrantId,
-    },
-    /// A person approved it, and it is unchanged since then. Recorded for calls that are answered outside; for calls
-    /// that are sent, `tool.started` implies it.
-    HumanApproval,
-}
-
-/// The reason why a call was rejected without being run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rejection {
-    /// There is no such tool.
-    Unknown,
-    /// The arguments do not match its schema.
-    InvalidArguments,
-    /// The policy denies it, or a person denied it before.
-    Denied,
-    /// The budget is used up.
-    Budget,
-    /// A call of higher priority ran first.
-    Deferred,
-    /// There was no answer in time.
-    Expired,
-}
-
-impl Rejection {
-    /// Its stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::InvalidArguments => "invalid_arguments",
-            Self::Denied => "denied",
-            Self::Budget => "budget",
-            Self::Deferred => "deferred",
-            Self::Expired => "expired",
-        }
-    }
 }
 
 /// The answers to an elicitation request.

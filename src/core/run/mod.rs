@@ -36,15 +36,13 @@ mod tool_error;
 mod transcript;
 mod turn;
 mod unusable;
+mod verdict;
 
 pub use answer::Answer;
 pub use approval::{Binding, Channel, Coverage, Decision, DecisionKind, Scope, ToolGrant};
 pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};
-pub use event::{
-    Authorization, CallVerdict, ElicitationAnswer, Event, HumanAnswer, JournalEntry, OutputVerdict, Rejection,
-    ToolAccess,
-};
+pub use event::{ElicitationAnswer, Event, HumanAnswer, JournalEntry, ToolAccess};
 pub use history::{AttemptEnd, AttemptHistory, CallHistory, History, TurnHistory};
 pub use input::{Input, Resume};
 pub use invalid_event::InvalidEvent;
@@ -61,3 +59,4 @@ pub use state::Run;
 pub use step::Step;
 pub use tasks::OpenTask;
 pub use turn::{AnsweredElicitation, Call, CallAuthorization, CallState, HeldElicitation, Settlement};
+pub use verdict::{Authorization, CallVerdict, OutputVerdict, Rejection};
