@@ -35,8 +35,11 @@ mod run;
 mod run_arg;
 mod runs;
 mod serve;
+mod session_arg;
+mod sessions;
 mod setup;
 mod stdin;
+mod table;
 mod terminal_escape;
 mod terminal_user;
 mod text;
@@ -61,6 +64,7 @@ Begin with:
   toolgate init                     write a configuration that works at once
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate approvals list           list pending approvals
+  toolgate sessions list            list conversations of successive runs
   toolgate tools                    list the agent's tools, and which require approval
   toolgate models check NAME        check what works with a configured model
   toolgate mcp list -- COMMAND      list the tools of an MCP server
@@ -85,6 +89,7 @@ enum Command {
     Serve(serve::Serve),
     Keys(keys::Keys),
     Runs(runs::Runs),
+    Sessions(sessions::Sessions),
     Approvals(approvals::Approvals),
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
@@ -146,6 +151,7 @@ impl Command {
             Self::Serve(command) => command.execute(out).await,
             Self::Keys(command) => command.execute(out).await,
             Self::Runs(command) => command.execute(out).await,
+            Self::Sessions(command) => command.execute(out).await,
             Self::Approvals(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
@@ -171,6 +177,7 @@ impl Command {
             | Self::Init(_)
             | Self::Serve(_)
             | Self::Keys(_)
+            | Self::Sessions(_)
             | Self::Blobs(_)
             | Self::Tools(_)
             | Self::Policy(_)

@@ -13,6 +13,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::follow::Display;
 use super::output::Output;
+use super::session_arg;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::stdin;
 use super::text::count;
@@ -57,7 +58,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "FILE")]
     external_tools: Option<PathBuf>,
 
-    /// Continues this conversation: the model sees the messages of its earlier runs
+    /// Continues this conversation: the model sees the messages of its earlier runs. `last` is that of the last run
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
@@ -127,7 +128,10 @@ impl Run {
         Ok(())
     }
 
-    async fn start(&self, app: &App, request: Request, out: &mut Output) -> Result<Exit, CliError> {
+    async fn start(&self, app: &App, mut request: Request, out: &mut Output) -> Result<Exit, CliError> {
+        if self.session.as_deref() == Some("last") {
+            request.session = Some(session_arg::find(app, &request.tenant, "last").await?);
+        }
         let execution = app.runner.start(request).await?;
         let display = Display::choose(self.json, self.quiet, out);
         let tasks = Tasks::waited_for(self.wait);

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::core::tool::{escape_untrusted, needs_escaping};
@@ -50,6 +51,11 @@ pub(super) fn duration(milliseconds: u64) -> String {
             if hours > 0 { format!("{hours} h {minutes} min") } else { format!("{minutes} min {} s", seconds % 60) }
         }
     }
+}
+
+/// The time since then in readable units.
+pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
+    duration(u64::try_from(now.duration_since(since).as_millis()).unwrap_or(0))
 }
 
 /// Bytes in readable units: `85 bytes`, `12 kB`, `3.4 MB`.

@@ -172,6 +172,14 @@ pub enum RunnerError {
         /// The version that the caller saw.
         seen: u64,
     },
+    /// A session would get an invalid title or metadata.
+    #[error("{member}: {why}")]
+    InvalidSession {
+        /// `title` or `metadata`.
+        member: &'static str,
+        /// The rule.
+        why: String,
+    },
     /// A session id is that of a run in another session.
     #[error("run `{run}` belongs to session `{session}`; name that session")]
     RunOfAnotherSession {
@@ -302,6 +310,7 @@ impl RunnerError {
             | Self::SessionHasHistory(_)
             | Self::SessionOfAnotherAgent { .. }
             | Self::RunOfAnotherSession { .. }
+            | Self::InvalidSession { .. }
             | Self::NotOfAServer(_)
             | Self::InvalidArguments { .. } => ErrorCode::Validation,
             Self::Purged { .. } | Self::SessionDeleted { .. } => ErrorCode::Gone,
@@ -409,6 +418,7 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::NoSuchAgent { name: agent(), known: Vec::new() },
         RunnerError::NoSuchTool { agent: agent(), tool: text() },
         RunnerError::NotOfAServer(text()),
+        RunnerError::InvalidSession { member: "title", why: text() },
         RunnerError::InvalidArguments { tool: text(), problems: text() },
         RunnerError::NoSuchServer { agent: agent(), server: server() },
         RunnerError::ForeignTool { agent: agent(), foreign: ForeignName { list: "allow", index: 0, name: text() } },

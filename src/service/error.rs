@@ -122,6 +122,7 @@ impl ServiceError {
                 Self { current: Some(Box::new(CurrentState::of_session(&current))), ..Self::new(code, detail) }
             }
             RunnerError::RunOfAnotherSession { .. } => Self::invalid("/session_id", detail),
+            RunnerError::InvalidSession { member, why } => Self::invalid(format!("/{member}"), why),
             RunnerError::Busy => Self::new(code, detail).after(soon(5)),
             RunnerError::Refused(refusals) => {
                 let refused = refusals.iter();

@@ -2,15 +2,12 @@
 
 use toolgate_core::id::SessionId;
 use toolgate_ports::{SessionFilter, SessionRow};
-use toolgate_runner::{AgentRunner, MemberChange, NewSession, RunnerError, SessionChange, SessionMessage};
+use toolgate_runner::{AgentRunner, NewSession, RunnerError, SessionChange, SessionMessage};
 
 use super::authorize::Caller;
 use super::error::ServiceError;
 use super::name_rules::require_name;
 use super::runs::TenantRunner;
-
-/// The longest title, in bytes.
-const MAX_TITLE_BYTES: usize = 256;
 
 /// A session of the caller's tenant: to hold one means that the caller may find it.
 pub struct TenantSession {
@@ -24,7 +21,6 @@ impl TenantRunner {
     /// Creates a session for the tenant, in the name of the caller.
     pub async fn create_session(&self, new: NewSession) -> Result<TenantSession, ServiceError> {
         require_name("/id", new.id.as_ref().map(SessionId::as_str))?;
-        require_title(new.title.as_deref())?;
         let Caller { tenant, name, .. } = &self.caller;
         let (tenant, by) = (tenant.clone(), Some(name.as_ref().to_owned()));
         let principal = self.caller.principal_of(new.principal)?;
@@ -72,9 +68,6 @@ impl TenantSession {
     /// Changes title and metadata, if the session is at the version that the client saw, where one is given.
     pub async fn change(&self, change: SessionChange, seen: Option<u64>) -> Result<Self, ServiceError> {
         self.require_same_principal()?;
-        if let MemberChange::Set(title) = &change.title {
-            require_title(Some(title))?;
-        }
         let (runner, caller) = (self.runner.clone(), self.caller.clone());
         let row = runner.change_session(&caller.tenant, &self.row.id, change, seen).await?;
         Ok(Self { runner, caller, row })
@@ -89,15 +82,5 @@ impl TenantSession {
     /// The messages of its runs, oldest first.
     pub async fn messages(&self) -> Result<Vec<SessionMessage>, ServiceError> {
         Ok(self.runner.session_messages(&self.caller.tenant, &self.row.id).await?)
-    }
-}
-
-fn require_title(title: Option<&str>) -> Result<(), ServiceError> {
-    match title.is_none_or(|title| title.len() <= MAX_TITLE_BYTES && !title.chars().any(char::is_control)) {
-        true => Ok(()),
-        false => {
-            let detail = format!("a title has at most {MAX_TITLE_BYTES} bytes and no control characters");
-            Err(ServiceError::invalid("/title", detail))
-        }
     }
 }

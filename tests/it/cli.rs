@@ -24,6 +24,7 @@ mod resume;
 mod run;
 mod runs;
 mod serve;
+mod sessions;
 mod settings;
 mod shell;
 mod shells;

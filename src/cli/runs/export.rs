@@ -11,9 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::text::block;
-use crate::cli::view::media_line;
-use crate::core::chat::{Message, Part, Role};
+use crate::cli::view::message_lines;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,31 +73,9 @@ impl Export {
             Format::Jsonl => app.runner.journal(&run).await?.iter().for_each(|recorded| out.json(recorded)),
             Format::Text => {
                 let messages = app.runner.report(&run).await?.messages;
-                messages.iter().for_each(|message| conversation(message, out));
+                messages.iter().flat_map(|message| message_lines(message)).for_each(|line| out.line(line));
             }
         }
         Ok(())
-    }
-}
-
-fn conversation(message: &Message, out: &mut Output) {
-    for part in &message.content {
-        match (part, message.role) {
-            (Part::Text { text }, Role::User) => out.line(format!("user: {}\n", block(text))),
-            (Part::Text { text }, Role::Assistant) => out.line(format!("assistant: {}\n", block(text))),
-            (Part::ToolUse { id, name, input }, _) => {
-                out.line(format!("call {id}: {name} {}\n", input.to_value()));
-            }
-            (Part::ToolResult { tool_use_id, content, is_error }, _) => {
-                let word = if *is_error { "error" } else { "result" };
-                let text: String = content.iter().filter_map(Part::as_text).collect();
-                out.line(format!("{word} {tool_use_id}: {}\n", block(&text)));
-                let media = content.iter().filter_map(Part::as_media);
-                media.for_each(|media| out.line(format!("({})\n", media_line(&media, None))));
-            }
-            (Part::Image(media) | Part::Audio(media), _) => out.line(format!("({})\n", media_line(media, None))),
-            (Part::Resource { uri, .. }, _) => out.line(format!("({uri})\n")),
-            (Part::Reasoning { .. }, _) => {}
-        }
     }
 }

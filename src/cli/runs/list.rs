@@ -1,15 +1,15 @@
 //! `toolgate runs list`: runs, newest first.
 
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::text::{duration, list, one_line};
+use crate::cli::table;
+use crate::cli::text::{age, list, one_line};
 use crate::core::id::AgentName;
 use crate::core::run::Status;
 use crate::core::tool::escape_untrusted;
@@ -69,7 +69,9 @@ impl List {
         } else if rows.is_empty() {
             out.note("no runs; `toolgate run \"…\"` starts one");
         } else {
-            table(&rows, out);
+            let now = Timestamp::now();
+            let cells = rows.iter().map(|row| cells(row, now));
+            table::print(["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"], 2, cells, out);
         }
         for row in rows.iter().filter(|row| !self.json && is_blocked(row)) {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {}`", row.id);
@@ -93,32 +95,7 @@ fn no_such_agent(name: &AgentName) -> String {
     format!("its agent `{}` is not configured", escape_untrusted(name.as_str()))
 }
 
-const HEADINGS: [&str; 5] = ["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"];
-/// The padding on both sides of a cell.
-const PADDING: u16 = 2;
-
-fn table(rows: &[RunRow], out: &mut Output) {
-    let now = jiff::Timestamp::now();
-    let mut table = Table::new();
-    table.load_style(NOTHING).force_no_tty();
-    if out.is_terminal() {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
-    }
-    table.set_header(HEADINGS);
-    // A column narrower than its heading would break the heading in the middle of a word.
-    for (column, heading) in table.column_iter_mut().zip(HEADINGS) {
-        let heading = u16::try_from(heading.len()).unwrap_or(u16::MAX);
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(heading + PADDING)));
-    }
-    // A user cannot copy an id that spans two lines.
-    for column in table.column_iter_mut().take(2) {
-        column.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    for row in rows {
-        let age = u64::try_from(now.duration_since(row.created_at).as_millis()).unwrap_or(0);
-        let title = one_line(&row.title, 60);
-        table.add_row([row.id.as_str(), row.status.as_str(), &duration(age), row.agent.as_str(), &title]);
-    }
-    out.line(table.trim_fmt());
+fn cells(row: &RunRow, now: Timestamp) -> [String; 5] {
+    let (status, agent) = (row.status.as_str().to_owned(), row.agent.as_str().to_owned());
+    [row.id.as_str().to_owned(), status, age(row.created_at, now), agent, one_line(&row.title, 60)]
 }

@@ -2,6 +2,7 @@
 
 mod approval;
 mod approval_scope;
+mod conversation;
 mod explain;
 mod live_view;
 mod pending;
@@ -17,6 +18,7 @@ mod words;
 pub(super) use approval::{
     because, by_way_of, circumstances, clock, origin, pretty, second_look_at_arguments, term, whole,
 };
+pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
 pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView};
 pub(super) use pending::{RepeatedFlags, pending_lines};

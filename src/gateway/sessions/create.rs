@@ -33,7 +33,7 @@ pub(super) struct NewSessionBody {
     principal: Option<Principal>,
     /// A title of at most 256 bytes. Default: the beginning of the first message.
     title: Option<String>,
-    /// Your own data about the session.
+    /// Your own data about the session, of at most 16 KiB.
     #[serde(default)]
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,

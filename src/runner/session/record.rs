@@ -11,6 +11,12 @@ use crate::{AgentRunner, RunnerError};
 /// How often a claim or change of a session is tried while other writers come and go.
 pub(super) const WRITE_ATTEMPTS: usize = 10;
 
+/// The longest title, in bytes.
+const MAX_TITLE_BYTES: usize = 256;
+
+/// The largest metadata, in bytes of JSON.
+const MAX_METADATA_BYTES: usize = 16 * 1024;
+
 /// A session to create.
 #[derive(Clone, Debug)]
 pub struct NewSession {
@@ -22,9 +28,9 @@ pub struct NewSession {
     pub agent: AgentName,
     /// The principal of its runs.
     pub principal: Option<Principal>,
-    /// Its title. Default: the beginning of the first message.
+    /// Its title, of at most 256 bytes without control characters. Default: the beginning of the first message.
     pub title: Option<String>,
-    /// Metadata of the caller.
+    /// Metadata of the caller, of at most 16 KiB as JSON.
     pub metadata: Map<String, Value>,
     /// The authenticated name of the caller.
     pub by: Option<String>,
@@ -117,6 +123,7 @@ impl AgentRunner {
             updated_at: now,
             deleted_at: None,
         };
+        check_texts(&row)?;
         match self.inner.ports.store.runs.save_session(0, &row).await.map_err(DriveError::from)? {
             SessionSaved::Saved => Ok(row),
             SessionSaved::Changed(Some(current)) => {
@@ -145,6 +152,7 @@ impl AgentRunner {
             if changed == row {
                 return Ok(row);
             }
+            check_texts(&changed)?;
             changed.updated_at = self.inner.ports.clock.now();
             let saved = self.inner.ports.store.runs.save_session(row.version, &changed).await;
             if saved.map_err(DriveError::from)? == SessionSaved::Saved {
@@ -187,6 +195,19 @@ pub(super) fn check_not_deleted(row: &SessionRow) -> Result<(), RunnerError> {
     match row.deleted_at {
         Some(at) => Err(RunnerError::SessionDeleted { session: row.id.clone(), at }),
         None => Ok(()),
+    }
+}
+
+/// Refuses a title or metadata that break the rules.
+fn check_texts(row: &SessionRow) -> Result<(), RunnerError> {
+    let invalid = |member, why| Err(RunnerError::InvalidSession { member, why });
+    if row.title.len() > MAX_TITLE_BYTES || row.title.chars().any(char::is_control) {
+        return invalid("title", format!("a title has at most {MAX_TITLE_BYTES} bytes and no control characters"));
+    }
+    let size = Value::from(row.metadata.clone()).to_string().len();
+    match size > MAX_METADATA_BYTES {
+        true => invalid("metadata", format!("metadata has at most {MAX_METADATA_BYTES} bytes as JSON, not {size}")),
+        false => Ok(()),
     }
 }
 

@@ -120,6 +120,7 @@ fn help_teaches() {
         vec!["run", "--help"],
         vec!["resume", "--help"],
         vec!["runs", "--help"],
+        vec!["sessions", "--help"],
         vec!["approvals", "--help"],
         vec!["approvals", "approve", "--help"],
         vec!["blobs", "save", "--help"],

@@ -1,0 +1,74 @@
+//! `toolgate sessions list`: sessions, newest first.
+
+use clap::Args;
+use jiff::Timestamp;
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::session_arg::TenantFlag;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::table;
+use crate::cli::text::{age, one_line};
+use crate::core::tool::escape_untrusted;
+use crate::ports::{SessionFilter, SessionRow};
+
+/// List sessions, newest first
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// Only sessions of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    #[command(flatten)]
+    tenant: TenantFlag,
+
+    /// The maximum number of sessions
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
+        let filter = SessionFilter {
+            tenant: self.tenant.tenant(),
+            agent: self.agent.as_deref().map(Into::into),
+            limit: self.limit as usize,
+            ..SessionFilter::default()
+        };
+        let rows = app.runner.sessions(&filter).await;
+        setup::close(app, out).await;
+        let rows = rows?;
+        if self.json {
+            rows.iter().for_each(|row| out.json(row));
+        } else if rows.is_empty() {
+            out.note("no sessions; `toolgate run \"…\"` starts one");
+        } else {
+            let now = Timestamp::now();
+            let cells = rows.iter().map(|row| cells(row, now));
+            table::print(["SESSION", "STATUS", "RUNS", "AGE", "AGENT", "TITLE"], 2, cells, out);
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn cells(row: &SessionRow, now: Timestamp) -> [String; 6] {
+    let live = row.head.as_ref().filter(|head| !head.status.is_ended());
+    [
+        escape_untrusted(row.id.as_str()),
+        live.map_or("idle", |head| head.status.as_str()).to_owned(),
+        row.runs.to_string(),
+        age(row.created_at, now),
+        escape_untrusted(row.agent.as_str()),
+        one_line(&row.title, 60),
+    ]
+}

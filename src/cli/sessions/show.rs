@@ -1,0 +1,104 @@
+//! `toolgate sessions show`: the record of a session, and its runs.
+
+use clap::Args;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::session_arg::{TenantFlag, find};
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::{count, one_line};
+use crate::cli::view::clock;
+use crate::core::tool::escape_untrusted;
+use crate::ports::{RunFilter, RunRow, SessionRow};
+
+/// The number of runs that are shown.
+const RUNS: usize = 20;
+
+/// Show a session: its title, its agent, its metadata and its latest runs
+#[derive(Args, Debug)]
+pub(super) struct Show {
+    /// The session: its id, a unique beginning of it, or `last`
+    session: String,
+
+    #[command(flatten)]
+    tenant: TenantFlag,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints the record as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The record of a session as JSON.
+#[derive(Serialize)]
+struct SessionJson<'a> {
+    #[serde(flatten)]
+    row: &'a SessionRow,
+    /// Its latest runs, newest first.
+    latest_runs: &'a [RunRow],
+}
+
+impl Show {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let found = self.read(&app).await;
+        setup::close(app, out).await;
+        let (row, runs) = found?;
+        if self.json {
+            out.pretty(&SessionJson { row: &row, latest_runs: &runs });
+        } else {
+            let paint = out.paint();
+            lines(&row, &runs, paint).iter().for_each(|line| out.line(line));
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn read(&self, app: &App) -> Result<(SessionRow, Vec<RunRow>), CliError> {
+        let tenant = self.tenant.tenant();
+        let id = find(app, &tenant, &self.session).await?;
+        let missing = || CliError::not_found(format!("there is no session `{id}`"));
+        let row = app.runner.session(&tenant, &id).await?.ok_or_else(missing)?;
+        let filter = RunFilter { session: Some(id), tenant: Some(tenant), limit: RUNS, ..RunFilter::default() };
+        Ok((row, app.runner.list(&filter).await?))
+    }
+}
+
+fn lines(row: &SessionRow, runs: &[RunRow], paint: Paint) -> Vec<String> {
+    let mut lines = vec![
+        format!("{}  {}", paint.bold(escape_untrusted(row.id.as_str())), state(row, paint)),
+        format!("    {}", one_line(&row.title, 100)),
+        format!(
+            "    agent {}{}, {}, since {}, changed {}",
+            escape_untrusted(row.agent.as_str()),
+            row.principal.as_ref().map_or_else(String::new, |name| format!(" for {}", escape_untrusted(name.as_str()))),
+            count(usize::try_from(row.runs).unwrap_or(usize::MAX), "run"),
+            clock(row.created_at),
+            clock(row.updated_at),
+        ),
+    ];
+    let metadata = row.metadata.iter().map(|(name, value)| format!("    {name}: {value}"));
+    lines.extend(metadata.map(|line| escape_untrusted(&line)));
+    lines.extend(runs.iter().map(|run| run_line(run, paint)));
+    lines
+}
+
+fn state(row: &SessionRow, paint: Paint) -> String {
+    let deleted = |at: Timestamp| paint.red(format!("deleted {}", clock(at)));
+    match (row.deleted_at, &row.head) {
+        (Some(at), _) => deleted(at),
+        (None, Some(head)) if row.is_live() => paint.yellow(format!("{} {}", head.status.as_str(), head.run)),
+        (None, Some(_) | None) => "idle".to_owned(),
+    }
+}
+
+fn run_line(run: &RunRow, paint: Paint) -> String {
+    let status = paint.dim(format!("{:<10}", run.status.as_str()));
+    format!("    {}  {status}  {}  {}", run.id, clock(run.created_at), one_line(&run.title, 60))
+}
