@@ -13,7 +13,7 @@ use toolgate_core::error::ErrorCode;
 
 use super::problem::Problem;
 
-/// A JSON body. An empty body is an empty object.
+/// A JSON object as the body. An empty body is an empty object.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -23,13 +23,24 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let is_json = request.headers().get(CONTENT_TYPE).map(|value| is_json(value.as_bytes()));
         let bytes = Bytes::from_request(request, state).await?;
         match is_json {
-            Some(true) => read(&bytes).map(Self),
+            Some(true) => {
+                require_object(&bytes)?;
+                read(&bytes).map(Self)
+            }
             None if bytes.is_empty() => read(b"{}").map(Self),
             Some(false) | None => Err(Problem::new(
                 ErrorCode::UnsupportedMediaType,
                 "bodies are JSON: send `Content-Type: application/json`",
             )),
         }
+    }
+}
+
+/// Refuses an array: serde would read its items as the members of the object.
+fn require_object(bytes: &[u8]) -> Result<(), Problem> {
+    match bytes.trim_ascii().starts_with(b"[") {
+        true => Err(Problem::field("", "the body is an array; send an object")),
+        false => Ok(()),
     }
 }
 

@@ -223,6 +223,16 @@ async fn a_change_of_a_session_is_a_merge_patch_on_a_condition() {
 }
 
 #[tokio::test]
+async fn an_array_is_no_change_of_a_session() {
+    let served = served().await;
+    let ann = Person { served: &served, badge: "key:ann acme all" };
+    ann.post("/v1/sessions", json!({"id": "chat-77", "title": "Order 77"})).await;
+    let refused = ann.change(Method::PATCH, "/v1/sessions/chat-77", json!([null, null])).await;
+    assert_eq!((refused.status.as_u16(), refused.problem()), (422, "validation"), "{refused:?}");
+    assert_eq!(ann.get("/v1/sessions/chat-77").await.text("title"), "Order 77");
+}
+
+#[tokio::test]
 async fn sessions_are_listed_newest_first_and_page_by_page() {
     let served = served().await;
     let ann = ann(&served);
