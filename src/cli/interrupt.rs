@@ -1,5 +1,6 @@
 //! Interrupts of the program: counted Ctrl-C, and signals that end it.
 
+use clap::ValueEnum;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -10,6 +11,16 @@ pub(super) enum Interrupt {
     Stop,
     /// SIGTERM, or the terminal was closed: release the run, so that another process resumes it.
     Leave,
+}
+
+/// The effect of the first Ctrl-C on a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnInterrupt {
+    /// The run is cancelled
+    #[default]
+    Cancel,
+    /// The run is paused after its step in progress, and can be resumed
+    Pause,
 }
 
 /// The interrupts since its creation. It loses no interrupt between two reads. Dropping it stops listening.
