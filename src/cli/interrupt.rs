@@ -16,10 +16,9 @@ pub(super) enum Interrupt {
 /// The effect of the first Ctrl-C on a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum OnInterrupt {
-    /// The run is cancelled
+    // Without descriptions, so that the help of each flag stays on few lines.
     #[default]
     Cancel,
-    /// The run is paused after its step in progress, and can be resumed
     Pause,
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Run {
     #[arg(long)]
     wait: bool,
 
-    /// The effect of the first Ctrl-C on the run
+    /// Whether the first Ctrl-C cancels the run, or pauses it after its step in progress
     #[arg(long, value_name = "EFFECT", value_enum, default_value_t)]
     on_interrupt: OnInterrupt,
 
