@@ -23,6 +23,7 @@ pub mod labels;
 mod limits;
 mod next;
 mod pause;
+mod pause_fold;
 mod pending;
 mod predecessor;
 mod required;
