@@ -35,10 +35,9 @@ impl Pause {
         setup::close(app, out).await;
         let report = paused?;
         let again = setup::again(&self.config, &ConfigOverrides::default());
-        out.line(match report.status {
-            Status::Pending => format!("{} paused", report.run_id),
-            _ => format!("{} is paused once its step in progress has settled", report.run_id),
-        });
+        let is_paused = report.status == Status::Pending;
+        let state = if is_paused { "paused" } else { "is paused once its step in progress has settled" };
+        out.line(format!("{} {state}", report.run_id));
         out.note(format!("resume it with:\n  {}", again.command(&["resume", report.run_id.as_str(), "--continue"])));
         Ok(Exit::Done)
     }

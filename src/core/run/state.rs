@@ -187,10 +187,10 @@ impl Run {
 
     /// The pending items of the run; empty unless its status is pending.
     pub fn pending(&self) -> Vec<PendingItem> {
-        match self.next() {
-            Step::Wait(items) if !self.is_pause_delayed() => items,
-            _ => Vec::new(),
+        if self.is_pause_delayed() {
+            return Vec::new();
         }
+        if let Step::Wait(items) = self.next() { items } else { Vec::new() }
     }
 
     /// The items that the user or the caller can answer now: all pending items, or, while the run is executing, its
