@@ -50,7 +50,7 @@ impl Projector {
             Event::Expired { call } => (call, InputKind::Expired),
             Event::MessageAdded { .. } | Event::Extended { .. } => return true,
             // The pause of a run that waited already is not the reason why its execution ended.
-            Event::Paused { .. } | Event::Unpaused { .. } => return self.rests(),
+            Event::Paused { .. } => return self.rests(),
             Event::Started(_)
             | Event::Resumed { .. }
             | Event::ToolsListed { .. }
@@ -66,6 +66,7 @@ impl Projector {
             | Event::InputRequested { .. }
             | Event::InputRequired { .. }
             | Event::TaskStarted { .. }
+            | Event::Unpaused { .. }
             | Event::Ended { .. } => return false,
         };
         if let Some(call) = self.call(id) {
