@@ -43,8 +43,8 @@
 //! assert_eq!(report.status, Status::Pending);
 //!
 //! // Run the pending calls, and resume. Any process that opens the same store could do this.
-//! let answers = report.pending.iter().map(|item: &PendingItem| {
-//!     (item.call_id().clone(), Answer::output(json!({"status": "paid"})))
+//! let answers = report.pending.iter().filter_map(|item: &PendingItem| {
+//!     Some((item.call_id()?.clone(), Answer::output(json!({"status": "paid"}))))
 //! });
 //! let resume: Resume = answers.collect();
 //! let report = runner.resume(&report.run_id, resume).await?;

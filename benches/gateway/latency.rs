@@ -67,7 +67,7 @@ pub async fn resume(subject: Subject, repetitions: usize) -> Figures {
     let mut times = Vec::new();
     for _ in 0..repetitions {
         let report = ready.runner.execute(Request::new("bench", "look").external_tool(look())).await.unwrap();
-        let call = report.pending[0].call_id().clone();
+        let call = report.pending[0].call_id().unwrap().clone();
         told.recv().await.unwrap();
         let sent = Instant::now();
         match subject {
@@ -119,7 +119,7 @@ pub async fn events(readers: usize, repetitions: usize) -> Figures {
         }
         // Every reader has caught up when it receives the pending event.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let resume = Resume::default().with(report.pending[0].call_id().clone(), Answer::output("seen"));
+        let resume = Resume::default().with(report.pending[0].call_id().unwrap().clone(), Answer::output("seen"));
         ready.runner.resume(&run, resume).await.unwrap();
         let read: Vec<(u64, Instant)> = reading.join_all().await.into_iter().flatten().collect();
         let noted = noted.0.lock().unwrap();

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use crate::core::id::CallId;
-use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Resume, Scope};
+use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Resume, Scope, Unpause};
 use crate::core::tool::Arguments;
 use crate::service::coverage;
 pub(super) use file::read;
@@ -102,12 +102,18 @@ pub(super) fn who() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown user".into())
 }
 
+/// The end of a pause, by the user of this terminal.
+pub(super) fn unpause() -> Unpause {
+    Unpause { by: who(), via: Channel::CommandLine }
+}
+
 /// Merges the answers of flags and file. The runner rejects a call that is answered in both; a call that flags both
 /// approve and edit is one decision.
 pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
     let mut merged = flags;
     if let Some(file) = file {
         merged.answers.extend(file.answers);
+        merged.unpause = merged.unpause.or(file.unpause);
         merged.partial |= file.partial;
         merged.expected_version = merged.expected_version.or(file.expected_version);
     }

@@ -136,8 +136,8 @@ fn is_played(settings: &Settings) -> bool {
 /// Answers as the person and as the application, and prints each answer.
 fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
     let mut resume = Resume::default();
-    for item in items {
-        let (call, name) = (item.call_id().clone(), item.name());
+    for (item, call) in items.iter().filter_map(|item| Some((item, item.call()?))) {
+        let (call, name) = (call.id.clone(), call.name);
         match item.form() {
             AnswerForm::Decision(review) => {
                 print_note(out, &format!("The run is pending: {name} requires approval. ({})", review.reason));
@@ -159,7 +159,10 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
                 resume = resume.with(call, Answer::output(result));
             }
             // The demo's model asks no questions, and its server uses neither elicitation nor tasks.
-            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {}
+            AnswerForm::Choice(_)
+            | AnswerForm::Elicitation { .. }
+            | AnswerForm::Background(_)
+            | AnswerForm::Continue { .. } => {}
         }
     }
     resume

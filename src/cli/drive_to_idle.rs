@@ -11,6 +11,7 @@ use super::blobs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
+use super::interrupt::OnInterrupt;
 use super::output::Output;
 use super::refusal;
 use super::terminal_user::{self, ResumeSource};
@@ -21,7 +22,7 @@ use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
 use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
-use crate::core::run::{Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, Status};
+use crate::core::run::{AnswerForm, Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, Status};
 use crate::runner::{Execution, Report, RunnerError};
 pub(super) use until_idle::until_idle;
 
@@ -41,21 +42,38 @@ impl Tasks {
     }
 }
 
+/// How a command follows a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FollowOptions {
+    /// Where it waits for MCP tasks.
+    pub(super) tasks: Tasks,
+    /// The effect of the first Ctrl-C.
+    pub(super) on_interrupt: OnInterrupt,
+}
+
+impl From<Tasks> for FollowOptions {
+    fn from(tasks: Tasks) -> Self {
+        Self { tasks, on_interrupt: OnInterrupt::default() }
+    }
+}
+
 /// Follows an execution until the run ends, or needs an action that is not available here.
 pub(super) async fn settle(
     app: &App,
     execution: Execution,
     known: &[JournalEntry],
     display: Display,
-    tasks: Tasks,
+    options: FollowOptions,
     again: &RepeatedFlags,
     out: &mut Output,
 ) -> Result<Exit, CliError> {
     let run = execution.run.clone();
     let mut follow = Follow::new(app, &run, known, display);
+    follow.on_interrupt = options.on_interrupt;
     let mut report = until_idle(&mut follow, execution, out).await?;
-    let waits = tasks == Tasks::Everywhere || follow.display.is_live();
-    while report.status == Status::Pending {
+    let waits = options.tasks == Tasks::Everywhere || follow.display.is_live();
+    // A paused run waits for the command that continues it, whatever else is pending.
+    while report.status == Status::Pending && !report.pending.iter().any(is_pause) {
         let answers = match follow.display.is_live() {
             true => terminal_user::answers(&mut follow, &report, out).await?,
             false => ResumeSource::None,
@@ -94,6 +112,10 @@ pub(super) async fn settle(
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
     Ok(Exit::from(report.status))
+}
+
+fn is_pause(item: &PendingItem) -> bool {
+    matches!(item.form(), AnswerForm::Continue { .. })
 }
 
 fn is_too_late(error: &RunnerError) -> bool {

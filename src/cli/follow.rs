@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::error::CliError;
-use super::interrupt::Interrupts;
+use super::interrupt::{Interrupts, OnInterrupt};
 use super::output::Output;
 use super::prompt;
 use super::view::{AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
@@ -86,8 +86,10 @@ pub(super) struct Follow<'a> {
     pub(super) display: Display,
     /// Ctrl-C.
     pub(super) interrupts: Interrupts,
+    /// The effect of the first Ctrl-C.
+    pub(super) on_interrupt: OnInterrupt,
     /// The prompts that the person at the terminal left open. They are not shown again.
-    pub(super) left_open: BTreeSet<(CallId, &'static str)>,
+    pub(super) left_open: BTreeSet<(Option<CallId>, &'static str)>,
 }
 
 impl<'a> Follow<'a> {
@@ -102,6 +104,7 @@ impl<'a> Follow<'a> {
             seen: (known.len() as u64).checked_sub(1).map(EventId::whole),
             display,
             interrupts: Interrupts::listen(),
+            on_interrupt: OnInterrupt::default(),
             left_open: BTreeSet::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! Interrupts of the program: counted Ctrl-C, and signals that end it.
 
+use clap::ValueEnum;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -10,6 +11,15 @@ pub(super) enum Interrupt {
     Stop,
     /// SIGTERM, or the terminal was closed: release the run, so that another process resumes it.
     Leave,
+}
+
+/// The effect of the first Ctrl-C on a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnInterrupt {
+    // Without descriptions, so that the help of each flag stays on few lines.
+    #[default]
+    Cancel,
+    Pause,
 }
 
 /// The interrupts since its creation. It loses no interrupt between two reads. Dropping it stops listening.

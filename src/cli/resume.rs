@@ -8,11 +8,12 @@ use clap::Args;
 use super::answers::{self, CallArg, GrantMatch};
 use super::binding_digest::{self, CallDigest};
 use super::caller::Caller;
-use super::drive_to_idle::{ResultLine, Tasks, settle};
+use super::drive_to_idle::{FollowOptions, ResultLine, Tasks, settle};
 use super::envelope;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::Display;
+use super::interrupt::OnInterrupt;
 use super::output::Output;
 use super::refusal;
 use super::run_arg::find;
@@ -41,6 +42,7 @@ Examples:
   toolgate resume last --answer call_4='{\"seats\": 2}'
   toolgate resume last --answer call_9='the blue one'
   toolgate resume last --wait
+  toolgate resume last --continue
   my-app | toolgate resume run_0199… --json --file -
   toolgate resume --envelope run.json --approve call_2
 
@@ -55,7 +57,7 @@ A file of answers:
    \"answers\":   [{\"call_id\": \"call_9\", \"chosen\": [\"blue\"], \"text\": \"the dark one\"}],
    \"inputs\":    [{\"call_id\": \"call_6\",
                   \"answers\": {\"booking\": {\"action\": \"accept\", \"content\": {\"seats\": 2}}}}],
-   \"partial\": false, \"expected_version\": 17}
+   \"continue\": false, \"partial\": false, \"expected_version\": 17}
 
 `scope` is once, session or always; `match` is tool or arguments; `digest` is the digest that
 `toolgate approvals list --json` shows; the decision is rejected if the call changed since.
@@ -90,6 +92,10 @@ pub(super) struct ResumeRun {
     /// Waits for MCP tasks (calls that continue at their servers)
     #[arg(long)]
     wait: bool,
+
+    /// Whether the first Ctrl-C cancels the run, or pauses it after its step in progress
+    #[arg(long, value_name = "EFFECT", value_enum, default_value_t)]
+    on_interrupt: OnInterrupt,
 
     /// A message to add to the run
     #[arg(long, value_name = "TEXT")]
@@ -173,6 +179,10 @@ struct AnswerArgs {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
+    /// Continues a paused run
+    #[arg(long = "continue")]
+    continues: bool,
+
     /// Leaves unanswered items pending, instead of rejecting the answers
     #[arg(long)]
     partial: bool,
@@ -208,7 +218,7 @@ impl ResumeRun {
         if let Some(text) = &self.message {
             // Add the message first, so that the turn after the answers includes it.
             let message = Input::Message(Message::user(text.clone()));
-            if answers.answers.is_empty() {
+            if answers.is_empty() {
                 let execution = self.claim_run(app, &run, message, trace, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
@@ -313,8 +323,8 @@ impl ResumeRun {
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let display = Display::choose(self.json, self.quiet, out);
-        let tasks = Tasks::waited_for(self.wait);
-        settle(app, execution, known, display, tasks, &setup::again(&self.config, &self.changes), out).await
+        let options = FollowOptions { tasks: Tasks::waited_for(self.wait), on_interrupt: self.on_interrupt };
+        settle(app, execution, known, display, options, &setup::again(&self.config, &self.changes), out).await
     }
 }
 
@@ -341,7 +351,9 @@ impl AnswerArgs {
         )?;
         let decisions = decisions.into_iter().map(|(call, decision)| (call, decision.into()));
         let answers = outputs.chain(errors).chain(abandoned).chain(decisions).collect();
-        let mut resume = answers::merge(Resume { answers, partial: self.partial, ..Resume::default() }, self.file()?);
+        let unpause = self.continues.then(answers::unpause);
+        let flags = Resume { answers, unpause, partial: self.partial, expected_version: None };
+        let mut resume = answers::merge(flags, self.file()?);
         binding_digest::bind(&mut resume, &self.digest)?;
         Ok(resume)
     }

@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::attach::attach;
 use super::caller::Caller;
 use super::config::cannot_act;
-use super::drive_to_idle::{Tasks, settle};
+use super::drive_to_idle::{FollowOptions, Tasks, settle};
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::Display;
+use super::interrupt::OnInterrupt;
 use super::output::Output;
 use super::session_arg;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
@@ -74,6 +75,10 @@ pub(super) struct Run {
     #[arg(long)]
     wait: bool,
 
+    /// Whether the first Ctrl-C cancels the run, or pauses it after its step in progress
+    #[arg(long, value_name = "EFFECT", value_enum, default_value_t)]
+    on_interrupt: OnInterrupt,
+
     /// Prints one lifecycle event per line as JSON, and the result as the last line
     #[arg(long)]
     pub(super) json: bool,
@@ -134,8 +139,8 @@ impl Run {
         }
         let execution = app.runner.start(request).await?;
         let display = Display::choose(self.json, self.quiet, out);
-        let tasks = Tasks::waited_for(self.wait);
-        settle(app, execution, &[], display, tasks, &setup::again(&self.config, &self.changes), out).await
+        let options = FollowOptions { tasks: Tasks::waited_for(self.wait), on_interrupt: self.on_interrupt };
+        settle(app, execution, &[], display, options, &setup::again(&self.config, &self.changes), out).await
     }
 
     fn request(&self, agent: &AgentName) -> Result<Request, CliError> {

@@ -61,7 +61,7 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
         if items.is_empty() {
             return Ok(());
         }
-        let calls: Vec<CallId> = items.iter().map(|item| item.call_id().clone()).collect();
+        let calls: Vec<CallId> = items.iter().filter_map(|item| item.call_id().cloned()).collect();
         let PromptResult { given, elsewhere } = prompt_for(follow, run, state.length(), items.clone(), out).await?;
         let answered = given.iter().flat_map(|given| &given.answers).map(|(call, _)| call);
         let answered: Vec<CallId> = answered.chain(&elsewhere).cloned().collect();
@@ -72,8 +72,8 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
             None if elsewhere.is_empty() => return Ok(()),
             None => {}
             Some(given) => {
-                let shown: Vec<PendingItem> =
-                    items.into_iter().filter(|item| !elsewhere.contains(item.call_id())).collect();
+                let is_elsewhere = |item: &PendingItem| item.call_id().is_some_and(|call| elsewhere.contains(call));
+                let shown: Vec<PendingItem> = items.into_iter().filter(|item| !is_elsewhere(item)).collect();
                 if let Err(error) = follow.app.operator().record_as_shown(run, given, &shown).await {
                     let error = refusal::with_journal_details(error, &follow.app.runner.journal(run).await?);
                     out.note(format!("error: {}", block(&error.to_string())));
@@ -128,7 +128,7 @@ async fn prompt_for(
                 drop(open.take());
                 version = length;
                 follow.left_open.remove(&named(item));
-                elsewhere.push(item.call_id().clone());
+                elsewhere.extend(item.call_id().cloned());
                 // The prompt does not end its line.
                 out.note("");
                 follow.catch_up(run, length, out).await?;
@@ -148,7 +148,7 @@ async fn prompt_for(
     }
     for (call, answer) in &mut resume.answers {
         // An answered item may need another prompt, because its answer was rejected or its server asks another question.
-        follow.left_open.retain(|(left_open, _)| left_open != call);
+        follow.left_open.retain(|(left_open, _)| left_open.as_ref() != Some(call));
         // An approval covers the call that was shown, whatever changed since.
         if let Answer::Decision { digest: shown, .. } = answer {
             *shown = digest(run, call, &items);
@@ -162,10 +162,10 @@ async fn prompt_for(
 
 /// The digest of a call as the prompt showed it.
 fn digest(run: &RunId, call: &CallId, shown: &[PendingItem]) -> Option<String> {
-    let item = shown.iter().find(|item| item.call_id() == call)?;
+    let item = shown.iter().find(|item| item.call_id() == Some(call))?;
     binding_digest(run, item)
 }
 
-fn named(item: &PendingItem) -> (CallId, &'static str) {
-    (item.call_id().clone(), item.kind())
+fn named(item: &PendingItem) -> (Option<CallId>, &'static str) {
+    (item.call_id().cloned(), item.kind())
 }

@@ -36,6 +36,25 @@ impl Driver<'_> {
         }
     }
 
+    /// Waits for a step that a pause prevents, unless the run is paused or ends first.
+    pub(super) async fn unless_stopped<T>(&self, journal: &Journal, step: impl Future<Output = T>) -> StepOutcome<T> {
+        tokio::select! {
+            biased;
+            waited = self.unless_ended(journal, step) => waited,
+            () = self.paused_elsewhere(journal) => StepOutcome::Interrupted,
+        }
+    }
+
+    async fn paused_elsewhere(&self, journal: &Journal) {
+        loop {
+            tokio::time::sleep(self.ports.poll).await;
+            let tail = self.ports.store.runs.load(journal.id(), journal.committed()).await.unwrap_or_default();
+            if tail.iter().any(|recorded| matches!(recorded.event, Event::Paused { .. })) {
+                return;
+            }
+        }
+    }
+
     async fn ended_elsewhere(&self, journal: &Journal) {
         while self.news(journal, &HeldCalls::default()).await != Interruption::RunLost {}
     }

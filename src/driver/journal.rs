@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use toolgate_core::chat::Message;
 use toolgate_core::id::{NodeId, RunId};
-use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment, Step};
+use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment};
 use toolgate_ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, SessionClaim, StoreError, Update};
 
 /// The length of the user's message in a listing, in characters.
@@ -179,7 +179,7 @@ impl Journal {
     pub fn expired_items(&self) -> Vec<Event> {
         let now = self.clock.now();
         let is_over = self.deadline().is_some_and(|deadline| deadline <= now);
-        match is_over && matches!(self.run.next(), Step::Wait(_)) {
+        match is_over && self.run.waits() {
             true => vec![Event::Ended { ending: Ending::Expired }],
             false => self.run.overdue(now),
         }
@@ -405,6 +405,7 @@ fn source(event: &Event) -> Source {
         Event::InputRequested { .. } => Source::World,
         Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => Source::World,
         Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => Source::World,
+        Event::Paused { .. } | Event::Unpaused { .. } => Source::World,
         // Expiry is computed again: there may be an answer or an extension now.
         Event::Expired { .. }
         | Event::Resumed { .. }

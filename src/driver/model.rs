@@ -141,8 +141,8 @@ impl Driver<'_> {
         Ok(conversation.reply(&request, &show).await?)
     }
 
-    /// Waits before a retry of the same model: as long as the provider asks, otherwise with full jitter. A deadline or
-    /// an ending shortens the wait.
+    /// Waits before a retry of the same model: as long as the provider asks, otherwise with full jitter. A deadline, a
+    /// pause or an ending shortens the wait.
     async fn back_off(&self, journal: &mut Journal, failure: &Failure) -> Result<StepOutcome<()>, DriveError> {
         // The failed attempt is durable before the wait.
         if journal.commit().await? == Progress::CaughtUp {
@@ -151,7 +151,7 @@ impl Driver<'_> {
         let run = journal.run();
         let made = run.model_asked().map_or(0, |model| run.attempts_at(model));
         let delay = delay_before(made + 1, failure, jitter(journal));
-        Ok(self.unless_ended(journal, self.ports.clock.sleep(delay)).await)
+        Ok(self.unless_stopped(journal, self.ports.clock.sleep(delay)).await)
     }
 }
 

@@ -438,7 +438,7 @@ impl AgentRunner {
                 () = self.inner.drain.begun.cancelled() => return Ok(Some(ExecutionEnd::Released)),
                 () = hint.notified() => journal.catch_up().await?,
             }
-            if journal.run().ending().is_some() {
+            if journal.run().ending().is_some() || journal.run().pause().is_some() {
                 return Ok(Some(ExecutionEnd::Idle));
             }
         }

@@ -354,7 +354,7 @@ fn refusal_code(refusal: &ResumeError) -> ErrorCode {
         ResumeError::WrongKind { .. } | ResumeError::Duplicate { .. } | ResumeError::EmptyMessage => {
             ErrorCode::InvalidRequest
         }
-        ResumeError::RepeatUnconfirmed { .. } => ErrorCode::Conflict,
+        ResumeError::RepeatUnconfirmed { .. } | ResumeError::NotPaused => ErrorCode::Conflict,
         ResumeError::Incomplete { .. } | ResumeError::Invalid { .. } | ResumeError::Oversized { .. } => {
             ErrorCode::Validation
         }

@@ -137,6 +137,31 @@ impl AgentRunner {
         self.post(run, &Input::Cancel { reason, expected_version: Some(version) }).await
     }
 
+    /// Pauses a run, whichever process executes it: it stops between two steps, and is pending until a
+    /// [`Resume`] continues it. The step in flight settles first. Pausing a paused run changes nothing.
+    pub async fn pause(
+        &self,
+        run: &RunId,
+        reason: Option<String>,
+        by: impl Into<String>,
+        via: Channel,
+    ) -> Result<Report, RunnerError> {
+        self.post(run, &Input::Pause { reason, by: by.into(), via, expected_version: None }).await
+    }
+
+    /// The same, but only if the run is still at the version that the caller saw. Otherwise the request is
+    /// [rejected](toolgate_core::run::ResumeError::VersionConflict).
+    pub async fn pause_as_seen(
+        &self,
+        run: &RunId,
+        reason: Option<String>,
+        by: impl Into<String>,
+        via: Channel,
+        version: u64,
+    ) -> Result<Report, RunnerError> {
+        self.post(run, &Input::Pause { reason, by: by.into(), via, expected_version: Some(version) }).await
+    }
+
     /// Extends the deadline of a pending item. Repeating the same request changes nothing.
     pub async fn extend(
         &self,

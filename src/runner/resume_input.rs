@@ -108,7 +108,7 @@ impl AgentRunner {
                 Err(RunnerError::Refused(vec![ResumeError::InThePast { call_id: call.clone(), until: *until }]))
             }
             Input::Resume(_) => self.none_expired(events),
-            Input::Extend { .. } | Input::Message(_) | Input::Cancel { .. } => Ok(events),
+            Input::Extend { .. } | Input::Message(_) | Input::Pause { .. } | Input::Cancel { .. } => Ok(events),
         }
     }
 
@@ -185,8 +185,8 @@ pub(super) fn require_servers(
 /// Whether the input contains anything to record.
 pub(super) fn gives(input: &Input) -> bool {
     match input {
-        Input::Resume(resume) => !resume.answers.is_empty(),
-        Input::Message(_) | Input::Extend { .. } | Input::Cancel { .. } => true,
+        Input::Resume(resume) => !resume.is_empty(),
+        Input::Message(_) | Input::Extend { .. } | Input::Pause { .. } | Input::Cancel { .. } => true,
     }
 }
 
@@ -201,6 +201,7 @@ fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> ResumeError {
 fn bound(journal: &Journal, run: &Run, input: &Input) -> Result<Input, Vec<ResumeError>> {
     let (id, mut input) = (journal.id(), input.clone());
     if let Input::Resume(Resume { expected_version: Some(version), .. })
+    | Input::Pause { expected_version: Some(version), .. }
     | Input::Cancel { expected_version: Some(version), .. } = &mut input
         && *version == journal.run().length()
     {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::id::CallId;
 use toolgate_core::run::{
-    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
+    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope, Unpause,
 };
 use toolgate_core::tool::{self, Arguments, Choice};
 use utoipa::ToSchema;
@@ -36,6 +36,9 @@ pub struct Answers {
     /// Answers to elicitation requests of MCP servers.
     #[serde(default)]
     inputs: Vec<GivenInput>,
+    /// Whether to continue a paused run.
+    #[serde(default, rename = "continue")]
+    continues: bool,
     /// Whether to allow a resume that leaves required actions open. Otherwise it has to complete them all.
     #[serde(default)]
     partial: bool,
@@ -215,7 +218,9 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 impl Answers {
     /// Whether it contains nothing for the run, which is then only read or resumed.
     pub fn is_nothing(&self) -> bool {
-        self.results.is_empty() && self.decisions.is_empty() && self.answers.is_empty() && self.inputs.is_empty()
+        let lists_are_empty =
+            self.results.is_empty() && self.decisions.is_empty() && self.answers.is_empty() && self.inputs.is_empty();
+        lists_are_empty && !self.continues
     }
 
     /// Refuses longer lists than any run needs.
@@ -272,7 +277,8 @@ impl Answers {
             let given = ElicitationAnswer { reactions, by: by.to_owned(), via, repeat };
             answers.push((call_id, given.into()));
         }
-        Ok(Resume { answers, partial: self.partial, expected_version: self.expected_version })
+        let unpause = self.continues.then(|| Unpause { by: by.to_owned(), via });
+        Ok(Resume { answers, unpause, partial: self.partial, expected_version: self.expected_version })
     }
 }
 

@@ -13,7 +13,7 @@ use super::operator::Operator;
 /// The digest with which a decision names the call that was shown, so that the decision cannot apply to a changed call.
 /// `None` if the item is not a pending approval.
 pub fn binding_digest(run: &RunId, item: &PendingItem) -> Option<String> {
-    Some(item.binding()?.digest(run, item.call_id()))
+    Some(item.binding()?.digest(run, item.call_id()?))
 }
 
 impl Operator {
@@ -93,11 +93,14 @@ impl Operator {
     pub async fn requires_approval_again(&self, run: &RunId, calls: &[CallId]) -> Result<bool, RunnerError> {
         let items = self.runner.load(run).await?.pending_items();
         Ok(items.iter().any(|item| match item.form() {
-            AnswerForm::Decision(review) => calls.contains(item.call_id()) && !review.differences.is_empty(),
+            AnswerForm::Decision(review) => {
+                item.call_id().is_some_and(|call| calls.contains(call)) && !review.differences.is_empty()
+            }
             AnswerForm::Result { .. }
             | AnswerForm::Choice(_)
             | AnswerForm::Elicitation { .. }
-            | AnswerForm::Background(_) => false,
+            | AnswerForm::Background(_)
+            | AnswerForm::Continue { .. } => false,
         }))
     }
 
@@ -114,7 +117,7 @@ impl Operator {
 fn complete(resume: &mut Resume, run: &RunId, pending: &[PendingItem]) {
     for (call, answer) in &mut resume.answers {
         let Answer::Decision { digest: Some(digest), .. } = answer else { continue };
-        let item = pending.iter().find(|item| item.call_id() == call);
+        let item = pending.iter().find(|item| item.call_id() == Some(call));
         let in_force = item.and_then(|item| binding_digest(run, item));
         if let Some(whole) = in_force.filter(|whole| whole.starts_with(digest.as_str())) {
             *digest = whole;

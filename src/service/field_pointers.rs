@@ -34,6 +34,7 @@ impl FieldPointers {
             ResumeError::InThePast { call_id, .. } => self.first(call_id, "/expires_at"),
             ResumeError::NotLater { .. } | ResumeError::NoDeadline { .. } => String::new(),
             ResumeError::VersionConflict { .. } => "/expected_version".to_owned(),
+            ResumeError::NotPaused => "/continue".to_owned(),
             ResumeError::Incomplete { .. }
             | ResumeError::RunEnded { .. }
             | ResumeError::Oversized { .. }

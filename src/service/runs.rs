@@ -167,6 +167,9 @@ impl TenantRun {
         if resume.answers.iter().any(|(_, answer)| answer.decision().is_none()) {
             self.require_may_steer().await?;
         }
+        if resume.unpause.is_some() {
+            self.require_same_principal().await?;
+        }
         self.require_four_eyes(&resume).await?;
         let resumed = self.runner.resume_run(self.id(), Input::Resume(resume), trace).await;
         self.with_current(resumed.map_err(to_error)).await
@@ -192,6 +195,23 @@ impl TenantRun {
             None => self.runner.cancel(self.id(), reason).await,
         };
         self.with_current(cancelled.map_err(to_error)).await
+    }
+
+    /// Pauses the run in the caller's name, if it is at the version that the client saw, where one is given. `to_error`
+    /// adds the places in the request to the runner's errors.
+    pub async fn pause(
+        &self,
+        reason: Option<String>,
+        seen: Option<u64>,
+        to_error: impl FnOnce(RunnerError) -> ServiceError,
+    ) -> Result<Report, ServiceError> {
+        self.require_same_principal().await?;
+        let by = self.caller.name.as_ref();
+        let paused = match seen {
+            Some(version) => self.runner.pause_as_seen(self.id(), reason, by, self.via, version).await,
+            None => self.runner.pause(self.id(), reason, by, self.via).await,
+        };
+        self.with_current(paused.map_err(to_error)).await
     }
 
     /// Adds a message.

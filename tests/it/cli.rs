@@ -16,6 +16,7 @@ mod mcp;
 mod media;
 mod models;
 mod pasting;
+mod pausing;
 mod pinned;
 mod policy;
 mod policy_paths;

@@ -27,6 +27,7 @@ mod misdirected;
 mod narrowing;
 mod oidc;
 mod origins;
+mod pausing;
 mod principals;
 mod queueing;
 mod reloading;

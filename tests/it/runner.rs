@@ -24,6 +24,7 @@ mod grants;
 mod images;
 mod kill;
 mod media;
+mod pausing;
 mod pending;
 mod pinned;
 mod racing;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::who;
+use super::{unpause, who};
 use crate::cli::binding_digest;
 use crate::cli::error::CliError;
 use crate::core::id::CallId;
@@ -22,6 +22,8 @@ struct AnswersFile {
     decisions: Vec<WrittenDecision>,
     answers: Vec<WrittenAnswer>,
     inputs: Vec<WrittenInput>,
+    #[serde(rename = "continue")]
+    continues: bool,
     partial: bool,
     expected_version: Option<u64>,
 }
@@ -79,7 +81,8 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
     let answers = file.answers.into_iter().map(|written| Ok(written.answer()));
     let inputs = file.inputs.into_iter().map(|written| Ok(written.answer()));
     let answers = results.chain(decisions).chain(answers).chain(inputs).collect::<Result<_, CliError>>()?;
-    Ok(Resume { answers, partial: file.partial, expected_version: file.expected_version })
+    let unpause = file.continues.then(unpause);
+    Ok(Resume { answers, unpause, partial: file.partial, expected_version: file.expected_version })
 }
 
 fn result(written: GivenResult) -> Result<(CallId, Answer), CliError> {

@@ -82,7 +82,7 @@ impl Answer {
                 Err(CliError::usage(message).with_remedy(format!("toolgate approvals approve {run} {call}, or deny")))
             }
             // Repeating an earlier answer is idempotent; the runner rejects a different one.
-            Some((AnswerForm::Result { .. } | AnswerForm::Background(_), _)) | None => {
+            Some((AnswerForm::Result { .. } | AnswerForm::Background(_) | AnswerForm::Continue { .. }, _)) | None => {
                 match model_question(&call, &app.runner.journal(run).await?) {
                     Some(ask) => Ok(resume.with(call, self.answered(self.choice(&ask)?))),
                     None => {

@@ -89,7 +89,7 @@ impl ContinueOptions {
         };
         let display = Display::choose(self.json, self.quiet, out);
         let again = setup::again(&self.config, &self.changes);
-        let exit = settle(app, execution, &known, display, Tasks::waited_for(self.wait), &again, out).await?;
+        let exit = settle(app, execution, &known, display, Tasks::waited_for(self.wait).into(), &again, out).await?;
         refusal::exit_after(app, run, exit, &decided).await
     }
 
@@ -107,7 +107,8 @@ impl ContinueOptions {
             false => format!("{run} {}", report.status.as_str()),
         });
         if !pending.is_empty() {
-            out.line(format!("{run} still waits for {}", list(pending.iter().map(|item| item.call_id().to_string()))));
+            let items = pending.iter().map(|item| item.call_id().map_or(item.kind(), |call| call.as_str()).to_owned());
+            out.line(format!("{run} still waits for {}", list(items)));
         }
         Ok(Exit::Done)
     }

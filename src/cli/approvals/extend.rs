@@ -62,7 +62,7 @@ impl Extend {
             (true, None) | (false, None) => {}
             (false, Some(item)) => {
                 let until = item.until().unwrap_or(until);
-                out.line(format!("{}: deadline extended to {}", item.call_id(), clock(until)));
+                out.line(format!("{}: deadline extended to {}", self.call, clock(until)));
             }
         }
         Ok(Exit::Done)
@@ -76,6 +76,6 @@ impl Extend {
             Ok(report) => report,
             Err(error) => return Err(refusal::with_journal_details(error, &app.runner.journal(&run).await?)),
         };
-        Ok(report.pending.into_iter().find(|item| *item.call_id() == call))
+        Ok(report.pending.into_iter().find(|item| item.call_id() == Some(&call)))
     }
 }

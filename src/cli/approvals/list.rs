@@ -14,7 +14,7 @@ use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
-use crate::core::run::AnswerForm;
+use crate::core::run::{AnswerForm, PendingCall};
 use crate::core::tool::{Origin, escape_untrusted, is_suspicious, summary};
 use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun};
 
@@ -88,7 +88,7 @@ impl List {
 
 fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
-    let (origin, arguments) = (waiting.item.origin(), waiting.item.arguments());
+    let Some(PendingCall { origin, arguments, .. }) = waiting.item.call() else { return Vec::new() };
     let mut lines = match waiting.item.form() {
         AnswerForm::Decision(review) => {
             let because = because(review.reason, review.rule, review.policy);
@@ -117,7 +117,7 @@ fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
             lines.extend(questions.iter().flat_map(|(key, question)| question_lines(key, question)));
             lines
         }
-        AnswerForm::Result { .. } | AnswerForm::Background(_) => Vec::new(),
+        AnswerForm::Result { .. } | AnswerForm::Background(_) | AnswerForm::Continue { .. } => Vec::new(),
     };
     lines.extend(term(&waiting.item, now));
     let hung = lines.iter().map(|line| line.replace('\n', "\n    ")).enumerate();

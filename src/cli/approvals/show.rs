@@ -82,12 +82,13 @@ pub(super) fn nothing_waits(run: &RunId) -> CliError {
 /// A pending item in full, with the commands that settle it.
 pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) -> Vec<String> {
     let (paint, item, now) = (out.paint(), &waiting.item, Timestamp::now());
-    let origin = || format!("{}, which the model knows as {}", view::origin(&item.origin()), item.name());
+    let Some(call) = item.call() else { return Vec::new() };
+    let origin = || format!("{}, which the model knows as {}", view::origin(&call.origin), call.name);
     let waits = match item.form() {
         AnswerForm::Decision(_) => "requires approval",
         AnswerForm::Choice(_) => "waits for an answer to the model",
         AnswerForm::Elicitation { .. } => "waits for answers to its server",
-        AnswerForm::Result { .. } | AnswerForm::Background(_) => "waits",
+        AnswerForm::Result { .. } | AnswerForm::Background(_) | AnswerForm::Continue { .. } => "waits",
     };
     let mut lines = vec![format!(
         "{}  {}  {waits}",
@@ -99,7 +100,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
             lines.push(review.summary.to_owned());
             lines.push(origin());
             lines.extend(waiting.context.description.iter().flat_map(|words| quoted("its description", words)));
-            lines.push(view::pretty(&item.arguments()));
+            lines.push(view::pretty(&call.arguments));
             lines.extend(
                 waiting.context.original_arguments.iter().map(|written| {
                     format!("! a person edited the arguments; the model wrote: {}", view::whole(written))
@@ -114,11 +115,11 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
         }
         AnswerForm::Elicitation { questions, delivery } => {
             lines.push(origin());
-            lines.push(view::pretty(&item.arguments()));
+            lines.push(view::pretty(&call.arguments));
             lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
             lines.extend(delivered(delivery).map(str::to_owned));
         }
-        AnswerForm::Result { .. } | AnswerForm::Background(_) => {}
+        AnswerForm::Result { .. } | AnswerForm::Background(_) | AnswerForm::Continue { .. } => {}
     }
     lines.extend(view::circumstances(item, now));
     let event = item.describe().event.map(|event| format!(", event {event}")).unwrap_or_default();
@@ -177,6 +178,6 @@ fn how(waiting: &InboxItem, again: &RepeatedFlags) -> Vec<String> {
             let value = view::answering(questions).map(|value| terminal_escape::json_word(&value));
             vec!["answer with:".to_owned(), command("answer", &value.iter().map(String::as_str).collect::<Vec<_>>())]
         }
-        AnswerForm::Result { .. } | AnswerForm::Background(_) => Vec::new(),
+        AnswerForm::Result { .. } | AnswerForm::Background(_) | AnswerForm::Continue { .. } => Vec::new(),
     }
 }

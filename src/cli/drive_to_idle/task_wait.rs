@@ -35,11 +35,12 @@ pub(super) async fn for_tasks(
     out: &mut Output,
 ) -> Result<Option<Execution>, CliError> {
     let waiting = items.iter().filter_map(|item| match item.form() {
-        AnswerForm::Background(work) => Some((item.call_id(), item.name(), work)),
+        AnswerForm::Background(work) => item.call().map(|call| (call.id, call.name, work)),
         AnswerForm::Decision(_)
         | AnswerForm::Result { .. }
         | AnswerForm::Choice(_)
-        | AnswerForm::Elicitation { .. } => None,
+        | AnswerForm::Elicitation { .. }
+        | AnswerForm::Continue { .. } => None,
     });
     let names: BTreeMap<&CallId, &str> = waiting.clone().map(|(call, name, _)| (call, name.as_str())).collect();
     let polls = waiting.filter_map(|(_, _, work)| work.poll_ms).map(Duration::from_millis);

@@ -3,21 +3,23 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use crate::cli::answers::who;
 use crate::cli::error::CliError;
 use crate::cli::follow::Follow;
-use crate::cli::interrupt::Interrupt;
+use crate::cli::interrupt::{Interrupt, OnInterrupt};
 use crate::cli::output::Output;
 use crate::cli::{prompt, terminal_user};
 use crate::core::id::RunId;
 use crate::core::lifecycle::LifecycleKind;
-use crate::core::run::Status;
+use crate::core::run::{Channel, Status};
 use crate::runner::{Execution, Report};
 use crate::service::{FollowSettings, StreamItem};
 
 /// The poll interval for a run that another process executes.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Shows events until the run is idle. The first Ctrl-C cancels the run, the second stops following it.
+/// Shows events until the run is idle. The first Ctrl-C cancels the run, and the next one stops following it. If the
+/// first one pauses the run, the second cancels it.
 pub(in crate::cli) async fn until_idle(
     follow: &mut Follow<'_>,
     execution: Execution,
@@ -28,7 +30,7 @@ pub(in crate::cli) async fn until_idle(
     let mut rest = pin!(rest);
     let settings = FollowSettings::polling_every(POLL);
     let mut events = app.operator().follow(&run, follow.seen, Some(updates), settings);
-    let mut is_cancelled = false;
+    let (mut is_cancelled, mut is_paused) = (false, false);
     // The runner holds calls open for as long as the person at this terminal needs.
     let attendance = match follow.display.is_live() && prompt::is_person_at_terminal() {
         true => app.runner.attend(&run),
@@ -41,6 +43,10 @@ pub(in crate::cli) async fn until_idle(
             interrupt = follow.interrupts.next() => match interrupt {
                 Interrupt::Leave => return Err(CliError::Terminated(run)),
                 Interrupt::Stop if is_cancelled => return Err(CliError::Interrupted),
+                Interrupt::Stop if follow.on_interrupt == OnInterrupt::Pause && !is_paused => {
+                    is_paused = true;
+                    pause(follow, &run, out).await?;
+                }
                 Interrupt::Stop => {
                     is_cancelled = true;
                     cancel(follow, &run, out).await?;
@@ -87,6 +93,16 @@ async fn cancel(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Resul
     tokio::select! {
         // The run may have ended on its own in the meantime, which is equally good.
         _ = follow.app.runner.cancel(run, reason) => Ok(()),
+        interrupt = follow.interrupts.next() => Err(given_up(interrupt, run.clone())),
+    }
+}
+
+async fn pause(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
+    out.note("pausing the run after its step in progress; press Ctrl-C again to cancel it");
+    let reason = Some("interrupted at the terminal".to_owned());
+    tokio::select! {
+        // The run may have ended on its own in the meantime, which is equally good.
+        _ = follow.app.runner.pause(run, reason, who(), Channel::Terminal) => Ok(()),
         interrupt = follow.interrupts.next() => Err(given_up(interrupt, run.clone())),
     }
 }

@@ -23,8 +23,8 @@ use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::run::{
-    Answer, AnswerForm, Channel, Coverage, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingItem, Resume,
-    Review, Scope,
+    Answer, AnswerForm, Channel, Coverage, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingCall,
+    PendingItem, Resume, Review, Scope,
 };
 use crate::core::tool::{Arguments, Ask, Choice, Question, escape_untrusted};
 
@@ -105,22 +105,27 @@ impl<C: Console> Prompt<C> {
     /// Asks about each pending item in turn. Items without an answer stay pending.
     pub(super) fn ask(&mut self, items: &[PendingItem]) -> io::Result<Resume> {
         let mut resume = Resume::default().partial();
-        for item in items {
+        for (item, call) in items.iter().filter_map(|item| Some((item, item.call()?))) {
             let answer = match item.form() {
-                AnswerForm::Decision(review) => self.decision(item, review)?,
-                AnswerForm::Result { schema } => self.result(item, schema)?,
+                AnswerForm::Decision(review) => self.decision(item, &call, review)?,
+                AnswerForm::Result { schema } => self.result(&call, schema)?,
                 AnswerForm::Choice(ask) => self.answer(ask, item)?,
-                AnswerForm::Elicitation { questions, delivery } => self.input(item, questions, delivery)?,
-                AnswerForm::Background(_) => None,
+                AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,
+                AnswerForm::Background(_) | AnswerForm::Continue { .. } => None,
             };
-            resume.answers.extend(answer.map(|answer| (item.call_id().clone(), answer)));
+            resume.answers.extend(answer.map(|answer| (call.id.clone(), answer)));
         }
         Ok(resume)
     }
 
-    fn decision(&mut self, item: &PendingItem, review: Review<'_>) -> io::Result<Option<Answer>> {
-        self.say(&format!("\nMay {} run?  {}", item.name(), review.summary))?;
-        self.say(&format!("  {}", pretty(&item.arguments())))?;
+    fn decision(
+        &mut self,
+        item: &PendingItem,
+        call: &PendingCall<'_>,
+        review: Review<'_>,
+    ) -> io::Result<Option<Answer>> {
+        self.say(&format!("\nMay {} run?  {}", call.name, review.summary))?;
+        self.say(&format!("  {}", pretty(&call.arguments)))?;
         for line in view::circumstances(item, jiff::Timestamp::now()) {
             self.say(&format!("  {line}"))?;
         }
@@ -205,9 +210,9 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    fn result(&mut self, item: &PendingItem, schema: Option<&Value>) -> io::Result<Option<Answer>> {
-        self.say(&format!("\n{} waits for your application:", item.name()))?;
-        self.say(&format!("  {}", pretty(&item.arguments())))?;
+    fn result(&mut self, call: &PendingCall<'_>, schema: Option<&Value>) -> io::Result<Option<Answer>> {
+        self.say(&format!("\n{} waits for your application:", call.name))?;
+        self.say(&format!("  {}", pretty(&call.arguments)))?;
         if let Some(schema) = schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
         }
@@ -222,12 +227,12 @@ impl<C: Console> Prompt<C> {
 
     fn input(
         &mut self,
-        item: &PendingItem,
+        call: &PendingCall<'_>,
         questions: &BTreeMap<String, Question>,
         delivery: Delivery,
     ) -> io::Result<Option<Answer>> {
-        self.say(&format!("\nThe server of {} needs input before it continues:", item.name()))?;
-        self.say(&format!("  {}", pretty(&item.arguments())))?;
+        self.say(&format!("\nThe server of {} needs input before it continues:", call.name))?;
+        self.say(&format!("  {}", pretty(&call.arguments)))?;
         match delivery {
             Delivery::Repeated => self.say(&format!("  {TWICE}"))?,
             Delivery::Restarted => self.say("  (the call was stopped, and is sent again with the answers)")?,

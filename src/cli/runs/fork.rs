@@ -91,6 +91,7 @@ impl Fork {
         if !display.is_json() {
             out.note(format!("{} forks {run}", execution.run));
         }
-        settle(app, execution, &[], display, Tasks::InTerminal, &setup::again(&self.config, &self.changes), out).await
+        settle(app, execution, &[], display, Tasks::InTerminal.into(), &setup::again(&self.config, &self.changes), out)
+            .await
     }
 }

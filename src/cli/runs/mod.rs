@@ -6,6 +6,7 @@ mod explain;
 mod export;
 mod fork;
 mod list;
+mod pause;
 mod recover;
 mod show;
 mod trace;
@@ -23,12 +24,13 @@ Examples:
   toolgate runs explain last
   toolgate runs trace last
   toolgate runs events last --follow
+  toolgate runs pause last
   toolgate runs cancel run_0199… --reason \"wrong customer\"
   toolgate runs fork last --message \"And the other order?\"
 
 RUN is an id, a unique beginning or end of one, or `last`.";
 
-/// List, show, explain, trace, follow, cancel, fork, export and recover runs
+/// List, show, explain, trace, follow, pause, cancel, fork, export and recover runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Runs {
@@ -43,6 +45,7 @@ enum Command {
     Explain(explain::Explain),
     Trace(trace::TraceOf),
     Events(events::Events),
+    Pause(pause::Pause),
     Cancel(cancel::Cancel),
     Fork(Box<fork::Fork>),
     Export(export::Export),
@@ -57,6 +60,7 @@ impl Runs {
             Command::Explain(command) => command.execute(out).await,
             Command::Trace(command) => command.execute(out).await,
             Command::Events(command) => command.execute(out).await,
+            Command::Pause(command) => command.execute(out).await,
             Command::Cancel(command) => command.execute(out).await,
             Command::Fork(command) => command.execute(out).await,
             Command::Export(command) => command.execute(out).await,
@@ -73,6 +77,7 @@ impl Runs {
             | Command::Explain(_)
             | Command::Trace(_)
             | Command::Events(_)
+            | Command::Pause(_)
             | Command::Cancel(_)
             | Command::Export(_)
             | Command::Recover(_) => false,

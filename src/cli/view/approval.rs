@@ -32,8 +32,10 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
     };
     let mut lines = vec![because(review.reason, review.rule, review.policy)];
     lines.extend(hints(review.annotations, review.trusted));
-    lines.extend(second_look(&item.origin()));
-    lines.extend(second_look_at_arguments(&item.arguments()));
+    if let Some(call) = item.call() {
+        lines.extend(second_look(&call.origin));
+        lines.extend(second_look_at_arguments(&call.arguments));
+    }
     if review.in_doubt {
         lines.push("! it was sent before, and it is unknown whether it took effect".to_owned());
     }

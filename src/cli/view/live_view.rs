@@ -156,6 +156,12 @@ impl LiveView {
                 problems.iter().map(|problem| self.does_not_fit("the answer", problem)).collect()
             }
             LifecycleKind::OutputValidated => vec![format!("  {} the answer is valid", paint.green("✓"))],
+            LifecycleKind::Paused { by, reason, .. } => {
+                let reason =
+                    reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
+                vec![paint.yellow(format!("paused by {}{reason}", escape_untrusted(by)))]
+            }
+            LifecycleKind::Unpaused { by, .. } => vec![format!("continued by {}", escape_untrusted(by))],
             LifecycleKind::MessageAdded { text } => text.iter().map(|text| self.quote(text)).collect(),
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
                 vec![self.request_line(&paint.cyan("→"), call, "")]

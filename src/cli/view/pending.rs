@@ -12,7 +12,7 @@ use crate::cli::binding_digest;
 use crate::cli::terminal_escape;
 use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
 use crate::core::id::RunId;
-use crate::core::run::{AnswerForm, BackgroundWork, Delivery, PendingItem};
+use crate::core::run::{AnswerForm, BackgroundWork, Delivery, PendingCall, PendingItem};
 use crate::core::tool::escape_untrusted;
 
 /// The flags of this command that a further command on the same run needs too.
@@ -83,6 +83,7 @@ fn how_many(items: &[PendingItem]) -> String {
             | AnswerForm::Result { .. }
             | AnswerForm::Choice(_)
             | AnswerForm::Elicitation { .. } => "answer",
+            AnswerForm::Continue { .. } => "command to continue",
         };
         *numbers.entry(noun).or_default() += 1;
     }
@@ -93,14 +94,14 @@ fn how_many(items: &[PendingItem]) -> String {
 fn otherwise(items: &[PendingItem]) -> impl Iterator<Item = String> {
     let (mut denial, mut refusal, mut wait) = (None, None, None);
     for item in items.iter().rev() {
-        let call = item.call_id();
+        let call = item.call_id().map_or("", |call| call.as_str());
         match item.form() {
             AnswerForm::Decision(_) => denial = Some(format!("or --deny {}", shell_word(&format!("{call}=REASON")))),
-            AnswerForm::Elicitation { .. } => refusal = Some(format!("or --decline {}", shell_word(call.as_str()))),
+            AnswerForm::Elicitation { .. } => refusal = Some(format!("or --decline {}", shell_word(call))),
             AnswerForm::Background(work) => {
                 wait = Some(format!("{}s are polled each time; --wait waits for them", work.noun));
             }
-            AnswerForm::Result { .. } | AnswerForm::Choice(_) => {}
+            AnswerForm::Result { .. } | AnswerForm::Choice(_) | AnswerForm::Continue { .. } => {}
         }
     }
     denial.into_iter().chain(refusal).chain(wait)
@@ -110,13 +111,13 @@ fn otherwise(items: &[PendingItem]) -> impl Iterator<Item = String> {
 fn for_longer(run: &RunId, item: &PendingItem, again: &RepeatedFlags) -> Option<String> {
     let digest = binding_digest::short(run, item)?;
     let words =
-        ["approvals", "approve", run.as_str(), item.call_id().as_str(), "--digest", &digest, "--scope", "session"];
+        ["approvals", "approve", run.as_str(), item.call_id()?.as_str(), "--digest", &digest, "--scope", "session"];
     Some(format!("or approve it, and the same call for the rest of the session:\n  {}", again.command(&words)))
 }
 
 fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<String> {
-    let call = escape_untrusted(item.call_id().as_str());
-    let (name, arguments) = (item.name(), item.arguments());
+    let Some(PendingCall { id, name, arguments, .. }) = item.call() else { return paused_line(item, now) };
+    let call = escape_untrusted(id.as_str());
     let term = || term(item, now).map(|term| format!("{MARGIN}{term}"));
     let shortened = |label: &str| {
         let head = format!("  {label:<11} {call}  {name}");
@@ -153,7 +154,16 @@ fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<
             let head = shortened(&format!("{} of", work.noun));
             [head, format!("{MARGIN}{}", describe_work(work))].into_iter().chain(term()).collect()
         }
+        AnswerForm::Continue { .. } => Vec::new(),
     }
+}
+
+/// The line of a pause, the item that belongs to no call.
+fn paused_line(item: &PendingItem, now: Timestamp) -> Vec<String> {
+    let AnswerForm::Continue { by, reason } = item.form() else { return Vec::new() };
+    let reason = reason.map(|reason| format!(": {}", one_line(&escape_untrusted(reason), 120))).unwrap_or_default();
+    let head = format!("  paused by   {}{reason}", escape_untrusted(by));
+    [head].into_iter().chain(term(item, now).map(|term| format!("{MARGIN}{term}"))).collect()
 }
 
 /// Indents continuation lines.
@@ -170,7 +180,7 @@ fn describe_work(work: BackgroundWork<'_>) -> String {
 
 /// The flags and values that settle a pending item.
 fn settling(run: &RunId, item: &PendingItem) -> Vec<String> {
-    let call = item.call_id();
+    let call = item.call_id().map_or("", |call| call.as_str());
     match item.form() {
         AnswerForm::Decision(_) => {
             // The digest binds the approval to the call shown above, so that it cannot approve a different call.
@@ -193,6 +203,7 @@ fn settling(run: &RunId, item: &PendingItem) -> Vec<String> {
             answer.into_iter().chain(repeat.into_iter().flatten()).collect()
         }
         AnswerForm::Background(_) => Vec::new(),
+        AnswerForm::Continue { .. } => vec!["--continue".into()],
     }
 }
 

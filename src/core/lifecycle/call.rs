@@ -57,11 +57,11 @@ pub struct ToolRef {
 /// One pending item of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PendingRef {
-    /// `external_result`, `approval`, `question`, `input` or `task`.
+    /// `external_result`, `approval`, `question`, `input`, `task` or `pause`.
     pub kind: &'static str,
-    /// The call that the item belongs to.
+    /// The call that the item belongs to; `None` for an item of the run itself.
     #[serde(flatten)]
-    pub call: CallRef,
+    pub call: Option<CallRef>,
 }
 
 impl ToolRef {
@@ -94,8 +94,10 @@ impl CallRef {
 
 impl PendingRef {
     pub(super) fn new(item: &PendingItem, content: Content) -> Self {
-        let tool = ToolRef::new(&item.origin());
-        let call = CallRef::new(item.call_id(), item.name().as_str(), None, Some(&item.arguments()), content);
-        Self { kind: item.kind(), call: CallRef { tool: Some(tool), ..call } }
+        let call = item.call().map(|call| CallRef {
+            tool: Some(ToolRef::new(&call.origin)),
+            ..CallRef::new(call.id, call.name.as_str(), None, Some(&call.arguments), content)
+        });
+        Self { kind: item.kind(), call }
     }
 }

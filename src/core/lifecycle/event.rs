@@ -77,6 +77,17 @@ pub enum LifecycleKind {
     /// The run waits for the items listed.
     #[serde(rename = "execution.pending")]
     Pending { pending: Vec<PendingRef> },
+    /// The run was paused: it stops between two steps.
+    #[serde(rename = "execution.paused")]
+    Paused {
+        by: String,
+        via: Channel,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The pause ended.
+    #[serde(rename = "execution.unpaused")]
+    Unpaused { by: String, via: Channel },
     /// The run ended with a valid answer.
     #[serde(rename = "execution.completed")]
     Completed {
@@ -419,6 +430,8 @@ impl LifecycleKind {
             Self::Started { .. } => "execution.started",
             Self::Resumed { .. } => "execution.resumed",
             Self::Pending { .. } => "execution.pending",
+            Self::Paused { .. } => "execution.paused",
+            Self::Unpaused { .. } => "execution.unpaused",
             Self::Completed { .. } => "execution.completed",
             Self::Failed { .. } => "execution.failed",
             Self::Cancelled { .. } => "execution.cancelled",

@@ -201,6 +201,10 @@ impl Lifecycle {
             Event::MessageAdded { message } => {
                 vec![LifecycleKind::MessageAdded { text: self.quotable(|| message.text()) }]
             }
+            Event::Paused { by, via, reason } => {
+                vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason: reason.clone() }]
+            }
+            Event::Unpaused { by, via } => vec![LifecycleKind::Unpaused { by: by.clone(), via: *via }],
             Event::Ended { ending } => vec![self.ended(ending)],
         }
     }

@@ -21,6 +21,9 @@ impl Run {
         }
         let out_of_place = || Err(InvalidEvent::OutOfPlace { event: name, phase: self.phase.describe() });
         let contradiction = |why| Err(InvalidEvent::Contradiction { event: name, why });
+        if self.is_prevented_by_pause(event) {
+            return contradiction("the run is paused");
+        }
         match (event, &self.phase) {
             (Event::Started(_), _) => Err(InvalidEvent::NotTheBeginning { event: name, seq: self.length }),
             (Event::Resumed { limits, .. }, _) => match (limits, &self.started.trigger) {
@@ -132,6 +135,8 @@ impl Run {
                 }
                 contradiction("an added message is a user message with something in it, without tool calls or results")
             }
+            (Event::Paused { .. }, _) => self.admit_pause(),
+            (Event::Unpaused { .. }, _) => self.admit_unpause(),
             (Event::Ended { ending }, phase) => self.admit_ending(ending, phase),
             (
                 Event::ToolsListed { .. }
@@ -209,6 +214,7 @@ impl Run {
             }
             (Ending::TurnLimit { .. }, Phase::Ready { .. }) => self.last_word.is_some(),
             (Ending::Expired, Phase::Working { .. }) => true,
+            (Ending::Expired, _) if self.pause().is_some() => true,
             (
                 Ending::Completed { .. } | Ending::TurnLimit { .. } | Ending::Expired,
                 Phase::Ready { .. }

@@ -77,7 +77,7 @@ impl Answer {
 
     /// Whether this call has a pending item that the answer settles.
     pub fn settles(&self, call: &CallId, pending: &[PendingItem]) -> bool {
-        pending.iter().any(|item| item.call_id() == call && self.fits(item.form()))
+        pending.iter().any(|item| item.call_id() == Some(call) && self.fits(item.form()))
     }
 
     fn fits(&self, form: AnswerForm<'_>) -> bool {
@@ -140,7 +140,7 @@ impl Run {
         answer: &Answer,
     ) -> Result<Novelty, ResumeError> {
         let repeated = self.repeats(call, answer);
-        if let Some(item) = pending.iter().find(|item| item.call_id() == call) {
+        if let Some(item) = pending.iter().find(|item| item.call_id() == Some(call)) {
             if answer.fits(item.form()) {
                 return Ok(Novelty::New);
             }
@@ -226,5 +226,6 @@ fn awaited(form: AnswerForm<'_>) -> &str {
         AnswerForm::Choice(_) => AN_ANSWER,
         AnswerForm::Elicitation { .. } => ANSWERS,
         AnswerForm::Background(work) => work.awaited,
+        AnswerForm::Continue { .. } => "the run to be continued",
     }
 }

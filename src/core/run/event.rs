@@ -211,6 +211,27 @@ pub enum Event {
         /// The message; a user message.
         message: Message,
     },
+    /// The run was paused: it stops between two steps.
+    #[serde(rename = "execution.paused")]
+    Paused {
+        /// The person or program that paused it.
+        by: String,
+        /// The channel they used.
+        #[serde(default)]
+        via: Channel,
+        /// The reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The pause ended.
+    #[serde(rename = "execution.unpaused")]
+    Unpaused {
+        /// The person or program that continued the run.
+        by: String,
+        /// The channel they used.
+        #[serde(default)]
+        via: Channel,
+    },
     /// The run is over.
     #[serde(rename = "execution.ended")]
     Ended {
@@ -327,6 +348,8 @@ impl Event {
             | Self::ModelFailed { .. }
             | Self::OutputValidated { .. }
             | Self::MessageAdded { .. }
+            | Self::Paused { .. }
+            | Self::Unpaused { .. }
             | Self::Ended { .. } => (&[], &[]),
         };
         calls.iter().chain(deferred)
@@ -378,6 +401,8 @@ impl Event {
             Self::InputGiven { .. } => "tool.input.given",
             Self::TaskStarted { .. } => "tool.task.started",
             Self::MessageAdded { .. } => "message.added",
+            Self::Paused { .. } => "execution.paused",
+            Self::Unpaused { .. } => "execution.unpaused",
             Self::Ended { .. } => "execution.ended",
         }
     }

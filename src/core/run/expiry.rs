@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::turn::Call;
-use super::{Channel, Event, PendingCounts, PendingItem, ResumeError, Run, Step};
+use super::{Channel, Event, PendingCounts, PendingItem, ResumeError, Run};
 use crate::id::CallId;
 
 impl Run {
@@ -17,7 +17,7 @@ impl Run {
     pub(super) fn start_deadlines(&mut self) {
         let has_no_time = |call: &Call| call.is_awaited() && call.deadline.since.is_none();
         let is_new = self.phase.calls().iter().any(has_no_time);
-        if !is_new || !matches!(self.next(), Step::Wait(_)) {
+        if !is_new || !self.waits() {
             return;
         }
         let now = self.clock;

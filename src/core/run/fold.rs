@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::pause::Pauses;
 use super::state::{Correction, Phase, Run};
 use super::transcript::say;
 use super::turn::{AnsweredElicitation, Call, CallState, HeldElicitation, Settlement, Turn};
@@ -49,6 +50,7 @@ impl Run {
             cooling: Default::default(),
             last_word: None,
             exhaustion_noted: false,
+            pauses: Pauses::default(),
             phase: Phase::Ready { resolved: false },
             started,
         };
@@ -154,8 +156,11 @@ impl Run {
                 self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
             }
             Event::MessageAdded { message } => self.record_message(message),
+            Event::Paused { by, via, reason } => self.paused(by, *via, reason.as_ref()),
+            Event::Unpaused { .. } => self.unpaused(),
             Event::Ended { ending } => self.ended(ending),
         }
+        self.note_intent(event);
         self.length += 1;
         self.close_turn_if_settled();
         self.start_deadlines();

@@ -5,7 +5,7 @@
 //! beginning of its source that leads to a model call or to a wait. The end of the source is not part of that: a
 //! failure, a denial, a final reply without tools, or an answer without a following message.
 //!
-//! Unused consents are not copied. An approval, and an answer to a server, let one call of one run continue, once. A
+//! The pauses of the source are not copied. Unused consents are not copied either. An approval, and an answer to a server, let one call of one run continue, once. A
 //! copy would let it continue a second time. Used consents stay used, so that the fork does not ask again about a call
 //! that has run. An unused consent belongs to the source, and the fork asks for it again.
 
@@ -31,6 +31,9 @@ impl Run {
             let Some(given) = source.iter().rposition(|event| consent(event) == Some(&call)) else { continue };
             let since = source.split_off(given);
             source.extend(since.into_iter().filter(|event| depends_on_consent(event) != Some(&call)));
+        }
+        if run.ending().is_none() {
+            source.retain(|event| !event.is_about_pause());
         }
         Ok(source)
     }
@@ -113,6 +116,7 @@ impl Run {
         self.last_word = None;
         self.exhaustion_noted = false;
         self.cooling.clear();
+        self.begin_unpaused();
         if was_told && self.tool_access() == ToolAccess::Enabled {
             self.inbox.insert(0, Message::user(RENEWED_NOTE));
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::answer::Novelty;
-use super::{Answer, Channel, Decision, Ending, Event, PendingItem, ResumeError, Run};
+use super::{Answer, Channel, Decision, Ending, Event, PendingItem, ResumeError, Run, Unpause};
 use crate::chat::Message;
 use crate::id::CallId;
 use crate::tool::result::shortened;
@@ -32,6 +32,17 @@ pub enum Input {
         /// The channel they use.
         via: Channel,
     },
+    /// Pauses the run.
+    Pause {
+        /// The reason.
+        reason: Option<String>,
+        /// The person or program that pauses it.
+        by: String,
+        /// The channel they use.
+        via: Channel,
+        /// The journal length that the sender saw; any other length is refused.
+        expected_version: Option<u64>,
+    },
     /// Cancels the run.
     Cancel {
         /// The reason.
@@ -46,6 +57,8 @@ pub enum Input {
 pub struct Resume {
     /// The answers. A call may be answered once.
     pub answers: Vec<(CallId, Answer)>,
+    /// The end of the run's pause. It settles the item of the run, and no call.
+    pub unpause: Option<Unpause>,
     /// Whether items may stay pending.
     pub partial: bool,
     /// The journal length that the sender saw; any other length is refused.
@@ -64,6 +77,18 @@ impl Resume {
     #[must_use]
     pub fn partial(self) -> Self {
         Self { partial: true, ..self }
+    }
+
+    /// The same answers, which also end the run's pause.
+    #[must_use]
+    pub fn and_continue(mut self, by: impl Into<String>, via: Channel) -> Self {
+        self.unpause = Some(Unpause { by: by.into(), via });
+        self
+    }
+
+    /// Whether it has neither answers nor the end of a pause.
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.unpause.is_none()
     }
 
     /// The decisions, with their calls.
@@ -95,6 +120,9 @@ impl Run {
                 }
             }
             Input::Extend { call, until, by, via } => self.accept_extension(call, *until, by, *via),
+            Input::Pause { reason, by, via, expected_version } => {
+                self.accept_pause(by, *via, reason.as_ref(), *expected_version)
+            }
             Input::Cancel { reason, expected_version } => match self.ending() {
                 Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
                 Some(_) => Err(vec![self.version_conflict(*expected_version).unwrap_or_else(|| self.over())]),
@@ -137,8 +165,13 @@ impl Run {
             }
         }
         refusals.append(&mut twice);
+        match resume.unpause.as_ref().map(|_| self.admits_unpause()) {
+            Some(Ok(ends)) => is_new |= ends,
+            Some(Err(refusal)) => refusals.push(refusal),
+            None => {}
+        }
         // A repetition is fine at any version; an empty resume refers to the run as the sender saw it.
-        if refusals.is_empty() && (is_new || answered.is_empty()) {
+        if refusals.is_empty() && (is_new || resume.is_empty()) {
             refusals.extend(self.version_conflict(resume.expected_version));
         }
         distinct(refusals)
@@ -160,24 +193,29 @@ impl Run {
         if refusals.is_empty() && !events.is_empty() && !resume.partial {
             let answered: BTreeSet<&CallId> = resume.answers.iter().map(|(call, _)| call).collect();
             let wanting = pending.iter().filter(|item| item.wants_answer());
-            let missing = wanting.map(PendingItem::call_id).filter(|id| !answered.contains(id));
+            let missing = wanting.filter_map(PendingItem::call_id).filter(|id| !answered.contains(id));
             let missing: Vec<CallId> = missing.cloned().collect();
             if !missing.is_empty() {
                 refusals.push(ResumeError::Incomplete { missing });
             }
         }
+        if let (Some(Unpause { by, via }), Some(_)) = (&resume.unpause, self.pause()) {
+            events.push(Event::Unpaused { by: by.clone(), via: *via });
+        }
         let refusals = distinct(refusals);
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }
     }
 
-    fn version_conflict(&self, expected_version: Option<u64>) -> Option<ResumeError> {
+    pub(super) fn version_conflict(&self, expected_version: Option<u64>) -> Option<ResumeError> {
         let expected = expected_version.filter(|expected| *expected != self.length)?;
         Some(ResumeError::VersionConflict { expected, actual: self.length, status: self.status().as_str().to_owned() })
     }
 
-    /// The current pending items, including those of a turn whose other calls are still running.
+    /// The current pending items: the run's pause, and those of calls, including those of a turn whose other calls are
+    /// still running.
     pub fn pending_items(&self) -> Vec<PendingItem> {
-        self.phase.calls().iter().filter_map(PendingItem::of).collect()
+        let calls = self.phase.calls().iter().filter_map(PendingItem::of);
+        self.pause().map(PendingItem::of_pause).into_iter().chain(calls).collect()
     }
 }
 

@@ -22,6 +22,8 @@ mod invalid_event;
 pub mod labels;
 mod limits;
 mod next;
+mod pause;
+mod pause_fold;
 mod pending;
 mod predecessor;
 mod required;
@@ -47,9 +49,10 @@ pub use history::{AttemptEnd, AttemptHistory, CallHistory, History, TurnHistory}
 pub use input::{Input, Resume};
 pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
+pub use pause::{Pause, Unpause};
 pub use pending::{
-    AnswerForm, BackgroundWork, Delivery, Description, PendingApproval, PendingCounts, PendingExternalResult,
-    PendingInput, PendingItem, PendingQuestion, PendingTask, Review,
+    AnswerForm, BackgroundWork, Delivery, Description, PendingApproval, PendingCall, PendingCounts,
+    PendingExternalResult, PendingInput, PendingItem, PendingPause, PendingQuestion, PendingTask, Review,
 };
 pub use predecessor::Predecessor;
 pub use resume_error::ResumeError;

@@ -22,6 +22,9 @@ impl Run {
         if let Some(ending) = self.overdue_ending() {
             return Step::Record(vec![Event::Ended { ending }]);
         }
+        if self.pause().is_some() && self.ending().is_none() {
+            return Step::Wait(self.pending_items());
+        }
         match &self.phase {
             Phase::Ready { resolved } => self.next_turn(*resolved),
             Phase::Asking(attempts) => {

@@ -112,6 +112,9 @@ pub enum ResumeError {
         /// The current status.
         status: String,
     },
+    /// The run has no pause to end.
+    #[error("the run is not paused")]
+    NotPaused,
     /// The run is over.
     #[error("the run is over: {status}")]
     RunEnded {

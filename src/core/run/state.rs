@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::attempts::Attempts;
+use super::pause::Pauses;
 use super::transcript::say;
 use super::turn::{Call, CallState, Turn};
 use super::{
@@ -59,6 +60,7 @@ pub struct Run {
     pub(super) last_word: Option<Output>,
     /// Whether the transcript says that the tool budget is used up.
     pub(super) exhaustion_noted: bool,
+    pub(super) pauses: Pauses,
     pub(super) phase: Phase,
 }
 
@@ -173,23 +175,31 @@ impl Run {
     pub fn status(&self) -> Status {
         match self.ending() {
             Some(ending) => ending.status(),
-            None if self.phase.turn().is_some() && matches!(self.next(), Step::Wait(_)) => Status::Pending,
+            None if self.waits() => Status::Pending,
             None => Status::Running,
         }
     }
 
+    /// Whether the run waits for input from outside and has no step in flight.
+    pub fn waits(&self) -> bool {
+        matches!(self.next(), Step::Wait(_)) && !self.is_pause_delayed()
+    }
+
     /// The pending items of the run; empty unless its status is pending.
     pub fn pending(&self) -> Vec<PendingItem> {
+        if self.is_pause_delayed() {
+            return Vec::new();
+        }
         if let Step::Wait(items) = self.next() { items } else { Vec::new() }
     }
 
-    /// The items that the user or the caller can answer now: all pending items, or, while the run is executing, the
-    /// questions on calls that are held open.
+    /// The items that the user or the caller can answer now: all pending items, or, while the run is executing, its
+    /// pause and the questions on calls that are held open.
     pub fn open_items(&self) -> Vec<PendingItem> {
         let pending = self.pending();
         match pending.is_empty() {
             false => pending,
-            true => self.pending_items().into_iter().filter(PendingItem::is_held).collect(),
+            true => self.pending_items().into_iter().filter(PendingItem::is_answered_in_flight).collect(),
         }
     }
 

@@ -8,6 +8,7 @@ mod fork;
 mod input;
 mod list;
 pub(super) mod messages;
+mod pause;
 pub(super) mod pending;
 mod precondition;
 pub(super) mod read;
@@ -27,6 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(read::read, delete::delete))
         .routes(routes!(resume::resume))
         .routes(routes!(cancel::cancel))
+        .routes(routes!(pause::pause))
         .routes(routes!(fork::fork))
         .routes(routes!(events::events))
         .routes(routes!(messages::list, messages::add))

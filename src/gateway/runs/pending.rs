@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::id::RunId;
-use toolgate_core::run::{PendingCounts, PendingItem, PendingQuestion, PendingTask};
+use toolgate_core::run::{PendingCounts, PendingItem, PendingQuestion};
 use toolgate_core::tool::{Annotations, Difference, Origin, Question};
 use toolgate_service::ApprovalId;
 use utoipa::ToSchema;
@@ -105,6 +105,18 @@ pub(crate) enum PendingView {
         /// The server's status message.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+    },
+    /// The run was paused; continue it with `"continue": true`.
+    Pause {
+        /// The person or program that paused the run.
+        by: String,
+        /// The reason, if one was given.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Since when the run is paused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>, format = DateTime)]
+        since: Option<Timestamp>,
     },
 }
 
@@ -244,7 +256,7 @@ pub(crate) struct PendingCountsView {
     approvals: u32,
     /// Results of external tools.
     results: u32,
-    /// Answers to questions of the model, or to elicitation requests of servers.
+    /// Answers to questions of the model or to elicitation requests of servers, and pauses to end.
     answers: u32,
     /// Tasks that MCP servers run in the background.
     tasks: u32,
@@ -259,27 +271,24 @@ impl PendingCountsView {
 
 impl PendingView {
     pub(crate) fn of(run: &RunId, item: &PendingItem) -> Self {
-        let call_id = item.call_id().to_string();
-        let name = item.name().to_string();
-        let arguments = item.arguments().to_value();
         let (since, until) = (item.since(), item.until());
         match item {
             PendingItem::ExternalResult(item) => Self::ExternalResult {
-                call_id,
+                call_id: item.call_id.to_string(),
                 tool: item.tool.clone(),
-                name,
-                arguments,
+                name: item.name.to_string(),
+                arguments: item.arguments.to_value(),
                 result_schema: item.result_schema.clone(),
                 since,
                 until,
             },
             PendingItem::Approval(approval) => Self::Approval(PendingApprovalView {
-                call_id,
+                call_id: approval.call_id.to_string(),
                 approval_id: ApprovalId { run: run.clone(), event: approval.event }.to_string(),
                 summary: approval.summary.clone(),
                 origin: OriginView::of(&approval.origin),
-                name,
-                arguments,
+                name: approval.name.to_string(),
+                arguments: approval.arguments.to_value(),
                 annotations: AnnotationsView::of(&approval.annotations),
                 trusted: approval.trusted,
                 definition: approval.definition.clone(),
@@ -287,12 +296,12 @@ impl PendingView {
                 reason: approval.reason.clone(),
                 differences: approval.differences.iter().map(DifferenceView::of).collect(),
                 in_doubt: approval.in_doubt,
-                digest: item.binding().map(|binding| binding.digest(run, item.call_id())).unwrap_or_default(),
+                digest: item.binding().map(|binding| binding.digest(run, &approval.call_id)).unwrap_or_default(),
                 since,
                 until,
             }),
-            PendingItem::Question(PendingQuestion { ask, .. }) => Self::Question {
-                call_id,
+            PendingItem::Question(PendingQuestion { call_id, ask, .. }) => Self::Question {
+                call_id: call_id.to_string(),
                 question: ask.question.clone(),
                 options: ask.options.clone(),
                 multiple: ask.multiple,
@@ -301,24 +310,25 @@ impl PendingView {
                 until,
             },
             PendingItem::Input(input) => Self::Input {
-                call_id,
+                call_id: input.call_id.to_string(),
                 origin: OriginView::of(&input.origin),
-                name,
-                arguments,
+                name: input.name.to_string(),
+                arguments: input.arguments.to_value(),
                 questions: input.questions.iter().map(|(key, asked)| (key.clone(), FormView::of(asked))).collect(),
                 restarts: input.restarts,
                 repeats: input.repeats,
                 held: input.held,
                 held_until: input.held_until,
             },
-            PendingItem::Task(PendingTask { origin, task, .. }) => Self::Task {
-                call_id,
-                origin: OriginView::of(origin),
-                name,
-                arguments,
-                task_id: task.id.clone(),
-                message: task.message.clone(),
+            PendingItem::Task(task) => Self::Task {
+                call_id: task.call_id.to_string(),
+                origin: OriginView::of(&task.origin),
+                name: task.name.to_string(),
+                arguments: task.arguments.to_value(),
+                task_id: task.task.id.clone(),
+                message: task.task.message.clone(),
             },
+            PendingItem::Pause(pause) => Self::Pause { by: pause.by.clone(), reason: pause.reason.clone(), since },
         }
     }
 }

@@ -248,7 +248,7 @@ fn bound(resume: &Resume, claims: &Claims, version: u64) -> Resume {
 
 fn bindings(run: &RunId, state: &Run, pending: &[PendingItem]) -> BTreeMap<CallId, String> {
     let binding = |item: &PendingItem| {
-        let call = item.call_id();
+        let call = item.call_id()?;
         state.binding(call, None).map(|binding| (call.clone(), binding.digest(run, call)))
     };
     pending.iter().filter_map(binding).collect()

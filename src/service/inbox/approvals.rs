@@ -26,6 +26,8 @@ pub struct Approval {
     pub run: Run,
     /// The pending item.
     pub item: PendingItem,
+    /// The call to decide about.
+    call: CallId,
     /// The outcome.
     pub state: ApprovalState,
 }
@@ -153,12 +155,15 @@ impl TenantRunner {
         };
         let now = self.now();
         let is_late = |item: &PendingItem| item.until().is_some_and(|until| until <= now);
-        let asked = run.pending_items().into_iter().filter(|item| item.binding().is_some()).map(|item| Approval {
-            of: of.clone(),
-            status: run.status(),
-            run: run.clone(),
-            state: if is_late(&item) { ApprovalState::Expired } else { ApprovalState::Pending },
-            item,
+        let asked = run.pending_items().into_iter().filter(|item| item.binding().is_some()).filter_map(|item| {
+            Some(Approval {
+                of: of.clone(),
+                status: run.status(),
+                run: run.clone(),
+                call: item.call_id()?.clone(),
+                state: if is_late(&item) { ApprovalState::Expired } else { ApprovalState::Pending },
+                item,
+            })
         });
         let mut asked: Vec<Approval> = asked.collect();
         asked.sort_by_key(Approval::event);
@@ -174,7 +179,7 @@ impl Approval {
 
     /// The call to decide about.
     pub fn call(&self) -> &CallId {
-        self.item.call_id()
+        &self.call
     }
 
     /// The digest that a decision has to match.
@@ -242,7 +247,8 @@ impl ApprovalState {
 fn approval_at(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64) -> Option<Approval> {
     let status = by_now.status();
     if let Some(item) = asked_at(by_now, event) {
-        return Some(Approval { of, status, run: by_now.clone(), item, state: ApprovalState::Pending });
+        let call = item.call_id()?.clone();
+        return Some(Approval { of, status, run: by_now.clone(), item, call, state: ApprovalState::Pending });
     }
     let asks = journal.iter().find(|recorded| recorded.seq == event)?;
     let Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } = &asks.event else { return None };
@@ -261,7 +267,7 @@ fn approval_at(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64
         }
         Some(_) => ApprovalState::Withdrawn,
     };
-    Some(Approval { of, status, run: before, item, state })
+    Some(Approval { of, status, run: before, item, call: call.clone(), state })
 }
 
 fn asked_at(run: &Run, event: u64) -> Option<PendingItem> {

@@ -31,6 +31,9 @@ pub struct InboxItem {
     /// The pending item.
     #[serde(flatten)]
     pub item: PendingItem,
+    /// The call of the pending item.
+    #[serde(skip)]
+    call: CallId,
 }
 
 /// Filters of the listing.
@@ -92,16 +95,20 @@ impl Operator {
         let run = self.runner.load(id).await?;
         let started = run.started();
         let waiting = run.pending_items().into_iter().filter(|item| item.form().is_for_people());
-        let waiting = waiting.map(|item| InboxItem {
-            run_id: id.clone(),
-            agent: started.spec.agent.clone(),
-            session_id: started.session.clone(),
-            version: run.length(),
-            digest: binding_digest(id, &item),
-            context: CallContext::of(&run, item.call_id()),
-            item,
-        });
-        Ok(waiting.collect())
+        let listed = |item: PendingItem| {
+            let call = item.call_id()?.clone();
+            Some(InboxItem {
+                run_id: id.clone(),
+                agent: started.spec.agent.clone(),
+                session_id: started.session.clone(),
+                version: run.length(),
+                digest: binding_digest(id, &item),
+                context: CallContext::of(&run, &call),
+                item,
+                call,
+            })
+        };
+        Ok(waiting.filter_map(listed).collect())
     }
 
     async fn rows(&self, filter: &InboxFilter, status: Status) -> Result<Vec<RunRow>, RunnerError> {
@@ -113,7 +120,7 @@ impl Operator {
 impl InboxItem {
     /// The call of the pending item.
     pub fn call(&self) -> &CallId {
-        self.item.call_id()
+        &self.call
     }
 
     /// Whether the item is a pending approval.

@@ -79,6 +79,8 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
             record!(info, place, { %agent, %model, } "run started");
         }
         LifecycleKind::Resumed { .. } => record!(info, place, {} "run resumed"),
+        LifecycleKind::Paused { by, .. } => record!(info, place, { iteration, by, } "run paused"),
+        LifecycleKind::Unpaused { by, .. } => record!(info, place, { iteration, by, } "run continued"),
         LifecycleKind::ToolsListed { tools, left_out, changed } => {
             record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "tools registered");
             for tool in changed {

@@ -109,8 +109,9 @@ fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
 /// The pending items of a run.
 fn pending_text(items: &[PendingItem]) -> String {
     let view = |item: &PendingItem| {
-        let arguments = arguments_text(&item.arguments());
-        json!({ "kind": item.kind(), "call_id": item.call_id(), "tool": item.name(), "arguments": arguments })
+        let Some(call) = item.call() else { return json!({ "kind": item.kind() }) };
+        let arguments = arguments_text(&call.arguments);
+        json!({ "kind": item.kind(), "call_id": call.id, "tool": call.name, "arguments": arguments })
     };
     json!({ "status": "pending", "pending": items.iter().map(view).collect::<Vec<_>>() }).to_string()
 }
@@ -143,6 +144,8 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | LifecycleKind::TaskStarted { .. }
         | LifecycleKind::ValidationFailed { .. }
         | LifecycleKind::MessageAdded { .. }
+        | LifecycleKind::Paused { .. }
+        | LifecycleKind::Unpaused { .. }
         | LifecycleKind::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),
         // These have a span of their own, or are the start and end of the run.
         LifecycleKind::Started { .. }

@@ -448,7 +448,7 @@ fn interrupted(runs: usize) -> Desk {
 }
 
 /// Reads events until the second model call, which hangs.
-fn until_second_turn(child: &mut Child) -> BufReader<std::process::ChildStdout> {
+pub(super) fn until_second_turn(child: &mut Child) -> BufReader<std::process::ChildStdout> {
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     while !(line.contains("llm.call.started") && line.contains("\"iteration\":2")) {
@@ -458,7 +458,7 @@ fn until_second_turn(child: &mut Child) -> BufReader<std::process::ChildStdout> 
     lines
 }
 
-fn interrupt(child: &Child) {
+pub(super) fn interrupt(child: &Child) {
     signal(child, "-INT");
 }
 

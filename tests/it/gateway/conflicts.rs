@@ -73,9 +73,10 @@ async fn a_late_if_match_has_the_etag() {
     };
 
     let cancel = sent("cancel", "\"1\"", json!({})).await;
+    let pause = sent("pause", "\"1\"", json!({})).await;
     let resume = sent("resume", "\"1\"", result(&call, 1)).await;
 
-    for refused in [&cancel, &resume] {
+    for refused in [&cancel, &pause, &resume] {
         assert_eq!((refused.status.as_u16(), refused.problem()), (412, "precondition_failed"));
         assert_eq!(current(refused, &run).0, "pending");
     }

@@ -129,7 +129,7 @@ async fn a_run_that_another_process_drives_is_followed_to_its_end() {
     let mut stream = served.watch(&format!("/v1/runs/{}/events", report.run_id)).await;
     stream.up_to("execution.pending").await;
 
-    let call = report.pending[0].call_id().to_string();
+    let call = report.pending[0].call_id().unwrap().to_string();
     elsewhere.resume(&report.run_id, results([(call.as_str(), json!("paid"))])).await.unwrap();
 
     let rest = stream.rest().await;

@@ -240,7 +240,10 @@ async fn idle_streams_poll_the_store_together() {
 
     let report = &pending[0];
     elsewhere
-        .resume(&report.run_id, Resume::default().with(report.pending[0].call_id().clone(), Answer::output("seen")))
+        .resume(
+            &report.run_id,
+            Resume::default().with(report.pending[0].call_id().unwrap().clone(), Answer::output("seen")),
+        )
         .await
         .unwrap();
     for stream in streams.iter_mut().take(5) {

@@ -225,11 +225,11 @@ async fn a_change_of_a_session_is_a_merge_patch_on_a_condition() {
 #[tokio::test]
 async fn an_array_is_no_change_of_a_session() {
     let served = served().await;
-    let ann = Person { served: &served, badge: "key:ann acme all" };
-    ann.post("/v1/sessions", json!({"id": "chat-77", "title": "Order 77"})).await;
-    let refused = ann.change(Method::PATCH, "/v1/sessions/chat-77", json!([null, null])).await;
+    ann(&served).post("/v1/sessions", json!({"id": "chat-77", "title": "Order 77"})).await;
+    let request = served.request(Method::PATCH, "/v1/sessions/chat-77").header("x-badge", "key:ann acme all");
+    let refused = HttpAnswer::of(request.json(&json!([null, null])).send().await.unwrap()).await;
     assert_eq!((refused.status.as_u16(), refused.problem()), (422, "validation"), "{refused:?}");
-    assert_eq!(ann.get("/v1/sessions/chat-77").await.text("title"), "Order 77");
+    assert_eq!(ann(&served).get("/v1/sessions/chat-77").await.text("title"), "Order 77");
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ fn everything() -> Vec<(Method, &'static str, Value, &'static str)> {
         (Method::GET, "/blobs/x", Value::Null, "runs:read"),
         (Method::POST, "/messages", json!({"text": "Hello"}), "runs:write"),
         (Method::POST, "/resume", json!({}), "runs:write"),
+        (Method::POST, "/pause", json!({}), "runs:write"),
         (Method::POST, "/cancel", json!({}), "runs:write"),
         (Method::POST, "/fork", json!({}), "runs:write"),
         (Method::DELETE, "", Value::Null, "runs:write"),

@@ -385,7 +385,7 @@ async fn an_expiry_next_to_an_open_item_is_written_on_resume() {
 
     let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().until_idle().await.unwrap();
 
-    let pending: Vec<&str> = swept.pending.iter().map(|item| item.call_id().as_str()).collect();
+    let pending: Vec<&str> = swept.pending.iter().map(|item| item.call_id().unwrap().as_str()).collect();
     assert_eq!((swept.status, pending), (Status::Pending, vec!["call_1_2"]));
     assert!(world.journal(&run).await.contains(&"pending.expired"));
     assert!(world.runner.expire_due().await.unwrap().is_empty(), "it was written");

@@ -92,13 +92,19 @@ async fn world_of(turns: &[Vec<usize>], changes: &[usize]) -> World {
 fn answered(pending: &[PendingItem], answer: usize, version: u64) -> Resume {
     let mut resume = Resume { expected_version: Some(version), ..Resume::default() };
     for item in pending {
-        let call = item.call_id().clone();
+        let call = item.call_id().unwrap().clone();
         match (item.form(), answer) {
             (AnswerForm::Result { .. }, _) => resume.answers.push((call, Answer::output(json!(1)))),
             (AnswerForm::Decision(_), 0) => resume.answers.push((call, no("not today").into())),
             (AnswerForm::Decision(_), 1) => resume.answers.push((call, yes_but_with(json!({"path": "EVIL"})).into())),
             (AnswerForm::Decision(_), _) => resume.answers.push((call, yes().into())),
-            (AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_), _) => {
+            (
+                AnswerForm::Choice(_)
+                | AnswerForm::Elicitation { .. }
+                | AnswerForm::Background(_)
+                | AnswerForm::Continue { .. },
+                _,
+            ) => {
                 panic!("unexpected item: {item:?}")
             }
         }
@@ -215,5 +221,5 @@ proptest! {
 
 fn external(pending: &[PendingItem]) -> Vec<CallId> {
     let is_external = |item: &&PendingItem| matches!(item, PendingItem::ExternalResult(_));
-    pending.iter().filter(is_external).map(|item| item.call_id().clone()).collect()
+    pending.iter().filter(is_external).map(|item| item.call_id().unwrap().clone()).collect()
 }

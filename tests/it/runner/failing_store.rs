@@ -36,11 +36,14 @@ async fn a_bit_of_everything(kept: Kept) -> World {
 fn answers(report: &Report) -> Resume {
     let mut resume = Resume::default();
     for item in &report.pending {
-        let call = item.call_id().clone();
+        let call = item.call_id().unwrap().clone();
         match item.form() {
             AnswerForm::Result { .. } => resume.answers.push((call, Answer::output(json!("ordered")))),
             AnswerForm::Decision(_) => resume.answers.push((call, yes().into())),
-            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {
+            AnswerForm::Choice(_)
+            | AnswerForm::Elicitation { .. }
+            | AnswerForm::Background(_)
+            | AnswerForm::Continue { .. } => {
                 panic!("no call was suspended")
             }
         }

@@ -134,7 +134,7 @@ async fn fork(world: &World, source: &Report, at: Option<u64>) -> Report {
 }
 
 fn pending(report: &Report) -> Vec<(&str, &str)> {
-    report.pending.iter().map(|item| (item.kind(), item.call_id().as_str())).collect()
+    report.pending.iter().map(|item| (item.kind(), item.call_id().unwrap().as_str())).collect()
 }
 
 #[tokio::test(start_paused = true)]

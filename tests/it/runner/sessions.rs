@@ -127,7 +127,7 @@ on_every_store! {
             .await;
         say_to(&world.runner, "First").await;
         let second = world.runner.execute(Request { session: Some(chat()), ..world.request() }).await.unwrap();
-        let call = second.pending[0].call_id().clone();
+        let call = second.pending[0].call_id().unwrap().clone();
 
         let other = world.another_process().await;
         let done = other.resume(&second.run_id, results([(call.as_str(), json!("tea"))])).await.unwrap();

@@ -43,6 +43,7 @@ pub(crate) fn all(start: Timestamp) -> Vec<Journal> {
         budget_used_up(start),
         picture(start),
         suspended(start),
+        paused(start),
     ]
 }
 
@@ -129,6 +130,25 @@ pub(crate) fn suspended(start: Timestamp) -> Journal {
     journal.settles("call_i", Outcome::Returned(ToolOutput::text("rain")));
     journal.model_says("It rains in Bergen.");
     journal.completes("It rains in Bergen.");
+    journal
+}
+
+/// The run is paused while its model replies, and continued an execution later.
+pub(crate) fn paused(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("paused", 13, start, |_| {});
+    journal.lists_tools();
+    journal.asks(1, ToolAccess::Enabled);
+    journal.then(Event::Paused { by: "ann".into(), via: Default::default(), reason: Some("lunch".into()) });
+    let call = ToolCall::new("call_k", "mcp_weather_today", json!({ "city": "Riga" }));
+    journal.then(Event::ModelReplied { reply: Arc::new(answered(Reply::calling([call]))) });
+    journal.resumes();
+    journal.then(Event::Unpaused { by: "ann".into(), via: Default::default() });
+    journal.selects(0, &["call_k"], &[]);
+    journal.allows("call_k");
+    journal.sends(&["call_k"]);
+    journal.settles("call_k", Outcome::Returned(ToolOutput::text("snow")));
+    journal.model_says("It snows in Riga.");
+    journal.completes("It snows in Riga.");
     journal
 }
 

@@ -80,7 +80,7 @@ impl Explanation {
         let mut turns: Vec<Turn> =
             shown.zip(1..).filter_map(|((_, turn), number)| Turn::of(turn, number, grants)).collect();
         look_back(&mut turns);
-        let is_pending = |call: &Call| report.pending.iter().any(|item| *item.call_id() == call.call_id);
+        let is_pending = |call: &Call| report.pending.iter().any(|item| item.call_id() == Some(&call.call_id));
         for call in turns.iter_mut().flat_map(|turn| &mut turn.calls).filter(|call| is_pending(call)) {
             call.stand = CallStatus::Pending;
         }

@@ -165,6 +165,8 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
         | Event::OutputValidated { .. }
         | Event::TierSelected { .. }
         | Event::MessageAdded { .. }
+        | Event::Paused { .. }
+        | Event::Unpaused { .. }
         | Event::Ended { .. } => return None,
     })
 }

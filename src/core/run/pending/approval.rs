@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerForm, Description, Kind, PendingCounts, Review};
+use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts, Review};
 use crate::id::CallId;
 use crate::policy::PolicyMark;
 use crate::run::{Binding, Call, CallState, Rejection, Settlement};
@@ -83,8 +83,7 @@ impl Kind for PendingApproval {
     fn describe(&self) -> Description<'_> {
         Description {
             kind: "approval",
-            call_id: &self.call_id,
-            name: &self.name,
+            call_id: Some(&self.call_id),
             event: Some(self.event),
             since: self.since,
             until: self.until,
@@ -101,12 +100,10 @@ impl Kind for PendingApproval {
         }
     }
 
-    fn origin(&self) -> Cow<'_, Origin> {
-        Cow::Borrowed(&self.origin)
-    }
-
-    fn arguments(&self) -> Cow<'_, Arguments> {
-        Cow::Borrowed(&self.arguments)
+    fn call(&self) -> Option<PendingCall<'_>> {
+        let origin = Cow::Borrowed(&self.origin);
+        let arguments = Cow::Borrowed(&self.arguments);
+        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

@@ -13,7 +13,7 @@ pub struct PendingCounts {
     /// Results that the caller has to return.
     #[serde(default)]
     pub results: u32,
-    /// Questions to a person: the model's, and those of servers.
+    /// Questions to a person: the model's, and those of servers. A pause counts here too.
     #[serde(default)]
     pub answers: u32,
     /// Calls that run as tasks at their servers.

@@ -8,17 +8,15 @@ use serde_json::Value;
 
 use crate::id::CallId;
 use crate::policy::PolicyMark;
-use crate::tool::{Annotations, Ask, Difference, Question, ToolName};
+use crate::tool::{Annotations, Ask, Difference, Question};
 
 /// The description of a pending item of any kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description<'a> {
     /// The kind, as in JSON.
     pub kind: &'static str,
-    /// The call; answers are addressed to it.
-    pub call_id: &'a CallId,
-    /// The name the model sees.
-    pub name: &'a ToolName,
+    /// The call, to which answers are addressed; `None` for an item of the run itself.
+    pub call_id: Option<&'a CallId>,
     /// The position of the event that asks, if the item shows it.
     pub event: Option<u64>,
     /// When the wait began, if the time of the events is known.
@@ -50,6 +48,13 @@ pub enum AnswerForm<'a> {
     },
     /// No answer is required: the run continues when the work is done.
     Background(BackgroundWork<'a>),
+    /// The user or the caller continues the paused run.
+    Continue {
+        /// The person or program that paused it.
+        by: &'a str,
+        /// The reason.
+        reason: Option<&'a str>,
+    },
 }
 
 /// The facts that an approver considers.
@@ -107,16 +112,20 @@ impl AnswerForm<'_> {
     /// Whether the user or the caller has to answer.
     pub fn wants_answer(&self) -> bool {
         match self {
-            Self::Decision(_) | Self::Result { .. } | Self::Choice(_) | Self::Elicitation { .. } => true,
+            Self::Decision(_)
+            | Self::Result { .. }
+            | Self::Choice(_)
+            | Self::Elicitation { .. }
+            | Self::Continue { .. } => true,
             Self::Background(_) => false,
         }
     }
 
-    /// Whether a person has to answer.
+    /// Whether a person has to answer a call's item.
     pub fn is_for_people(&self) -> bool {
         match self {
             Self::Decision(_) | Self::Choice(_) | Self::Elicitation { .. } => true,
-            Self::Result { .. } | Self::Background(_) => false,
+            Self::Result { .. } | Self::Background(_) | Self::Continue { .. } => false,
         }
     }
 }

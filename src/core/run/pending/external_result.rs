@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AnswerForm, Description, Kind, PendingCounts};
+use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState, Settlement};
 use crate::tool::{Arguments, Origin, Tool, ToolName};
@@ -52,8 +52,7 @@ impl Kind for PendingExternalResult {
     fn describe(&self) -> Description<'_> {
         Description {
             kind: "external_result",
-            call_id: &self.call_id,
-            name: &self.name,
+            call_id: Some(&self.call_id),
             event: None,
             since: self.since,
             until: self.until,
@@ -61,12 +60,10 @@ impl Kind for PendingExternalResult {
         }
     }
 
-    fn origin(&self) -> Cow<'_, Origin> {
-        Cow::Owned(Origin::External { tool: self.tool.clone() })
-    }
-
-    fn arguments(&self) -> Cow<'_, Arguments> {
-        Cow::Borrowed(&self.arguments)
+    fn call(&self) -> Option<PendingCall<'_>> {
+        let origin = Cow::Owned(Origin::External { tool: self.tool.clone() });
+        let arguments = Cow::Borrowed(&self.arguments);
+        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

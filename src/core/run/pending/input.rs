@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerForm, Delivery, Description, Kind, PendingCounts};
+use super::{AnswerForm, Delivery, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState};
 use crate::tool::{Arguments, Origin, Question, Tool, ToolName};
@@ -71,8 +71,7 @@ impl Kind for PendingInput {
     fn describe(&self) -> Description<'_> {
         Description {
             kind: "input",
-            call_id: &self.call_id,
-            name: &self.name,
+            call_id: Some(&self.call_id),
             event: None,
             since: None,
             until: None,
@@ -80,12 +79,10 @@ impl Kind for PendingInput {
         }
     }
 
-    fn origin(&self) -> Cow<'_, Origin> {
-        Cow::Borrowed(&self.origin)
-    }
-
-    fn arguments(&self) -> Cow<'_, Arguments> {
-        Cow::Borrowed(&self.arguments)
+    fn call(&self) -> Option<PendingCall<'_>> {
+        let origin = Cow::Borrowed(&self.origin);
+        let arguments = Cow::Borrowed(&self.arguments);
+        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

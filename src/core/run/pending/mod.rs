@@ -8,6 +8,7 @@ mod counts;
 mod description;
 mod external_result;
 mod input;
+mod pause;
 mod question;
 mod task;
 
@@ -21,9 +22,10 @@ pub use self::counts::PendingCounts;
 pub use self::description::{AnswerForm, BackgroundWork, Delivery, Description, Review};
 pub use self::external_result::PendingExternalResult;
 pub use self::input::PendingInput;
+pub use self::pause::PendingPause;
 pub use self::question::PendingQuestion;
 pub use self::task::PendingTask;
-use super::{Binding, Call, Settlement};
+use super::{Binding, Call, Pause, Settlement};
 use crate::id::CallId;
 use crate::tool::{Arguments, Origin, ToolName};
 
@@ -41,6 +43,21 @@ pub enum PendingItem {
     Input(PendingInput),
     /// The call runs as a task at the tool's server. No answer is required: the run continues when the server is done.
     Task(PendingTask),
+    /// The run was paused. It belongs to no call.
+    Pause(PendingPause),
+}
+
+/// The call that a pending item belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PendingCall<'a> {
+    /// Its id; answers are addressed to it.
+    pub id: &'a CallId,
+    /// The name of the tool that the model sees.
+    pub name: &'a ToolName,
+    /// The origin of the tool.
+    pub origin: Cow<'a, Origin>,
+    /// The arguments.
+    pub arguments: Cow<'a, Arguments>,
 }
 
 /// A kind of pending item, as the file of the kind defines it.
@@ -48,11 +65,10 @@ trait Kind {
     /// The item for people and programs.
     fn describe(&self) -> Description<'_>;
 
-    /// The origin of the tool.
-    fn origin(&self) -> Cow<'_, Origin>;
-
-    /// The arguments of the call.
-    fn arguments(&self) -> Cow<'_, Arguments>;
+    /// The call that the item belongs to; `None` for an item of the run itself.
+    fn call(&self) -> Option<PendingCall<'_>> {
+        None
+    }
 
     /// Adds the item to the counts of its run.
     fn count(&self, counts: &mut PendingCounts);
@@ -88,6 +104,11 @@ impl PendingItem {
         approval().or_else(external_result).or_else(question).or_else(input).or_else(task)
     }
 
+    /// The item of a paused run.
+    pub(super) fn of_pause(pause: &Pause) -> Self {
+        Self::Pause(PendingPause::of(pause))
+    }
+
     fn definition(&self) -> &dyn Kind {
         match self {
             Self::ExternalResult(item) => item,
@@ -95,6 +116,7 @@ impl PendingItem {
             Self::Question(item) => item,
             Self::Input(item) => item,
             Self::Task(item) => item,
+            Self::Pause(item) => item,
         }
     }
 
@@ -108,29 +130,19 @@ impl PendingItem {
         self.describe().form
     }
 
-    /// The call it belongs to.
-    pub fn call_id(&self) -> &CallId {
+    /// The call it belongs to; `None` for an item of the run itself.
+    pub fn call(&self) -> Option<PendingCall<'_>> {
+        self.definition().call()
+    }
+
+    /// The id of that call.
+    pub fn call_id(&self) -> Option<&CallId> {
         self.describe().call_id
     }
 
     /// The kind, as in JSON.
     pub fn kind(&self) -> &'static str {
         self.describe().kind
-    }
-
-    /// The name the model sees.
-    pub fn name(&self) -> &ToolName {
-        self.describe().name
-    }
-
-    /// The origin of the tool.
-    pub fn origin(&self) -> Cow<'_, Origin> {
-        self.definition().origin()
-    }
-
-    /// The arguments of the call.
-    pub fn arguments(&self) -> Cow<'_, Arguments> {
-        self.definition().arguments()
     }
 
     /// When the wait began, if the time of the events is known.
@@ -152,6 +164,11 @@ impl PendingItem {
     /// Whether it is a question on a call that is held open for the answer.
     pub fn is_held(&self) -> bool {
         matches!(self.form(), AnswerForm::Elicitation { delivery: Delivery::Held, .. })
+    }
+
+    /// Whether it can be answered while the run is executing.
+    pub fn is_answered_in_flight(&self) -> bool {
+        self.is_held() || matches!(self, Self::Pause(_))
     }
 
     /// Whether the user or the caller has to answer it.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerForm, Description, Kind, PendingCounts};
+use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState, Rejection, Settlement};
 use crate::tool::{Arguments, Ask, Origin, Tool, ToolName};
@@ -50,8 +50,7 @@ impl Kind for PendingQuestion {
     fn describe(&self) -> Description<'_> {
         Description {
             kind: "question",
-            call_id: &self.call_id,
-            name: &self.name,
+            call_id: Some(&self.call_id),
             event: Some(self.event),
             since: self.since,
             until: self.until,
@@ -59,12 +58,10 @@ impl Kind for PendingQuestion {
         }
     }
 
-    fn origin(&self) -> Cow<'_, Origin> {
-        Cow::Owned(Origin::Builtin { tool: self.name.to_string() })
-    }
-
-    fn arguments(&self) -> Cow<'_, Arguments> {
-        Cow::Owned(Arguments::from_value(serde_json::to_value(&self.ask).unwrap_or_default()))
+    fn call(&self) -> Option<PendingCall<'_>> {
+        let origin = Cow::Owned(Origin::Builtin { tool: self.name.to_string() });
+        let arguments = Cow::Owned(Arguments::from_value(serde_json::to_value(&self.ask).unwrap_or_default()));
+        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

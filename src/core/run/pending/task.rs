@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerForm, BackgroundWork, Description, Kind, PendingCounts};
+use super::{AnswerForm, BackgroundWork, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState};
 use crate::tool::{Arguments, Origin, TaskHandle, Tool, ToolName};
@@ -41,8 +41,7 @@ impl Kind for PendingTask {
     fn describe(&self) -> Description<'_> {
         Description {
             kind: "task",
-            call_id: &self.call_id,
-            name: &self.name,
+            call_id: Some(&self.call_id),
             event: None,
             since: None,
             until: None,
@@ -57,12 +56,10 @@ impl Kind for PendingTask {
         }
     }
 
-    fn origin(&self) -> Cow<'_, Origin> {
-        Cow::Borrowed(&self.origin)
-    }
-
-    fn arguments(&self) -> Cow<'_, Arguments> {
-        Cow::Borrowed(&self.arguments)
+    fn call(&self) -> Option<PendingCall<'_>> {
+        let origin = Cow::Borrowed(&self.origin);
+        let arguments = Cow::Borrowed(&self.arguments);
+        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

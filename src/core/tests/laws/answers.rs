@@ -17,6 +17,8 @@ pub(crate) enum Expected {
     Input(CallId, Vec<String>),
     /// No answer is possible.
     News,
+    /// The run is to be continued.
+    Continue,
 }
 
 pub(crate) fn decision(answer: DecisionKind) -> Decision {
@@ -24,13 +26,14 @@ pub(crate) fn decision(answer: DecisionKind) -> Decision {
 }
 
 pub(crate) fn expected(item: &PendingItem) -> Expected {
-    let id = item.call_id().clone();
+    let Some(id) = item.call_id().cloned() else { return Expected::Continue };
     match item.form() {
         AnswerForm::Result { .. } => Expected::Result(id),
         AnswerForm::Decision(_) => Expected::Decision(id),
         AnswerForm::Choice(ask) => Expected::Answer(id, ask.clone()),
         AnswerForm::Elicitation { questions, .. } => Expected::Input(id, questions.keys().cloned().collect()),
         AnswerForm::Background(_) => Expected::News,
+        AnswerForm::Continue { .. } => Expected::Continue,
     }
 }
 
@@ -47,6 +50,7 @@ pub(crate) fn answer_all(items: &[PendingItem]) -> Resume {
                 resume.answers.push((id, reactions(declined).into()));
             }
             Expected::News => {}
+            Expected::Continue => resume = resume.and_continue("ada", Channel::Library),
         }
     }
     resume
@@ -102,6 +106,11 @@ pub(crate) fn any_resume(tape: &mut Tape, items: &[PendingItem]) -> Resume {
                 resume.answers.push((id, ElicitationAnswer { repeat: tape.once_in(2), ..given }.into()));
             }
             Expected::News => {}
+            Expected::Continue => {
+                if tape.once_in(2) {
+                    resume = resume.and_continue("ada", Channel::Library);
+                }
+            }
         }
     }
     resume

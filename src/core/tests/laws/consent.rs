@@ -16,6 +16,7 @@ use crate::choices::{strictly, tapes};
 use crate::events::asked;
 use crate::fixtures::{call, spec};
 use crate::manual_driver::Hand;
+use crate::pauses::is_about_pause;
 use crate::world::{journey, states, wild_journey};
 
 /// Checks that every sent call has an authorization, as a reader of the journal without the fold would find it.
@@ -178,6 +179,7 @@ fn deeds(journal: &[Event]) -> Vec<&Event> {
             matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. });
         still_holds
             || matches!(event, Event::ApprovalDecided { .. } | Event::InputGiven { .. } | Event::Extended { .. })
+            || is_about_pause(event)
     };
     journal.iter().filter(|event| !is_said(event)).collect()
 }
@@ -188,9 +190,12 @@ fn no_fork_uses_a_consent_of_its_source(journal: &[Event]) -> Result<(), TestCas
     for at in 1..=journal.len() {
         let source = &journal[..at];
         let copy = Run::forked(source.to_vec()).unwrap();
+        let paused = source.iter().filter(|event| is_about_pause(event)).count();
+        let still_paused = copy.iter().filter(|event| is_about_pause(event)).count();
+        prop_assert!(still_paused == 0 || matches!(source.last(), Some(Event::Ended { .. })), "a fork is not paused");
         prop_assert_eq!(open_consents(&copy), BTreeSet::new(), "in a copy of {} events", at);
         prop_assert_eq!(deeds(&copy), deeds(source));
-        let lost = source.len() - copy.len();
+        let lost = source.len() + still_paused - copy.len() - paused;
         prop_assert!(open_consents(source).len() <= lost, "open consents are not copied");
         prop_assert_eq!(lost == 0, open_consents(source).is_empty(), "and nothing else is omitted");
         let (run, forked) = (Run::replay(source).unwrap().unwrap(), Run::replay(&copy).unwrap().unwrap());

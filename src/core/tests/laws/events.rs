@@ -88,7 +88,9 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     known.extend(["c0".into(), "unknown".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
-    match tape.below(24) {
+    match tape.below(26) {
+        25 => Event::Paused { by: "ada".into(), via: Channel::Library, reason: None },
+        24 => Event::Unpaused { by: "ada".into(), via: Channel::Library },
         23 => extended(tape.pick(&known).clone(), now),
         22 => Event::InputRequested {
             call: tape.pick(&known).clone(),

@@ -21,6 +21,7 @@ mod forks;
 mod history;
 mod journals;
 mod naming;
+mod pauses;
 mod policies;
 mod policies_with_conditions;
 mod prefixes;

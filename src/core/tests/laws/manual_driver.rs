@@ -123,7 +123,13 @@ impl Hand {
 
     pub(crate) fn pending(&self) -> Vec<String> {
         let items = self.run.pending();
-        items.iter().map(|item: &PendingItem| format!("{} {}", item.kind(), item.call_id())).collect()
+        items
+            .iter()
+            .map(|item: &PendingItem| match item.call_id() {
+                Some(call) => format!("{} {call}", item.kind()),
+                None => item.kind().to_owned(),
+            })
+            .collect()
     }
 
     pub(crate) fn started_calls(&self) -> Vec<String> {

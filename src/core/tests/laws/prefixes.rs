@@ -141,7 +141,7 @@ fn approve() -> Decision {
 fn resume(items: &[PendingItem], decision: &Decision) -> Input {
     let mut resume = Resume::default();
     for item in items {
-        let call = item.call_id().clone();
+        let call = item.call_id().unwrap().clone();
         match item.form() {
             AnswerForm::Result { .. } => {
                 let outcome = Outcome::Returned(ToolOutput::text("from the caller"));
@@ -152,7 +152,10 @@ fn resume(items: &[PendingItem], decision: &Decision) -> Input {
                 let decision = Decision { reason: Some(review.reason.to_owned()), ..decision.clone() };
                 resume.answers.push((call, decision.into()));
             }
-            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {
+            AnswerForm::Choice(_)
+            | AnswerForm::Elicitation { .. }
+            | AnswerForm::Background(_)
+            | AnswerForm::Continue { .. } => {
                 panic!("no server of these scripts suspends a call")
             }
         }
@@ -212,7 +215,7 @@ fn a_tool_error_that_ends_the_run() {
     let spec = Spec { on_tool_error: OnToolError::Fail, ..plain() };
     let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_read"), call("b", "ext_order")]), done()]);
     let fail = |items: &[PendingItem]| {
-        let ids = items.iter().map(|item| item.call_id().clone());
+        let ids = items.iter().filter_map(|item| item.call_id().cloned());
         Input::Resume(ids.map(|id| (id, Answer::error("out of stock"))).collect())
     };
     script.waiting(fail).survives_every_cut(Status::Failed);

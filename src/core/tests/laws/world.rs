@@ -9,8 +9,8 @@ use toolgate_core::chat::{Message, Usage};
 use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
-    AnswerForm, Authorization, CallVerdict, Ending, Event, Input, OutputVerdict, PendingItem, Rejection, Resume, Run,
-    Started, Step, ToolAccess,
+    AnswerForm, Authorization, CallVerdict, Channel, Ending, Event, Input, OutputVerdict, PendingItem, Rejection,
+    Resume, Run, Started, Step, ToolAccess,
 };
 use toolgate_core::tool::{Ask, ElicitationRequest, Outcome};
 
@@ -273,7 +273,7 @@ impl World {
             self.record(Event::InputRequested { call: id.clone(), needed, until: None });
             self.may_be_lost()?;
             let held = self.run.pending_items().into_iter().filter(PendingItem::is_held).collect::<Vec<_>>();
-            assert!(held.iter().any(|item| item.call_id() == id), "a held call is shown");
+            assert!(held.iter().any(|item| item.call_id() == Some(id)), "a held call is shown");
             assert_eq!(self.run.pending(), [], "and the run is running");
             if self.tape.once_in(2) {
                 let resume = any_resume(&mut self.tape, &held);
@@ -291,14 +291,14 @@ impl World {
             return self.record(Event::Ended { ending: Ending::Expired });
         }
         if let Some(late) = items.iter().find(|item| can_be_late(item)).filter(|_| self.tape.once_in(8)) {
-            return self.record(Event::Expired { call: late.call_id().clone() });
+            return self.record(Event::Expired { call: late.call_id().unwrap().clone() });
         }
         if let Some(item) = items.iter().find(|item| can_be_late(item)).filter(|_| self.tape.once_in(12)) {
-            let extended = extended(item.call_id().clone(), self.now);
+            let extended = extended(item.call_id().unwrap().clone(), self.now);
             return self.record(extended);
         }
         let tasks: Vec<CallId> =
-            items.iter().filter(|item| !item.wants_answer()).map(|item| item.call_id().clone()).collect();
+            items.iter().filter(|item| !item.wants_answer()).filter_map(|item| item.call_id().cloned()).collect();
         if !tasks.is_empty() && (tasks.len() == items.len() || self.tape.once_in(2)) {
             let news = any_news(&mut self.tape, tasks[0].clone());
             return self.record(news);
@@ -320,13 +320,14 @@ impl World {
 
     fn interrupt(&mut self) -> Result<(), Lost> {
         match self.tape.below(48) {
+            39 => self.give(&pause()),
             47 => self.give(&Input::Cancel { reason: None, expected_version: None }),
             44..=46 => self.give(&Input::Message(Message::user(format!("and also {}", self.journal.len())))),
             40..=43 => {
                 let resume = any_resume(&mut self.tape, &self.run.pending_items());
                 self.give(&Input::Resume(Resume { partial: true, ..resume }))
             }
-            38 | 39 => return Err(Lost),
+            37 | 38 => return Err(Lost),
             _ => 0,
         };
         Ok(())
@@ -357,9 +358,14 @@ impl World {
     }
 }
 
+/// A pause by a person.
+pub(crate) fn pause() -> Input {
+    Input::Pause { reason: Some("lunch".into()), by: "ada".into(), via: Channel::Library, expected_version: None }
+}
+
 fn can_be_late(item: &PendingItem) -> bool {
     match item.form() {
         AnswerForm::Result { .. } | AnswerForm::Decision(_) | AnswerForm::Choice(_) => true,
-        AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => false,
+        AnswerForm::Elicitation { .. } | AnswerForm::Background(_) | AnswerForm::Continue { .. } => false,
     }
 }

@@ -104,7 +104,9 @@ impl Meter {
             | Event::TierSelected { .. }
             | Event::Extended { .. }
             | Event::CallsStarted { .. }
-            | Event::MessageAdded { .. } => Vec::new(),
+            | Event::MessageAdded { .. }
+            | Event::Paused { .. }
+            | Event::Unpaused { .. } => Vec::new(),
         }
     }
 
@@ -162,6 +164,8 @@ impl Meter {
             | Event::Expired { .. }
             | Event::QuestionAnswered { .. }
             | Event::MessageAdded { .. }
+            | Event::Paused { .. }
+            | Event::Unpaused { .. }
             | Event::Ended { .. } => {}
         }
     }

@@ -49,6 +49,8 @@ impl Projector {
             Event::InputGiven { call, given } => (call, InputKind::Input(given.clone())),
             Event::Expired { call } => (call, InputKind::Expired),
             Event::MessageAdded { .. } | Event::Extended { .. } => return true,
+            // The pause of a run that waited already is not the reason why its execution ended.
+            Event::Paused { .. } => return self.rests(),
             Event::Started(_)
             | Event::Resumed { .. }
             | Event::ToolsListed { .. }
@@ -64,6 +66,7 @@ impl Projector {
             | Event::InputRequested { .. }
             | Event::InputRequired { .. }
             | Event::TaskStarted { .. }
+            | Event::Unpaused { .. }
             | Event::Ended { .. } => return false,
         };
         if let Some(call) = self.call(id) {
@@ -138,6 +141,8 @@ impl Projector {
             | Event::InputGiven { .. }
             | Event::TaskStarted { .. }
             | Event::MessageAdded { .. }
+            | Event::Paused { .. }
+            | Event::Unpaused { .. }
             | Event::Ended { .. } => {}
         }
     }

@@ -258,7 +258,9 @@ impl Projector {
             | Event::Extended { .. }
             | Event::Expired { .. }
             | Event::QuestionAnswered { .. }
-            | Event::MessageAdded { .. } => Vec::new(),
+            | Event::MessageAdded { .. }
+            | Event::Paused { .. }
+            | Event::Unpaused { .. } => Vec::new(),
         }
     }
 
@@ -305,7 +307,7 @@ impl Projector {
     }
 
     /// Whether the active execution can do no more work, because the run waits.
-    fn rests(&self) -> bool {
+    pub(super) fn rests(&self) -> bool {
         self.execution.as_ref().is_some_and(|execution| match &execution.pending {
             Some(pending) => !pending.is_empty(),
             None => !pending(&self.lifecycle).is_empty(),

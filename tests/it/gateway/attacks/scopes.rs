@@ -39,6 +39,7 @@ const SCOPES: &[(&str, &[&str])] = &[
             "createRun",
             "deleteRun",
             "cancelRun",
+            "pauseRun",
             "forkRun",
             "addMessage",
             "resumeRun",

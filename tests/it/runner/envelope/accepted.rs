@@ -384,3 +384,19 @@ async fn a_fork_of_a_run_of_a_session_brings_its_conversation_too() {
     let again = elsewhere.runner.report(&fork.run_id).await.unwrap();
     assert_eq!(again.messages, done.messages);
 }
+
+#[tokio::test(start_paused = true)]
+async fn row_4_23_an_envelope_of_a_paused_run_is_continued_elsewhere() {
+    let world = orders();
+    let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
+    let run = world.handed_out(&here).await.run_id;
+    here.runner.pause(&run, None, "ann", Channel::Api).await.unwrap();
+    let envelope = sent(&here.runner.export(&run).await.unwrap());
+
+    let answered = tea().and_continue("ann", Channel::Api);
+    let report = elsewhere.resume(&envelope, answered.clone()).await;
+
+    assert_eq!((report.status, report.output.unwrap().text.as_str()), (Status::Completed, "It says: ordered."));
+    let again = elsewhere.resume(&envelope, answered).await;
+    assert_eq!(again.version, report.version, "the same envelope is accepted once");
+}

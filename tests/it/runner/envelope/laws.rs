@@ -126,7 +126,7 @@ async fn is_carried(world: &World, answers: &[bool]) -> Report {
 fn answered(pending: &[PendingItem], answers: &[bool]) -> Resume {
     let mut resume = Resume::default();
     for item in pending {
-        let call = item.call_id();
+        let call = item.call_id().unwrap();
         let says_yes = answers[call.as_str().bytes().map(usize::from).sum::<usize>() % answers.len()];
         match item.form() {
             AnswerForm::Result { .. } if says_yes => resume.answers.push((call.clone(), Answer::output(json!(1)))),
@@ -137,7 +137,9 @@ fn answered(pending: &[PendingItem], answers: &[bool]) -> Resume {
                 let choice = Choice::text(if says_yes { "this" } else { "that" });
                 resume.answers.push((call.clone(), HumanAnswer { choice, by: "ann".into(), via: Channel::Api }.into()));
             }
-            AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => panic!("unexpected item: {item:?}"),
+            AnswerForm::Elicitation { .. } | AnswerForm::Background(_) | AnswerForm::Continue { .. } => {
+                panic!("unexpected item: {item:?}")
+            }
         }
     }
     resume
