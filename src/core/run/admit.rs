@@ -25,7 +25,9 @@ impl Run {
             (Event::Started(_), _) => Err(InvalidEvent::NotTheBeginning { event: name, seq: self.length }),
             (Event::Resumed { limits, .. }, _) => match (limits, &self.started.trigger) {
                 (None, _) | (Some(_), Trigger::Fork { .. }) => Ok(()),
-                (Some(_), Trigger::Manual) => contradiction("only a fork starts a budget of its own"),
+                (Some(_), Trigger::Manual | Trigger::Compaction) => {
+                    contradiction("only a fork starts a budget of its own")
+                }
             },
             (Event::ToolsListed { .. }, Phase::Ready { .. }) => Ok(()),
             (Event::ApprovalsResolved { granted }, Phase::Ready { .. }) => match &self.tools {
@@ -132,6 +134,12 @@ impl Run {
                 }
                 contradiction("an added message is a user message with something in it, without tool calls or results")
             }
+            (Event::CompactionStarted { attempt, .. }, _) => self.admit_compaction(*attempt),
+            (Event::CompactionCompleted { summary, .. }, Phase::Compacting(_)) => match summary.trim().is_empty() {
+                true => contradiction("a summary has text"),
+                false => Ok(()),
+            },
+            (Event::CompactionFailed { .. }, Phase::Compacting(_)) => Ok(()),
             (Event::Ended { ending }, phase) => self.admit_ending(ending, phase),
             (
                 Event::ToolsListed { .. }
@@ -139,6 +147,8 @@ impl Run {
                 | Event::ModelReplied { .. }
                 | Event::ModelFailed { .. }
                 | Event::OutputValidated { .. }
+                | Event::CompactionCompleted { .. }
+                | Event::CompactionFailed { .. }
                 | Event::TierSelected { .. }
                 | Event::CallChecked { .. }
                 | Event::ApprovalDecided { .. }
@@ -173,7 +183,11 @@ impl Run {
             Phase::Asking(attempts) | Phase::Retrying { attempts, .. } => {
                 (attempts.count + 1, tool_access == attempts.tool_access)
             }
-            Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Working { .. } | Phase::Ended(_) => {
+            Phase::Compacting(_)
+            | Phase::Validating { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => {
                 return Err(InvalidEvent::OutOfPlace { event, phase: phase.describe() });
             }
         };
@@ -203,6 +217,7 @@ impl Run {
         let fits = match (ending, phase) {
             (Ending::Failed { .. } | Ending::Cancelled { .. }, _) => true,
             (Ending::Completed { .. }, Phase::Accepted { .. }) => true,
+            (Ending::Completed { .. }, Phase::Ready { .. }) => self.is_compaction_alone(),
             (Ending::Completed { .. }, Phase::Validating { .. }) => !self.started.spec.validate_output,
             (Ending::TurnLimit { .. }, Phase::Validating { tool_access, .. }) => {
                 *tool_access == ToolAccess::FinalAnswer
@@ -213,6 +228,7 @@ impl Run {
                 Ending::Completed { .. } | Ending::TurnLimit { .. } | Ending::Expired,
                 Phase::Ready { .. }
                 | Phase::Asking(_)
+                | Phase::Compacting(_)
                 | Phase::Retrying { .. }
                 | Phase::Validating { .. }
                 | Phase::Accepted { .. }

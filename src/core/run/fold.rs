@@ -6,7 +6,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::state::{Correction, Phase, Run};
-use super::transcript::say;
 use super::turn::{AnsweredElicitation, Call, CallState, HeldElicitation, Settlement, Turn};
 use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Deadline, Decision, DecisionKind, ElicitationAnswer, Ending,
@@ -49,19 +48,19 @@ impl Run {
             cooling: Default::default(),
             last_word: None,
             exhaustion_noted: false,
+            compactions: Default::default(),
             phase: Phase::Ready { resolved: false },
             started,
         };
         let started = run.started.clone();
         if let Some(prior) = started.prior_conversation() {
-            run.transcript.clone_from(&prior.messages);
+            run.begin_after(prior);
             run.calls_seen.extend(prior.messages.iter().flat_map(|message| call_ids(message)));
             run.blobs.clone_from(&prior.blobs);
             run.has_cut_results = prior.has_cut_results;
         }
-        for message in started.history.iter().chain([&started.input]) {
-            run.say(message.clone());
-        }
+        started.history.iter().for_each(|message| run.say(message.clone()));
+        run.hear(started.input.clone());
         run
     }
 
@@ -125,7 +124,10 @@ impl Run {
                 self.phase = Phase::Ready { resolved: true };
             }
             Event::ModelCalled { model, tool_access, .. } => self.model_called(model, *tool_access),
-            Event::ModelReplied { reply } => self.replied(reply),
+            Event::ModelReplied { reply } => {
+                self.replied(reply);
+                self.measure(&reply.usage);
+            }
             Event::ModelFailed { error, usage, cooldown_until } => self.stumbled(error, usage, *cooldown_until),
             Event::OutputValidated { verdict } => self.validated(verdict),
             Event::TierSelected { run, deferred, .. } => self.tier_selected(run, deferred),
@@ -153,6 +155,9 @@ impl Run {
             Event::TaskStarted { call, task, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
             }
+            Event::CompactionStarted { attempt, keeps, .. } => self.compaction_started(*attempt, *keeps),
+            Event::CompactionCompleted { summary, usage, .. } => self.compaction_completed(summary, usage),
+            Event::CompactionFailed { error, usage } => self.compaction_failed(error, usage),
             Event::MessageAdded { message } => self.record_message(message),
             Event::Ended { ending } => self.ended(ending),
         }
@@ -393,7 +398,11 @@ impl Run {
                 self.deliver_inbox();
                 self.phase = Phase::Ready { resolved: false };
             }
-            Phase::Asking(_) | Phase::Retrying { .. } | Phase::Working { .. } | Phase::Ended(_) => {}
+            Phase::Asking(_)
+            | Phase::Compacting(_)
+            | Phase::Retrying { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => {}
         }
     }
 
@@ -442,12 +451,8 @@ impl Run {
 
     pub(super) fn deliver_inbox(&mut self) {
         for message in std::mem::take(&mut self.inbox) {
-            self.say(message);
+            self.hear(message);
         }
-    }
-
-    fn say(&mut self, message: Message) {
-        say(&mut self.transcript, message);
     }
 }
 

@@ -328,6 +328,7 @@ impl Journal {
             fallback: Vec::new(),
             cooldown_s: 60,
             validate_output: false,
+            compaction: None,
             limits: Limits::default(),
         };
         shape(&mut spec);

@@ -56,6 +56,9 @@ impl Projector {
             | Event::ModelCalled { .. }
             | Event::ModelReplied { .. }
             | Event::ModelFailed { .. }
+            | Event::CompactionStarted { .. }
+            | Event::CompactionCompleted { .. }
+            | Event::CompactionFailed { .. }
             | Event::OutputValidated { .. }
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
@@ -126,6 +129,9 @@ impl Projector {
             | Event::ApprovalsResolved { .. }
             | Event::ModelCalled { .. }
             | Event::ModelFailed { .. }
+            | Event::CompactionStarted { .. }
+            | Event::CompactionCompleted { .. }
+            | Event::CompactionFailed { .. }
             | Event::OutputValidated { .. }
             | Event::TierSelected { .. }
             | Event::ApprovalDecided { .. }
