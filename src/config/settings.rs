@@ -13,7 +13,7 @@ use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, InDoubt, Limits, OnDeny, OnToolError};
+use toolgate_core::run::{Candidate, Compaction, InDoubt, Limits, OnDeny, OnToolError};
 use toolgate_core::tool::result::ResultCheck;
 use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 
@@ -388,6 +388,8 @@ pub struct AgentSettings {
     pub output_schema: Option<Value>,
     /// Tools that the calling application runs.
     pub external_tools: Vec<ExternalTool>,
+    /// When conversations are compacted; `None` for only on request.
+    pub compaction: Option<Compaction>,
     /// The limits of a run.
     pub limits: Limits,
 }
@@ -403,9 +405,15 @@ impl AgentSettings {
         Some(Self { variants: self.variants.clone(), ..self.variants.get(variant)?.clone() })
     }
 
-    /// Every model that the agent may use: its own and the fallbacks.
+    /// Every model that the agent may use: its own, the fallbacks, and the one that writes summaries.
     pub fn models(&self) -> impl Iterator<Item = &ModelName> {
-        [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model))
+        let summarizes = self.compaction.iter().filter_map(|compaction| compaction.model.as_ref());
+        let summarizes = summarizes.filter(|name| **name != self.model && !self.is_fallback(name));
+        [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model)).chain(summarizes)
+    }
+
+    fn is_fallback(&self, model: &ModelName) -> bool {
+        self.fallback.iter().any(|candidate| candidate.model == *model)
     }
 }
 
