@@ -46,6 +46,7 @@ const SCOPES: &[(&str, &[&str])] = &[
             "changeSession",
             "deleteSession",
             "createSessionRun",
+            "compactSession",
         ],
     ),
     ("admin", &["listKeys", "createKey", "readKey", "revokeKey", "refreshServer", "restartServer"]),
