@@ -9,6 +9,7 @@ mod answer;
 mod approval;
 mod attempts;
 mod compaction;
+mod compaction_fold;
 mod deadline;
 mod drift;
 mod ending;

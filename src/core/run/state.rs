@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::attempts::Attempts;
-use super::compaction::{Compacting, Compactions};
+use super::compaction::Compactions;
 use super::transcript::say;
 use super::turn::{Call, CallState, Turn};
 use super::{
@@ -84,6 +84,19 @@ pub(super) enum Phase {
     Working { turn: Turn, tool_access: ToolAccess },
     /// The run is over.
     Ended(Ending),
+}
+
+/// A compaction in progress.
+#[derive(Clone, Debug)]
+pub(super) struct Compacting {
+    /// The number of attempts; those before the last one ended with their process.
+    pub(super) attempts: u32,
+    /// The position of the event that began this attempt.
+    pub(super) seq: u64,
+    /// The number of messages at the end that are kept.
+    pub(super) keeps: u64,
+    /// The phase to which a failure returns.
+    pub(super) before: Box<Phase>,
 }
 
 /// The model's last error.

@@ -405,5 +405,5 @@ async fn a_session_is_compacted_by_callers_of_its_tenant_that_may_write() {
     assert_eq!(eve.post(path, json!({})).await.problem(), "not_found");
     let carl = Person { served: &served, badge: "key:carl acme runs:read" };
     assert_eq!(carl.post(path, json!({})).await.problem(), "forbidden");
-    assert_eq!(ann(&served).post(path, json!({"keep": 0})).await.problem(), "validation");
+    assert_eq!(ann(&served).post(path, json!({"keep": 0})).await.problem(), "invalid_request");
 }
