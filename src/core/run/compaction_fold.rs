@@ -50,10 +50,8 @@ impl Run {
 
     /// The trace context of the compaction in progress.
     pub fn compaction_context(&self) -> SpanContext {
-        match &self.phase {
-            Phase::Compacting(compacting) => self.execution.1.context(&super::labels::compaction(compacting.seq)),
-            _ => self.execution_context(),
-        }
+        let Phase::Compacting(compacting) = &self.phase else { return self.execution_context() };
+        self.execution.1.context(&super::labels::compaction(compacting.seq))
     }
 
     /// Whether the run has no other task than a compaction. A message that is added to it makes it an ordinary run.
@@ -185,10 +183,8 @@ impl Run {
 
     /// The fold of `compaction.started`.
     pub(super) fn compaction_started(&mut self, attempts: u32, keeps: u64) {
-        let before = match std::mem::replace(&mut self.phase, Phase::Ready { resolved: false }) {
-            Phase::Compacting(compacting) => compacting.before,
-            before => Box::new(before),
-        };
+        let phase = std::mem::replace(&mut self.phase, Phase::Ready { resolved: false });
+        let before = if let Phase::Compacting(compacting) = phase { compacting.before } else { Box::new(phase) };
         self.phase = Phase::Compacting(Compacting { attempts, seq: self.length, keeps, before });
     }
 
@@ -237,10 +233,8 @@ impl Run {
         self.budget.usage.add(usage);
         self.compactions.is_tried = true;
         self.compactions.result = Some(Err(error.clone()));
-        match std::mem::replace(&mut self.phase, Phase::Ready { resolved: false }) {
-            Phase::Compacting(compacting) => self.phase = *compacting.before,
-            phase => self.phase = phase,
-        }
+        let phase = std::mem::replace(&mut self.phase, Phase::Ready { resolved: false });
+        self.phase = if let Phase::Compacting(compacting) = phase { *compacting.before } else { phase };
         if self.is_between_turns() {
             self.deliver_inbox();
         }

@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Reply, Role};
 use toolgate::core::error::ErrorCode;
+use toolgate::core::lifecycle::{Content, Lifecycle};
 use toolgate::core::run::{COMPACTION_INSTRUCTION, Compaction, Event, Status, ToolAccess};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 use toolgate::runner::{AgentRunner, Report, Request, RunnerError, SessionCompaction};
+use toolgate::telemetry::spans::{Span, SpanContent, project};
 
 use super::world::{Given, Kept, LEASE, World, answer_to, given_an_agent, names, on_every_store, said, say};
 
@@ -293,4 +295,30 @@ async fn a_compaction_on_request_that_fails_leaves_the_conversation() {
     assert!(read.lock().unwrap().last().unwrap().contains("First"));
     let assistants = second.messages.iter().filter(|message| message.role == Role::Assistant);
     assert_eq!(assistants.count(), 2);
+}
+
+#[tokio::test]
+async fn row_0_31_a_compaction_is_in_the_event_stream_and_has_a_span() {
+    let turns = json!([used(100, reading()), say("Read.")]);
+    let (given, _) = compacting(json!({"turns": turns, "summary": used(7, say("They read."))}), at(50));
+    let world = given.kept(Kept::InMemory).await;
+    let report = say_to(&world.runner, "Read").await;
+    let journal = world.runner.journal(&report.run_id).await.unwrap();
+
+    let mut lifecycle = Lifecycle::new(report.run_id.clone(), Content::Omit);
+    let told: Vec<_> = journal.iter().flat_map(|recorded| lifecycle.observe(recorded)).collect();
+    let spans = project(&report.run_id, &journal, SpanContent::default(), Arc::new(|_| None));
+
+    let of_compaction: Vec<_> = told.iter().filter(|event| event.name().contains("compaction")).collect();
+    let names: Vec<_> = of_compaction.iter().map(|event| event.name()).collect();
+    assert_eq!(names, ["conversation.compaction.started", "conversation.compaction.completed"]);
+    let completed = serde_json::to_value(&of_compaction[1].fact).unwrap();
+    assert_eq!(completed["cumulative"]["input_tokens"], 107, "{completed}");
+    assert!(!completed.to_string().contains("They read."), "content is left out: {completed}");
+    let is_compaction =
+        |span: &&Span| span.attributes.iter().any(|attribute| format!("{attribute:?}").contains("toolgate.operation"));
+    let summaries: Vec<_> = spans.iter().filter(is_compaction).collect();
+    assert_eq!(summaries.len(), 1);
+    assert!(format!("{:?}", summaries[0]).contains("They read."));
+    assert_eq!(spans.iter().filter(|span| span.name.starts_with("chat ")).count(), 3);
 }
