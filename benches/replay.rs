@@ -39,6 +39,7 @@ fn started() -> Arc<Started> {
             in_doubt: Default::default(),
             output_schema: None,
             validate_output: false,
+            compaction: None,
             limits,
         },
         predecessor: None,
@@ -103,7 +104,11 @@ fn journal() -> Vec<Event> {
                 let results: Vec<Event> = calls.iter().cloned().map(done).collect();
                 [Event::CallsStarted { calls }].into_iter().chain(results).collect()
             }
-            other @ (Step::ResolveApprovals(_) | Step::ValidateOutput(_) | Step::Wait(_) | Step::Done(_)) => {
+            other @ (Step::ResolveApprovals(_)
+            | Step::Compact { .. }
+            | Step::ValidateOutput(_)
+            | Step::Wait(_)
+            | Step::Done(_)) => {
                 panic!("a run of plain calls asks for nothing else: {other:?}")
             }
         };

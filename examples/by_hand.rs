@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let asked = Event::ModelCalled { model: model_name, attempt, tool_access };
                 vec![asked, Event::ModelReplied { reply: Arc::new(model(&run)) }]
             }
+            Step::Compact { .. } => return Err("a run without `compaction` is not compacted".into()),
             Step::CheckCalls(calls) => {
                 let run = CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } };
                 calls.into_iter().map(|call| Event::CallChecked { call, verdict: run.clone() }).collect()
@@ -123,6 +124,7 @@ fn started(question: &str) -> Started {
             in_doubt: InDoubt::default(),
             output_schema: None,
             validate_output: false,
+            compaction: None,
             limits: Limits::default(),
         },
         history: Vec::new(),
@@ -141,6 +143,7 @@ fn name(step: &Step) -> &'static str {
         Step::Record(_) => "record what follows from the journal",
         Step::ListTools => "list the tools",
         Step::ResolveApprovals(_) => "ask the approval cache",
+        Step::Compact { .. } => "summarize the conversation",
         Step::CallModel { .. } => "ask the model",
         Step::ValidateOutput(_) => "check the answer",
         Step::CheckCalls(_) => "check the calls",

@@ -28,7 +28,7 @@ use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings};
 use crate::core::id::{ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, JournalEntry};
-use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
+use crate::driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults};
 pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
@@ -272,6 +272,9 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         Ok(Fallback { model: model(&model_name)?, model_name, attempts })
     };
     let fallback = settings.fallback.iter().map(stand_in).collect::<Result<_, AppError>>()?;
+    let summarizes = settings.compaction.as_ref().and_then(|compaction| compaction.model.as_ref());
+    let named = |name: &ModelName| Ok::<_, AppError>(NamedModel { name: name.clone(), model: model(name)? });
+    let compaction_model = summarizes.map(named).transpose()?;
     usable_answers(settings, validator)?;
     Ok(Agent {
         aliases: settings.aliases.clone(),
@@ -290,6 +293,8 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         on_tool_error: settings.on_tool_error,
         in_doubt: settings.in_doubt,
         output_schema: settings.output_schema.clone(),
+        compaction: settings.compaction.clone(),
+        compaction_model,
         limits: settings.limits.clone(),
         ..Agent::new(settings.name.clone(), model(&settings.model)?)
     })

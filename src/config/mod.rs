@@ -5,6 +5,7 @@
 //! and does not read the environment of the process: variables come from the function that the caller passes.
 
 mod access;
+mod agent;
 mod error;
 mod expand;
 mod external;

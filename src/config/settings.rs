@@ -13,7 +13,7 @@ use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, InDoubt, Limits, OnDeny, OnToolError};
+use toolgate_core::run::{Candidate, Compaction, InDoubt, Limits, OnDeny, OnToolError};
 use toolgate_core::tool::result::ResultCheck;
 use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 
@@ -388,25 +388,10 @@ pub struct AgentSettings {
     pub output_schema: Option<Value>,
     /// Tools that the calling application runs.
     pub external_tools: Vec<ExternalTool>,
+    /// When conversations are compacted; `None` for only on request.
+    pub compaction: Option<Compaction>,
     /// The limits of a run.
     pub limits: Limits,
-}
-
-impl AgentSettings {
-    /// Whether the name is that of the agent, or one of its aliases.
-    pub fn is_named(&self, name: &str) -> bool {
-        self.name.as_str() == name || self.aliases.iter().any(|alias| alias.as_str() == name)
-    }
-
-    /// The agent in one of its variants, from which another one can still be chosen.
-    pub fn in_variant(&self, variant: &str) -> Option<Self> {
-        Some(Self { variants: self.variants.clone(), ..self.variants.get(variant)?.clone() })
-    }
-
-    /// Every model that the agent may use: its own and the fallbacks.
-    pub fn models(&self) -> impl Iterator<Item = &ModelName> {
-        [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model))
-    }
 }
 
 /// Trace export.

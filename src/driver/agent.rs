@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnToolError, Spec};
+use toolgate_core::run::{Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnToolError, Spec};
 use toolgate_core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use toolgate_ports::Model;
 
@@ -53,10 +53,23 @@ pub struct Agent {
     pub output_schema: Option<Value>,
     /// Whether the output validator checks answers even without a schema.
     pub validate_output: bool,
+    /// When the conversations of its runs are compacted; `None` for only on request.
+    pub compaction: Option<Compaction>,
+    /// The model that writes summaries, if it is neither its model nor a fallback model.
+    pub compaction_model: Option<NamedModel>,
     /// The limits of its runs.
     pub limits: Limits,
     /// Whether a single server's tools keep their own names.
     pub pass_through: bool,
+}
+
+/// A model with its configured name.
+#[derive(Clone)]
+pub struct NamedModel {
+    /// Its name.
+    pub name: ModelName,
+    /// The model.
+    pub model: Arc<dyn Model>,
 }
 
 /// A fallback model, used when the models before it fail.
@@ -100,6 +113,8 @@ impl Agent {
             in_doubt: InDoubt::default(),
             output_schema: None,
             validate_output: false,
+            compaction: None,
+            compaction_model: None,
             limits: Limits::default(),
             pass_through: false,
         }
@@ -132,6 +147,7 @@ impl Agent {
             in_doubt: self.in_doubt,
             output_schema: self.output_schema.clone(),
             validate_output: self.validate_output || self.output_schema.is_some(),
+            compaction: self.compaction.clone(),
             limits: self.limits.clone(),
         }
     }

@@ -401,6 +401,7 @@ enum Source {
 fn source(event: &Event) -> Source {
     match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => Source::Answer,
+        Event::CompactionCompleted { .. } | Event::CompactionFailed { .. } => Source::Answer,
         Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => Source::Answer,
         Event::InputRequested { .. } => Source::World,
         Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => Source::World,
@@ -412,6 +413,7 @@ fn source(event: &Event) -> Source {
         | Event::ToolsListed { .. }
         | Event::ApprovalsResolved { .. }
         | Event::ModelCalled { .. }
+        | Event::CompactionStarted { .. }
         | Event::OutputValidated { .. }
         | Event::TierSelected { .. }
         | Event::CallChecked { .. }

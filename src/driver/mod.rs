@@ -9,6 +9,7 @@ mod approvals;
 mod builtin;
 mod calls;
 mod check;
+mod compaction;
 mod drift;
 mod elicitation;
 mod grants;
@@ -30,7 +31,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-pub use agent::{Agent, Fallback};
+pub use agent::{Agent, Fallback, NamedModel};
 pub use elicitation::ElicitationHold;
 pub use journal::{DriveError, Journal, Progress, Store};
 pub use journal::{fold, title_of};
@@ -145,6 +146,7 @@ impl<'a> Driver<'a> {
             Step::CallModel { attempt, tool_access, after } => {
                 self.call_model(journal, attempt, tool_access, after).await?
             }
+            Step::Compact { attempt, replaces, keeps } => self.compact(journal, attempt, replaces, keeps).await?,
             Step::ValidateOutput(answer) => self.validate_output(journal, &answer).await?,
             Step::CheckCalls(calls) => self.check_calls(journal, &calls).await?,
             Step::RunTier(calls) => self.run_tier(journal, calls).await?,

@@ -81,9 +81,10 @@ impl Driver<'_> {
     }
 
     /// The conversation with that model, unless the agent has no such model.
-    fn conversation(&mut self, model: &ModelName) -> Option<Box<dyn Conversation>> {
-        let known = || self.agent.models().find(|(name, _)| *name == model);
-        self.conversations.remove(model).or_else(|| known().map(|(_, model)| model.converse()))
+    pub(super) fn conversation(&mut self, model: &ModelName) -> Option<Box<dyn Conversation>> {
+        let summarizes = self.agent.compaction_model.iter().map(|named| (&named.name, &named.model));
+        let known = self.agent.models().chain(summarizes).find(|(name, _)| *name == model);
+        self.conversations.remove(model).or_else(|| known.map(|(_, model)| model.converse()))
     }
 
     fn failed(&self, journal: &mut Journal, ModelFailure { failure, usage }: ModelFailure) -> Result<(), DriveError> {
@@ -156,7 +157,7 @@ impl Driver<'_> {
 }
 
 /// The reason why there is no reply.
-enum ModelCallError {
+pub(super) enum ModelCallError {
     /// The attempt failed.
     Failed(ModelFailure),
     /// The media of the conversation could not be fetched, so the model was not called.
@@ -170,7 +171,7 @@ impl From<ModelFailure> for ModelCallError {
 }
 
 /// The error for a model that the agent's current configuration does not have.
-fn no_such_model(model: &ModelName, agent: &AgentName) -> Failure {
+pub(super) fn no_such_model(model: &ModelName, agent: &AgentName) -> Failure {
     let message =
         format!("agent `{agent}` has no model `{model}` here; name it as the agent's `model` or in its `fallback`");
     Failure::new(ErrorCode::Configuration, message)

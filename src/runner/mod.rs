@@ -54,14 +54,14 @@ pub use grants::NewGrant;
 pub use report::Report;
 pub use request::Request;
 pub use run_servers::RunServers;
-pub use session::{MemberChange, NewSession, SessionChange, SessionMessage};
+pub use session::{MemberChange, NewSession, SessionChange, SessionCompaction, SessionMessage};
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{PollOutcome, TaskStatus};
 pub use watch::{RunSubscription, Watch, WatchEvent};
 
 pub use toolgate_core::run::{Answer, Resume};
 pub use toolgate_core::tool::result::ResultCheck;
-pub use toolgate_driver::{Agent, ElicitationHold, Fallback, ServerResults};
+pub use toolgate_driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults};
 
 use toolgate_core::id::{AgentName, CallId, RunId};
 use toolgate_core::run::{Channel, Event, Input, JournalEntry, Run, Status};

@@ -1,5 +1,6 @@
 //! Session of a new run: the run continues the conversation of the session's head and takes its place, in one commit.
 
+mod compaction;
 mod deletion;
 mod messages;
 mod record;
@@ -17,6 +18,7 @@ use super::{Agent, AgentRunner, Execution, RunnerError};
 
 use record::{WRITE_ATTEMPTS, check_not_deleted};
 
+pub use compaction::SessionCompaction;
 pub use messages::SessionMessage;
 pub use record::{MemberChange, NewSession, SessionChange};
 

@@ -1,8 +1,11 @@
 //! Sessions of one tenant.
 
-use toolgate_core::id::SessionId;
+use toolgate_core::id::{RunId, SessionId};
+use toolgate_core::trace::Trace;
 use toolgate_ports::{SessionFilter, SessionRow};
-use toolgate_runner::{AgentRunner, NewSession, RunnerError, SessionChange, SessionMessage};
+use toolgate_runner::{
+    AgentRunner, Execution, NewSession, RunnerError, SessionChange, SessionCompaction, SessionMessage,
+};
 
 use super::authorize::Caller;
 use super::error::ServiceError;
@@ -77,6 +80,20 @@ impl TenantSession {
     pub async fn delete(&self) -> Result<(), ServiceError> {
         self.require_same_principal()?;
         Ok(self.runner.delete_session(&self.caller.tenant, &self.row.id, &self.caller.name).await?)
+    }
+
+    /// Compacts its conversation: starts a run for it, with this id.
+    pub async fn compact(
+        &self,
+        keep_tokens: Option<u64>,
+        id: Option<RunId>,
+        trace: Option<Trace>,
+    ) -> Result<Execution, ServiceError> {
+        self.require_same_principal()?;
+        let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
+        let session = self.row.id.clone();
+        let compaction = SessionCompaction { tenant, session, keep_tokens, by, id, trace };
+        Ok(self.runner.compact(compaction).await?)
     }
 
     /// The messages of its runs, oldest first.

@@ -5,6 +5,7 @@ mod attacks;
 mod budgets;
 mod cancelling;
 mod changing_servers;
+mod compacting;
 mod context_building;
 mod continuing;
 mod corrections;

@@ -130,6 +130,16 @@ impl LiveView {
                 let (about, retry_after) = (about.join(", "), retry_after.unwrap_or_default());
                 vec![format!("  {} model: {} ({about}){retry_after}", paint.red("✗"), block(&error.to_string()))]
             }
+            LifecycleKind::CompactionStarted { model, replaces, .. } => {
+                let messages = count(usize::try_from(*replaces).unwrap_or(usize::MAX), "message");
+                vec![paint.dim(format!("  compacting: {model} summarizes {messages}"))]
+            }
+            LifecycleKind::CompactionCompleted { duration_ms, .. } => {
+                vec![format!("  {} conversation compacted ({})", paint.green("✓"), duration(*duration_ms))]
+            }
+            LifecycleKind::CompactionFailed { error, .. } => {
+                vec![format!("  {} not compacted: {}", paint.red("✗"), block(&error.to_string()))]
+            }
             LifecycleKind::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
                 let now = count(run.len(), "call");
                 vec![paint.dim(format!("  priority {priority} first: {now} now, {} deferred", deferred.len()))]

@@ -46,7 +46,7 @@ impl<'a> RunSummary<'a> {
     /// The source of a fork.
     pub(super) fn origin(&self) -> Option<String> {
         match &self.history.started.trigger {
-            Trigger::Manual => None,
+            Trigger::Manual | Trigger::Compaction => None,
             Trigger::Fork { run, at, .. } => Some(format!("fork of {run} at event {at}")),
         }
     }

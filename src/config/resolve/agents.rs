@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnToolError};
+use toolgate_core::run::{Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnToolError};
 use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
 
 use super::generative::{self, is_generative};
@@ -15,7 +15,9 @@ use crate::error::Fault;
 use crate::resolver::{Kind, Resolver};
 use crate::settings::{AgentSettings, ModelSettings, ServerSettings};
 use crate::spanned::{Located, Location, Text};
-use crate::written::{Agent, AskHumanChoice, Fallback, Limits as WrittenLimits, Tools};
+use crate::written::{
+    Agent, AskHumanChoice, Compaction as WrittenCompaction, Fallback, Limits as WrittenLimits, Tools,
+};
 use crate::{external, markdown, yaml};
 
 /// The names that agents may refer to.
@@ -163,6 +165,7 @@ impl KnownNames<'_> {
             in_doubt: InDoubt::default(),
             output_schema: None,
             external_tools: Vec::new(),
+            compaction: None,
             limits: Limits::default(),
         };
         let agent = self.with(&base, base.model.clone(), written, Some(instructions), place, scope);
@@ -256,6 +259,10 @@ impl KnownNames<'_> {
                 Some(tools) => external::tools(tools, scope),
                 None => base.external_tools,
             },
+            compaction: match &written.compaction {
+                Some(compaction) => Some(self.compaction(compaction, base.compaction.as_ref(), scope)),
+                None => base.compaction,
+            },
             limits: match &written.limits {
                 Some(limits) => bounds(limits, &base.limits, scope),
                 None => base.limits,
@@ -306,6 +313,30 @@ impl KnownNames<'_> {
             chain.push(Candidate { model: name, attempts });
         }
         chain
+    }
+
+    fn compaction(
+        &self,
+        written: &Located<WrittenCompaction>,
+        base: Option<&Compaction>,
+        scope: &mut Resolver<'_>,
+    ) -> Compaction {
+        let base = base.cloned().unwrap_or_default();
+        let (place, written) = (written.place(), written.value());
+        let at_tokens = written.at_tokens.as_ref().map(|tokens| scope.at_least_one(Some(tokens), 1)).or(base.at_tokens);
+        let keep_tokens = written.keep_tokens.as_ref().map(|tokens| *tokens.value());
+        let keep_tokens = keep_tokens
+            .unwrap_or_else(|| at_tokens.map_or(base.keep_tokens, |at_tokens| base.keep_tokens.min(at_tokens / 4)));
+        if at_tokens.is_some_and(|at_tokens| keep_tokens >= at_tokens) {
+            let fault = Fault::new("`keep_tokens` of a compaction is less than its `at_tokens`");
+            scope.fault(fault.with_remedy("keep less, or compact later"), place);
+        }
+        let model = written.model.as_ref().map(|model| self.named_model(model, scope)).or(base.model);
+        if let Some(name) = model.as_ref().filter(|name| self.models.get(*name).is_some_and(is_generative)) {
+            let fault = Fault::new(format!("model `{name}` generates images and cannot write summaries"));
+            scope.fault(fault.with_remedy("name a chat model"), place);
+        }
+        Compaction { at_tokens, keep_tokens, model }
     }
 
     fn named_model(&self, written: &Text, scope: &mut Resolver<'_>) -> ModelName {
@@ -397,6 +428,7 @@ impl Agent {
             in_doubt,
             output_schema,
             external_tools,
+            compaction,
             limits,
         } = self;
         aliases.is_some()
@@ -416,6 +448,7 @@ impl Agent {
             || in_doubt.is_some()
             || output_schema.is_some()
             || external_tools.is_some()
+            || compaction.is_some()
             || limits.is_some()
     }
 }

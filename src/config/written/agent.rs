@@ -63,8 +63,25 @@ pub(crate) struct Agent {
     /// Tools that the calling application runs: `name`, `description`, `input_schema`, `result_schema`, `priority`,
     /// `deadline_s`.
     pub(crate) external_tools: Option<Vec<Located<Value>>>,
+    /// When long conversations are compacted: a model writes a summary of their beginning. Default: only on request.
+    pub(crate) compaction: Option<Located<Compaction>>,
     /// The limits of a run.
     pub(crate) limits: Option<Limits>,
+}
+
+/// When long conversations are compacted, and what is kept.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Compaction {
+    /// The size of a conversation in tokens at which it is compacted. Default: only when it does not fit the model's
+    /// context window.
+    #[schemars(range(min = 1))]
+    pub(crate) at_tokens: Option<Located<u64>>,
+    /// The most tokens at the end of a conversation that are kept as they are. Less than `at_tokens`. Default: 10000, or
+    /// a quarter of `at_tokens` if that is less.
+    pub(crate) keep_tokens: Option<Located<u64>>,
+    /// The model that writes summaries. Default: the agent's own.
+    pub(crate) model: Option<Text>,
 }
 
 /// Allow and deny lists of tool names with wildcards.

@@ -186,6 +186,22 @@ pub enum LifecycleKind {
         cumulative: CumulativeUsage,
         duration_ms: u64,
     },
+    /// A model was called for a summary of the conversation.
+    #[serde(rename = "conversation.compaction.started")]
+    CompactionStarted { model: ModelName, attempt: u32, replaces: u64, keeps: u64 },
+    /// The summary replaced the beginning of the conversation for later model calls.
+    #[serde(rename = "conversation.compaction.completed")]
+    CompactionCompleted {
+        model: ModelName,
+        usage: Usage,
+        cumulative: CumulativeUsage,
+        duration_ms: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+    },
+    /// There is no summary, and the turn continues without one.
+    #[serde(rename = "conversation.compaction.failed")]
+    CompactionFailed { error: Failure, usage: Usage, cumulative: CumulativeUsage, duration_ms: u64 },
     /// The calls of a reply that run now, and the ones deferred.
     #[serde(rename = "tool.tier.selected")]
     TierSelected { priority: i32, run: Vec<CallId>, deferred: Vec<CallId> },
@@ -443,6 +459,9 @@ impl LifecycleKind {
             Self::ModelRetrying { .. } => "llm.call.retrying",
             Self::ModelReplied { .. } => "llm.call.completed",
             Self::ModelFailed { .. } => "llm.call.failed",
+            Self::CompactionStarted { .. } => "conversation.compaction.started",
+            Self::CompactionCompleted { .. } => "conversation.compaction.completed",
+            Self::CompactionFailed { .. } => "conversation.compaction.failed",
             Self::TierSelected { .. } => "tool.tier.selected",
             Self::McpExecuting { .. } => "tool.mcp.executing",
             Self::McpCompleted { .. } => "tool.mcp.completed",

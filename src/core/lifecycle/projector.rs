@@ -25,6 +25,8 @@ pub struct Lifecycle {
     /// Model turns started; 0 before the first.
     iteration: u32,
     open_call: Option<OpenModelCall>,
+    /// When the compaction in progress, or the latest one, was started.
+    compacting: Option<Timestamp>,
     sent: BTreeMap<CallId, Timestamp>,
 }
 
@@ -38,7 +40,7 @@ struct OpenModelCall {
 impl Lifecycle {
     /// A projector of a run without facts.
     pub fn new(run: RunId, content: Content) -> Self {
-        Self { id: run, content, run: None, iteration: 0, open_call: None, sent: BTreeMap::new() }
+        Self { id: run, content, run: None, iteration: 0, open_call: None, compacting: None, sent: BTreeMap::new() }
     }
 
     /// The events of a fact: usually one, sometimes several or no event. Facts come in journal order.
@@ -70,6 +72,9 @@ impl Lifecycle {
             let attempt = ModelAttempt { model: model.clone(), attempt: *attempt };
             self.iteration += u32::from(attempt.attempt == 1);
             self.open_call = Some(OpenModelCall { at: recorded.at, attempt });
+        }
+        if matches!(recorded.event, Event::CompactionStarted { .. }) {
+            self.compacting = Some(recorded.at);
         }
         if let Event::Resumed { limits: Some(_), .. } = recorded.event {
             // A fork inside an open turn continues that turn instead of starting a new one.
@@ -198,6 +203,25 @@ impl Lifecycle {
                     poll_ms: task.poll_ms,
                 }]
             }
+            Event::CompactionStarted { model, attempt, replaces, keeps } => vec![LifecycleKind::CompactionStarted {
+                model: model.clone(),
+                attempt: *attempt,
+                replaces: *replaces,
+                keeps: *keeps,
+            }],
+            Event::CompactionCompleted { summary, usage, model } => vec![LifecycleKind::CompactionCompleted {
+                model: model.clone(),
+                usage: *usage,
+                cumulative: self.cumulative(usage),
+                duration_ms: self.compacting.map_or(0, |since| elapsed_ms(since, at)),
+                summary: self.quotable(|| summary.clone()),
+            }],
+            Event::CompactionFailed { error, usage } => vec![LifecycleKind::CompactionFailed {
+                error: error.clone(),
+                usage: *usage,
+                cumulative: self.cumulative(usage),
+                duration_ms: self.compacting.map_or(0, |since| elapsed_ms(since, at)),
+            }],
             Event::MessageAdded { message } => {
                 vec![LifecycleKind::MessageAdded { text: self.quotable(|| message.text()) }]
             }

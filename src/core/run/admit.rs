@@ -28,7 +28,9 @@ impl Run {
             (Event::Started(_), _) => Err(InvalidEvent::NotTheBeginning { event: name, seq: self.length }),
             (Event::Resumed { limits, .. }, _) => match (limits, &self.started.trigger) {
                 (None, _) | (Some(_), Trigger::Fork { .. }) => Ok(()),
-                (Some(_), Trigger::Manual) => contradiction("only a fork starts a budget of its own"),
+                (Some(_), Trigger::Manual | Trigger::Compaction) => {
+                    contradiction("only a fork starts a budget of its own")
+                }
             },
             (Event::ToolsListed { .. }, Phase::Ready { .. }) => Ok(()),
             (Event::ApprovalsResolved { granted }, Phase::Ready { .. }) => match &self.tools {
@@ -137,6 +139,12 @@ impl Run {
             }
             (Event::Paused { .. }, _) => self.admit_pause(),
             (Event::Unpaused { .. }, _) => self.admit_unpause(),
+            (Event::CompactionStarted { attempt, .. }, _) => self.admit_compaction(*attempt),
+            (Event::CompactionCompleted { summary, .. }, Phase::Compacting(_)) => match summary.trim().is_empty() {
+                true => contradiction("a summary has text"),
+                false => Ok(()),
+            },
+            (Event::CompactionFailed { .. }, Phase::Compacting(_)) => Ok(()),
             (Event::Ended { ending }, phase) => self.admit_ending(ending, phase),
             (
                 Event::ToolsListed { .. }
@@ -144,6 +152,8 @@ impl Run {
                 | Event::ModelReplied { .. }
                 | Event::ModelFailed { .. }
                 | Event::OutputValidated { .. }
+                | Event::CompactionCompleted { .. }
+                | Event::CompactionFailed { .. }
                 | Event::TierSelected { .. }
                 | Event::CallChecked { .. }
                 | Event::ApprovalDecided { .. }
@@ -178,7 +188,11 @@ impl Run {
             Phase::Asking(attempts) | Phase::Retrying { attempts, .. } => {
                 (attempts.count + 1, tool_access == attempts.tool_access)
             }
-            Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Working { .. } | Phase::Ended(_) => {
+            Phase::Compacting(_)
+            | Phase::Validating { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => {
                 return Err(InvalidEvent::OutOfPlace { event, phase: phase.describe() });
             }
         };
@@ -208,6 +222,7 @@ impl Run {
         let fits = match (ending, phase) {
             (Ending::Failed { .. } | Ending::Cancelled { .. }, _) => true,
             (Ending::Completed { .. }, Phase::Accepted { .. }) => true,
+            (Ending::Completed { .. }, Phase::Ready { .. }) => self.is_compaction_alone(),
             (Ending::Completed { .. }, Phase::Validating { .. }) => !self.started.spec.validate_output,
             (Ending::TurnLimit { .. }, Phase::Validating { tool_access, .. }) => {
                 *tool_access == ToolAccess::FinalAnswer
@@ -219,6 +234,7 @@ impl Run {
                 Ending::Completed { .. } | Ending::TurnLimit { .. } | Ending::Expired,
                 Phase::Ready { .. }
                 | Phase::Asking(_)
+                | Phase::Compacting(_)
                 | Phase::Retrying { .. }
                 | Phase::Validating { .. }
                 | Phase::Accepted { .. }

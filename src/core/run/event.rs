@@ -205,6 +205,38 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wire: Option<Box<CallTransport>>,
     },
+    /// A model is called for a summary of the conversation (intent, written before the request is sent).
+    #[serde(rename = "compaction.started")]
+    CompactionStarted {
+        /// The model, by its configured name.
+        model: ModelName,
+        /// 1 for the first attempt of this compaction.
+        attempt: u32,
+        /// The number of messages that the summary replaces, from the beginning of the conversation.
+        replaces: u64,
+        /// The number of messages after them, which are kept.
+        keeps: u64,
+    },
+    /// The summary replaced the beginning of the conversation for later model calls.
+    #[serde(rename = "compaction.completed")]
+    CompactionCompleted {
+        /// The summary as the model wrote it.
+        summary: String,
+        /// The usage of the call.
+        #[serde(default)]
+        usage: Usage,
+        /// The model, by its configured name.
+        model: ModelName,
+    },
+    /// There is no summary, and the turn continues without one.
+    #[serde(rename = "compaction.failed")]
+    CompactionFailed {
+        /// The error.
+        error: Failure,
+        /// The usage of the failed call.
+        #[serde(default)]
+        usage: Usage,
+    },
     /// A message was added to the run.
     #[serde(rename = "message.added")]
     MessageAdded {
@@ -347,6 +379,9 @@ impl Event {
             | Self::ModelReplied { .. }
             | Self::ModelFailed { .. }
             | Self::OutputValidated { .. }
+            | Self::CompactionStarted { .. }
+            | Self::CompactionCompleted { .. }
+            | Self::CompactionFailed { .. }
             | Self::MessageAdded { .. }
             | Self::Paused { .. }
             | Self::Unpaused { .. }
@@ -400,6 +435,9 @@ impl Event {
             Self::InputRequired { .. } => "tool.input.required",
             Self::InputGiven { .. } => "tool.input.given",
             Self::TaskStarted { .. } => "tool.task.started",
+            Self::CompactionStarted { .. } => "compaction.started",
+            Self::CompactionCompleted { .. } => "compaction.completed",
+            Self::CompactionFailed { .. } => "compaction.failed",
             Self::MessageAdded { .. } => "message.added",
             Self::Paused { .. } => "execution.paused",
             Self::Unpaused { .. } => "execution.unpaused",

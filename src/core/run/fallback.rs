@@ -67,16 +67,20 @@ impl Run {
     }
 
     /// The failure that corresponds to a reply of the current model that was cut off for lack of context, if another
-    /// model may have more.
+    /// model may have more, or a compaction may make room.
     pub fn out_of_room(&self, reply: &Reply) -> Option<Failure> {
         let is_cut = reply.stop == Stop::ContextWindow && reply.calls().next().is_none();
+        let failure = Failure::new(ErrorCode::ContextWindow, OUT_OF_ROOM);
         let has_others = self.open_candidates().any(|model| Some(model) != self.model_asked());
-        (is_cut && has_others).then(|| Failure::new(ErrorCode::ContextWindow, OUT_OF_ROOM))
+        (is_cut && (has_others || self.compacts_after(&failure))).then_some(failure)
     }
 
     /// Whether such a failure of the current model triggers a fallback to the other models.
     pub(super) fn triggers_fallback(&self, error: &Failure) -> bool {
-        !self.started.spec.fallback.is_empty() && triggers_fallback(error.code) && !self.may_retry(error)
+        !self.started.spec.fallback.is_empty()
+            && triggers_fallback(error.code)
+            && !self.may_retry(error)
+            && !self.compacts_after(error)
     }
 
     /// Whether a model may be called now. A journal may contain a call of a model during its cooldown: time is up to
@@ -142,6 +146,7 @@ impl Run {
             Phase::Asking(attempts) => Attempts { unanswered: attempts.unanswered + 1, ..attempts },
             Phase::Retrying { attempts, .. } => Attempts { unanswered: 1, ..attempts },
             Phase::Ready { .. }
+            | Phase::Compacting(_)
             | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Working { .. }

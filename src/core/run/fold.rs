@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use super::pause::Pauses;
 use super::state::{Correction, Phase, Run};
-use super::transcript::say;
 use super::turn::{AnsweredElicitation, Call, CallState, HeldElicitation, Settlement, Turn};
 use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Deadline, Decision, DecisionKind, ElicitationAnswer, Ending,
@@ -51,19 +50,19 @@ impl Run {
             last_word: None,
             exhaustion_noted: false,
             pauses: Pauses::default(),
+            compactions: Default::default(),
             phase: Phase::Ready { resolved: false },
             started,
         };
         let started = run.started.clone();
         if let Some(prior) = started.prior_conversation() {
-            run.transcript.clone_from(&prior.messages);
+            run.begin_after(prior);
             run.calls_seen.extend(prior.messages.iter().flat_map(|message| call_ids(message)));
             run.blobs.clone_from(&prior.blobs);
             run.has_cut_results = prior.has_cut_results;
         }
-        for message in started.history.iter().chain([&started.input]) {
-            run.say(message.clone());
-        }
+        started.history.iter().for_each(|message| run.say(message.clone()));
+        run.hear(started.input.clone());
         run
     }
 
@@ -127,7 +126,10 @@ impl Run {
                 self.phase = Phase::Ready { resolved: true };
             }
             Event::ModelCalled { model, tool_access, .. } => self.model_called(model, *tool_access),
-            Event::ModelReplied { reply } => self.replied(reply),
+            Event::ModelReplied { reply } => {
+                self.replied(reply);
+                self.measure(&reply.usage);
+            }
             Event::ModelFailed { error, usage, cooldown_until } => self.stumbled(error, usage, *cooldown_until),
             Event::OutputValidated { verdict } => self.validated(verdict),
             Event::TierSelected { run, deferred, .. } => self.tier_selected(run, deferred),
@@ -155,6 +157,9 @@ impl Run {
             Event::TaskStarted { call, task, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
             }
+            Event::CompactionStarted { attempt, keeps, .. } => self.compaction_started(*attempt, *keeps),
+            Event::CompactionCompleted { summary, usage, .. } => self.compaction_completed(summary, usage),
+            Event::CompactionFailed { error, usage } => self.compaction_failed(error, usage),
             Event::MessageAdded { message } => self.record_message(message),
             Event::Paused { by, via, reason } => self.paused(by, *via, reason.as_ref()),
             Event::Unpaused { .. } => self.unpaused(),
@@ -398,7 +403,11 @@ impl Run {
                 self.deliver_inbox();
                 self.phase = Phase::Ready { resolved: false };
             }
-            Phase::Asking(_) | Phase::Retrying { .. } | Phase::Working { .. } | Phase::Ended(_) => {}
+            Phase::Asking(_)
+            | Phase::Compacting(_)
+            | Phase::Retrying { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => {}
         }
     }
 
@@ -447,12 +456,8 @@ impl Run {
 
     pub(super) fn deliver_inbox(&mut self) {
         for message in std::mem::take(&mut self.inbox) {
-            self.say(message);
+            self.hear(message);
         }
-    }
-
-    fn say(&mut self, message: Message) {
-        say(&mut self.transcript, message);
     }
 }
 

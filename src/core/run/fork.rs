@@ -97,6 +97,7 @@ impl Run {
                 Step::ListTools
                 | Step::ResolveApprovals(_)
                 | Step::CallModel { .. }
+                | Step::Compact { .. }
                 | Step::ValidateOutput(_)
                 | Step::CheckCalls(_)
                 | Step::RunTier(_)
@@ -117,12 +118,15 @@ impl Run {
         self.exhaustion_noted = false;
         self.cooling.clear();
         self.begin_unpaused();
+        self.forget_tried_compaction();
         if was_told && self.tool_access() == ToolAccess::Enabled {
             self.inbox.insert(0, Message::user(RENEWED_NOTE));
         }
         match &mut self.phase {
             // The attempts belong to the source: the turn begins again.
-            Phase::Asking(_) | Phase::Retrying { .. } => self.phase = Phase::Ready { resolved: false },
+            Phase::Asking(_) | Phase::Compacting(_) | Phase::Retrying { .. } => {
+                self.phase = Phase::Ready { resolved: false }
+            }
             Phase::Validating { tool_access, .. } if *tool_access == ToolAccess::FinalAnswer => {
                 *tool_access = ToolAccess::BudgetExhausted
             }

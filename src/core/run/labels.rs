@@ -19,6 +19,11 @@ pub fn model_call(seq: u64) -> String {
     format!("llm/{seq}")
 }
 
+/// One compaction; `seq` is the position of its `compaction.started`.
+pub fn compaction(seq: u64) -> String {
+    format!("compaction/{seq}")
+}
+
 /// One tool call; `round` is the number of elicitation answers that its server received before.
 pub fn tool_call(call: &CallId, round: u32) -> String {
     match round {

@@ -8,6 +8,8 @@ mod admit;
 mod answer;
 mod approval;
 mod attempts;
+mod compaction;
+mod compaction_fold;
 mod deadline;
 mod drift;
 mod ending;
@@ -42,6 +44,7 @@ mod verdict;
 
 pub use answer::Answer;
 pub use approval::{Binding, Channel, Coverage, Decision, DecisionKind, Scope, ToolGrant};
+pub use compaction::{COMPACTION_INSTRUCTION, Compaction, DEFAULT_KEEP_TOKENS, compaction_request};
 pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};
 pub use event::{ElicitationAnswer, Event, HumanAnswer, JournalEntry, ToolAccess};
@@ -56,7 +59,7 @@ pub use pending::{
 };
 pub use predecessor::Predecessor;
 pub use resume_error::ResumeError;
-pub use segment::Segment;
+pub use segment::{CompactedSegment, Segment};
 pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, OnToolError, Spec, Started, Trigger};
 pub use state::Run;
 pub use step::Step;

@@ -25,11 +25,15 @@ impl Run {
         if self.pause().is_some() && self.ending().is_none() {
             return Step::Wait(self.pending_items());
         }
+        if let Some(step) = self.compaction_step() {
+            return step;
+        }
         match &self.phase {
             Phase::Ready { resolved } => self.next_turn(*resolved),
             Phase::Asking(attempts) => {
                 Step::CallModel { attempt: attempts.count + 1, tool_access: attempts.tool_access, after: None }
             }
+            Phase::Compacting(compacting) => self.compact_again(compacting),
             Phase::Retrying { attempts, error } => {
                 let after = self.asked_again().map(|_| error.clone());
                 Step::CallModel { attempt: attempts.count + 1, tool_access: attempts.tool_access, after }
@@ -65,6 +69,7 @@ impl Run {
             _ if let Some(error) = self.missing_server.as_ref().or(self.tool_error.as_ref()) => {
                 Some(Ending::Failed { error: error.clone() })
             }
+            _ if self.compacts_instead_of_ending() => None,
             Phase::Retrying { error, .. } => self.last_failure(error).map(|error| Ending::Failed { error }),
             Phase::Asking(attempts) if attempts.unanswered >= VANISHED_IN_A_ROW => failed(
                 ErrorCode::Internal,
@@ -93,6 +98,7 @@ impl Run {
             }
             Phase::Ready { .. }
             | Phase::Asking(_)
+            | Phase::Compacting(_)
             | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Working { .. } => None,

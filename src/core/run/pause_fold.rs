@@ -60,7 +60,8 @@ impl Run {
     /// Whether a paused run has to wait for a step that the current execution began. Without a pause, a run with such
     /// a step never waits.
     pub(super) fn is_pause_delayed(&self) -> bool {
-        let is_begun = matches!(self.phase, Phase::Asking(_)) || self.phase.calls().iter().any(Call::is_in_doubt);
+        let is_begun = matches!(self.phase, Phase::Asking(_) | Phase::Compacting(_))
+            || self.phase.calls().iter().any(Call::is_in_doubt);
         self.pause().is_some() && is_begun && self.pauses.intent > self.execution.0
     }
 
@@ -102,7 +103,7 @@ impl Run {
 impl Event {
     /// Whether the event is an intent: the step that it begins leaves the process.
     fn is_intent(&self) -> bool {
-        matches!(self, Self::ModelCalled { .. } | Self::CallsStarted { .. })
+        matches!(self, Self::ModelCalled { .. } | Self::CompactionStarted { .. } | Self::CallsStarted { .. })
     }
 
     /// Whether the event pauses or continues a run.

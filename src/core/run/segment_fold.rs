@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fold::BUDGET_NOTE;
 use super::fork::RENEWED_NOTE;
-use super::{Event, InvalidEvent, Run, Segment};
+use super::{CompactedSegment, Event, InvalidEvent, Run, Segment};
 use crate::chat::{Message, Part, Role};
 
 impl Segment {
@@ -16,10 +16,30 @@ impl Segment {
         let Some(mut run) = Run::replay([&first.with_conversation(None)])? else { return Ok(None) };
         events.try_for_each(|event| run.apply(event))?;
         Ok(Some(Self {
-            messages: answered(run.transcript()),
+            messages: answered(run.conversation()),
+            compacted: run.compacted_segment(),
+            tokens: run.measured_tokens(),
             blobs: run.blobs().clone(),
             has_cut_results: run.has_cut_results(),
         }))
+    }
+}
+
+impl Run {
+    /// What models read after the run, if it compacted its conversation. The conversation before it was not read.
+    fn compacted_segment(&self) -> Option<CompactedSegment> {
+        let compactions = &self.compactions;
+        if compactions.summary_parts == 0 {
+            return None;
+        }
+        let mut messages = answered(&self.transcript);
+        if messages.is_empty() {
+            // A message of the user that was joined to the summary has no answer.
+            messages.extend(self.transcript.first().cloned());
+            let first = messages.first_mut().map(Arc::make_mut);
+            first.into_iter().for_each(|first| first.content.truncate(compactions.summary_parts));
+        }
+        Some(CompactedSegment { keeps: compactions.keeps_before as u64, messages })
     }
 }
 

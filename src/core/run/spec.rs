@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Limits, Predecessor, Segment};
+use super::{Compaction, Limits, Predecessor, Segment};
 use crate::chat::Message;
 use crate::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use crate::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
@@ -50,6 +50,8 @@ pub enum Trigger {
     /// A user or an application started it.
     #[default]
     Manual,
+    /// A user or an application asked for a compaction of a session.
+    Compaction,
     /// It copies the journal of another run up to a position.
     Fork {
         /// The source.
@@ -67,7 +69,7 @@ impl Trigger {
     /// The number of events at the beginning of the journal that were copied from another run.
     pub fn copied(&self) -> u64 {
         match self {
-            Self::Manual => 0,
+            Self::Manual | Self::Compaction => 0,
             Self::Fork { at, .. } => *at,
         }
     }
@@ -78,7 +80,7 @@ impl Started {
     pub fn authors(&self) -> BTreeSet<String> {
         let before = self.predecessor.iter().flat_map(|predecessor| &predecessor.authors);
         let copied = match &self.trigger {
-            Trigger::Manual => None,
+            Trigger::Manual | Trigger::Compaction => None,
             Trigger::Fork { authors, .. } => Some(authors),
         };
         before.chain(copied.into_iter().flatten()).chain(&self.by).cloned().collect()
@@ -150,6 +152,9 @@ pub struct Spec {
     /// Whether the output validator checks the final answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub validate_output: bool,
+    /// When the conversation is compacted; `None` for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Compaction>,
     /// The limits of the run.
     #[serde(default)]
     pub limits: Limits,

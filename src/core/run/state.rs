@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::attempts::Attempts;
+use super::compaction::Compactions;
 use super::pause::Pauses;
 use super::transcript::say;
 use super::turn::{Call, CallState, Turn};
@@ -61,6 +62,8 @@ pub struct Run {
     /// Whether the transcript says that the tool budget is used up.
     pub(super) exhaustion_noted: bool,
     pub(super) pauses: Pauses,
+    /// The compactions of its conversation.
+    pub(super) compactions: Compactions,
     pub(super) phase: Phase,
 }
 
@@ -71,6 +74,8 @@ pub(super) enum Phase {
     Ready { resolved: bool },
     /// The model was called and has not replied.
     Asking(Attempts),
+    /// A model was called for a summary, and there is none yet.
+    Compacting(Compacting),
     /// An attempt at the model failed.
     Retrying { attempts: Attempts, error: Failure },
     /// The model replied without calls.
@@ -81,6 +86,19 @@ pub(super) enum Phase {
     Working { turn: Turn, tool_access: ToolAccess },
     /// The run is over.
     Ended(Ending),
+}
+
+/// A compaction in progress.
+#[derive(Clone, Debug)]
+pub(super) struct Compacting {
+    /// The number of attempts; those before the last one ended with their process.
+    pub(super) attempts: u32,
+    /// The position of the event that began this attempt.
+    pub(super) seq: u64,
+    /// The number of messages at the end that are kept.
+    pub(super) keeps: u64,
+    /// The phase to which a failure returns.
+    pub(super) before: Box<Phase>,
 }
 
 /// The model's last error.
@@ -109,6 +127,7 @@ impl Phase {
         match self {
             Self::Ready { .. } => "between turns",
             Self::Asking(_) => "asking the model",
+            Self::Compacting(_) => "compacting the conversation",
             Self::Retrying { .. } => "between attempts at the model",
             Self::Validating { .. } => "looking at an answer",
             Self::Accepted { .. } => "about to complete",
@@ -149,15 +168,16 @@ impl Run {
         &self.budget
     }
 
-    /// The conversation as far as every call in it has its result: always acceptable to a provider (law 5).
+    /// The conversation as models read it, as far as every call in it has its result: always acceptable to a provider
+    /// (law 5).
     pub fn transcript(&self) -> &[Arc<Message>] {
         &self.transcript
     }
 
-    /// The conversation with the open turn: its assistant message and the available results. A caller with required
-    /// actions sees this.
+    /// The conversation as people read it, with the open turn: its assistant message and the available results. A
+    /// caller with required actions sees this.
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        let mut messages = self.transcript.clone();
+        let mut messages = self.conversation().to_vec();
         if let Some(turn) = self.phase.turn() {
             let mode = self.started.spec.tiers;
             say(&mut messages, turn.assistant_message(mode));

@@ -23,6 +23,16 @@ pub enum Step {
         /// The failure of the previous attempt at the same model, after which the driver waits before the retry.
         after: Option<Failure>,
     },
+    /// Record `compaction.started`, call the model that [`Run::compaction_model`](super::Run::compaction_model) names for
+    /// a summary of [`Run::replaced`](super::Run::replaced), record the result.
+    Compact {
+        /// 1 for the first attempt.
+        attempt: u32,
+        /// The number of messages that the summary replaces.
+        replaces: u64,
+        /// The number of messages after them.
+        keeps: u64,
+    },
     /// Check this final answer, and record `output.validated`.
     ValidateOutput(String),
     /// Check arguments and policy of these calls, and record `tool.checked` for each.

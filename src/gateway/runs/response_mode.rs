@@ -35,7 +35,7 @@ pub(crate) struct ResponsePreference {
     content: Content,
     gone: ClientGone,
     /// The trace to continue.
-    pub(super) trace: Option<Trace>,
+    pub(crate) trace: Option<Trace>,
 }
 
 /// The content of a stream.
@@ -71,7 +71,7 @@ impl ResponsePreference {
 
     /// The response about a run, which is driven on independently of it. `rested` is the status when the run is pending
     /// or has ended.
-    pub(super) async fn answer(
+    pub(crate) async fn answer(
         self,
         gateway: &Gateway,
         run: TenantRun,

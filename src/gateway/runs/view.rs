@@ -234,7 +234,7 @@ impl RunView {
         let ending = run.ending();
         let pending = run.open_items();
         let forked_from = match &started.trigger {
-            Trigger::Manual => None,
+            Trigger::Manual | Trigger::Compaction => None,
             Trigger::Fork { run, .. } => Some(run.to_string()),
         };
         Self {

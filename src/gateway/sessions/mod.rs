@@ -1,6 +1,7 @@
 //! `/v1/sessions`: conversations of successive runs.
 
 mod change;
+mod compact;
 mod create;
 mod delete;
 mod list;
@@ -21,4 +22,5 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(read::read, change::change, delete::delete))
         .routes(routes!(messages::list))
         .routes(routes!(start::start))
+        .routes(routes!(compact::compact))
 }

@@ -12,6 +12,9 @@ use toolgate_core::tool::Arguments;
 pub struct Script {
     /// The replies, in order. Turn `n` answers a transcript with `n` assistant messages.
     pub turns: Vec<ScriptedTurn>,
+    /// The summary of a compaction. Without it, a compaction fails.
+    #[serde(default)]
+    pub summary: Option<ScriptedTurn>,
 }
 
 /// One reply, with its timing and failures.

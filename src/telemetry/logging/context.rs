@@ -56,6 +56,12 @@ fn span_of(run: &Run, fact: &LifecycleKind) -> SpanContext {
     {
         return run.model_context();
     }
+    if let LifecycleKind::CompactionStarted { .. }
+    | LifecycleKind::CompactionCompleted { .. }
+    | LifecycleKind::CompactionFailed { .. } = fact
+    {
+        return run.compaction_context();
+    }
     // A result that comes while the run is idle belongs to a span of the next execution, which is not known yet.
     if matches!(fact, LifecycleKind::ExternalCompleted { .. }) && run.status() == Status::Pending {
         return run.execution_context();

@@ -101,6 +101,12 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::ModelFailed { model, attempt, error: Failure { code, message, .. }, .. } => {
             record!(warn, place, { iteration, attempt, %model, %code, reason = message, } "model call failed");
         }
+        LifecycleKind::CompactionCompleted { model, duration_ms, .. } => {
+            record!(info, place, { iteration, %model, duration_ms, } "conversation compacted");
+        }
+        LifecycleKind::CompactionFailed { error: Failure { code, message, .. }, .. } => {
+            record!(warn, place, { iteration, %code, reason = message, } "compaction failed");
+        }
         LifecycleKind::McpExecuting { call } => {
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "MCP call sent");
         }
@@ -150,6 +156,7 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         | LifecycleKind::ModelCalled { .. }
         | LifecycleKind::ModelRetrying { .. }
         | LifecycleKind::ModelReplied { .. }
+        | LifecycleKind::CompactionStarted { .. }
         | LifecycleKind::TierSelected { .. }
         | LifecycleKind::McpCompleted { .. }
         | LifecycleKind::BuiltinExecuting { .. }

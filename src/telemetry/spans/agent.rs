@@ -167,6 +167,9 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | LifecycleKind::ModelRetrying { .. }
         | LifecycleKind::ModelReplied { .. }
         | LifecycleKind::ModelFailed { .. }
+        | LifecycleKind::CompactionStarted { .. }
+        | LifecycleKind::CompactionCompleted { .. }
+        | LifecycleKind::CompactionFailed { .. }
         | LifecycleKind::McpExecuting { .. }
         | LifecycleKind::McpCompleted { .. }
         | LifecycleKind::BuiltinExecuting { .. }

@@ -61,6 +61,8 @@ pub(super) struct OpenModelCall {
     /// The last attempt's failure, unless another attempt is in progress.
     pub(super) failure: Option<(Timestamp, Failure)>,
     pub(super) events: Vec<SpanEvent>,
+    /// The number of messages that are kept, if the model is called for a summary of those before them.
+    pub(super) summarizes: Option<u64>,
 }
 
 /// A tool call without an outcome.

@@ -140,6 +140,7 @@ pub(crate) const RUN_COST: &str = "toolgate.run.usage.cost_usd";
 pub(crate) const ATTEMPTS: &str = "toolgate.llm.attempts";
 pub(crate) const INSTEAD_OF: &str = "toolgate.llm.instead_of";
 pub(crate) const LEFT_OUT: &str = "toolgate.llm.messages_left_out";
+pub(crate) const MODEL_OPERATION: &str = "toolgate.operation";
 pub(crate) const OFFER: &str = "toolgate.llm.offer";
 pub(crate) const SERVER_KIND: &str = "toolgate.tool.server_kind";
 pub(crate) const SERVER: &str = "toolgate.tool.server";

@@ -1,7 +1,7 @@
 //! Agents in Markdown files, and the runner's agents.
 
 use toolgate::config;
-use toolgate::core::run::{Candidate, InDoubt, OnDeny, OnToolError};
+use toolgate::core::run::{Candidate, Compaction, InDoubt, OnDeny, OnToolError};
 
 use super::{env, example, folder, no_env, rendered};
 
@@ -95,4 +95,21 @@ fn an_agent_has_what_the_file_says() {
     assert_eq!((agent.on_deny, agent.in_doubt, agent.output_schema.is_some()), (OnDeny::Fail, InDoubt::Ask, true));
     assert_eq!(agent.instructions, "Help with the repository. Shell text such as ${HOME} stays as it is.");
     assert_eq!(agent.external_tools.len(), 2);
+}
+
+#[test]
+fn a_compaction_keeps_less_than_it_waits_for() {
+    let models = "models:\n  main: { openai_chat: { model: x } }\n  small: { openai_chat: { model: y } }\n";
+    let agent = |text: &str| format!("{models}agents: {{ a: {{ model: main, compaction: {text} }} }}\n");
+    let read = |text: &str| super::load(&agent(text)).map(|settings| settings.agents[&"a".into()].clone());
+    let compaction = read("{ at_tokens: 8000, model: small }").expect("good");
+    let expected = Compaction { at_tokens: Some(8000), keep_tokens: 2000, model: Some("small".into()) };
+    assert_eq!(compaction.compaction, Some(expected));
+    assert_eq!(compaction.models().map(|name| name.as_str()).collect::<Vec<_>>(), ["main", "small"]);
+    assert_eq!(read("{}").expect("good").compaction, Some(Compaction::default()));
+    let refused = |text: &str| read(text).expect_err("wrong").plain();
+    let wide = refused("{ at_tokens: 8000, keep_tokens: 8000 }");
+    assert!(wide.contains("`keep_tokens` of a compaction is less than its `at_tokens`"), "{wide}");
+    assert!(refused("{ at_tokens: 0 }").contains("at least 1"));
+    assert!(refused("{ model: none }").contains("none"));
 }

@@ -121,6 +121,20 @@ async fn a_repeated_request_receives_the_stored_response() {
 }
 
 #[tokio::test]
+async fn a_repeated_compaction_finds_its_run() {
+    let remembering = remembering(given_two_answers()).await;
+    let session = json!({"input": "Hello", "session_id": "chat"});
+    remembering.post("/v1/runs", "k-1", &session).await;
+
+    let first = remembering.post("/v1/sessions/chat/compact", "k-2", &json!({})).await;
+    remembering.store.becomes(interrupted()).await;
+    let again = remembering.post("/v1/sessions/chat/compact", "k-2", &json!({})).await;
+
+    assert_eq!((first.status.as_u16(), first.text("id")), (201, again.text("id")), "{again:?}");
+    assert_eq!(remembering.runs().await, 2);
+}
+
+#[tokio::test]
 async fn an_idempotency_key_belongs_to_one_request() {
     let remembering = remembering(given_two_answers()).await;
     let created = remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::json;
+use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{SessionRow, SessionSaved, SessionStore as _};
 use toolgate::stores::MemoryStore;
 
@@ -381,4 +382,38 @@ async fn a_repeated_deletion_finishes_one_that_ended_after_its_mark() {
     assert_eq!(ann.delete("/v1/sessions/chat-77").await.status, 204);
 
     assert_eq!(ann.get(&format!("/v1/runs/{}", run.text("id"))).await.problem(), "gone");
+}
+
+// FEATURES 0.31
+#[tokio::test]
+async fn a_compacted_session_keeps_its_pages_of_messages() {
+    let script = json!({"turns": [say("One."), say("Two.")], "summary": say("They began.")});
+    let script = Script::from_json(&script.to_string()).unwrap();
+    let world = given_an_agent().with_the_model(ScriptedModel::new("scripted", script)).kept(Kept::InMemory).await;
+    let served = principals::served(world).await;
+    let ann = ann(&served);
+    ann.post("/v1/runs", chat("First")).await;
+    let before = ann.get("/v1/sessions/chat-77/messages").await;
+
+    let compacted = ann.post("/v1/sessions/chat-77/compact", json!({"keep_tokens": 0})).await;
+
+    assert_eq!((compacted.status.as_u16(), compacted.text("status")), (201, "completed"), "{compacted:?}");
+    assert_eq!(compacted.body["output"]["text"], "They began.[replies before: 1]", "{compacted:?}");
+    assert_eq!(ann.get("/v1/sessions/chat-77/messages").await.body, before.body);
+    let second = ann.post("/v1/runs", chat("Second")).await;
+    let messages = ann.get(&format!("/v1/runs/{}/messages", second.text("id"))).await;
+    assert_eq!(texts(&messages), ["First", "One.", "Second", "Two."]);
+    assert_eq!(ann.get("/v1/sessions/chat-77").await.body["runs"], 3);
+}
+
+#[tokio::test]
+async fn a_session_is_compacted_by_callers_of_its_tenant_that_may_write() {
+    let served = served().await;
+    ann(&served).post("/v1/runs", chat("First")).await;
+    let path = "/v1/sessions/chat-77/compact";
+    let eve = Person { served: &served, badge: "key:eve evil all" };
+    assert_eq!(eve.post(path, json!({})).await.problem(), "not_found");
+    let carl = Person { served: &served, badge: "key:carl acme runs:read" };
+    assert_eq!(carl.post(path, json!({})).await.problem(), "forbidden");
+    assert_eq!(ann(&served).post(path, json!({"keep": 0})).await.problem(), "invalid_request");
 }

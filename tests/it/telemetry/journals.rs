@@ -348,6 +348,7 @@ impl Journal {
             fallback: Vec::new(),
             cooldown_s: 60,
             validate_output: false,
+            compaction: None,
             limits: Limits::default(),
         };
         shape(&mut spec);

@@ -164,6 +164,9 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
         | Event::ModelFailed { .. }
         | Event::OutputValidated { .. }
         | Event::TierSelected { .. }
+        | Event::CompactionStarted { .. }
+        | Event::CompactionCompleted { .. }
+        | Event::CompactionFailed { .. }
         | Event::MessageAdded { .. }
         | Event::Paused { .. }
         | Event::Unpaused { .. }

@@ -165,11 +165,11 @@ proptest! {
     }
 
     #[test]
-    fn law_5_every_call_is_in_the_transcript_unless_dropped(tape in tapes()) {
+    fn law_5_every_call_is_in_the_conversation_unless_dropped(tape in tapes()) {
         let journal = journey(tape);
         let Event::Started(started) = &journal[0] else { unreachable!() };
         let over = Run::replay(&journal).unwrap().unwrap();
-        let parts = || over.transcript().iter().flat_map(|message| &message.content);
+        let parts = || over.conversation().iter().flat_map(|message| &message.content);
         for event in &journal {
             let Event::ModelReplied { reply } = event else { continue };
             for call in reply.calls() {
@@ -180,10 +180,10 @@ proptest! {
     }
 
     #[test]
-    fn law_5_every_accepted_message_is_in_the_final_transcript(tape in tapes()) {
+    fn law_5_every_accepted_message_is_in_the_final_conversation(tape in tapes()) {
         let journal = journey(tape);
         let over = Run::replay(&journal).unwrap().unwrap();
-        let text: String = over.transcript().iter().map(|message| Message::text(message)).collect();
+        let text: String = over.conversation().iter().map(|message| Message::text(message)).collect();
         for event in &journal {
             let Event::MessageAdded { message } = event else { continue };
             prop_assert!(text.contains(&message.text()), "{:?} was accepted and is missing", message.text());
@@ -191,10 +191,10 @@ proptest! {
     }
 
     #[test]
-    fn law_5_the_transcript_only_grows(tape in tapes()) {
+    fn law_5_the_conversation_only_grows(tape in tapes()) {
         let mut before: Vec<std::sync::Arc<Message>> = Vec::new();
         for state in states(&wild_journey(tape)) {
-            let now = state.transcript();
+            let now = state.conversation();
             prop_assert!(now.len() >= before.len());
             for (old, new) in before.iter().zip(now) {
                 prop_assert_eq!(old.role, new.role);

@@ -88,9 +88,23 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     known.extend(["c0".into(), "unknown".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
-    match tape.below(26) {
-        25 => Event::Paused { by: "ada".into(), via: Channel::Library, reason: None },
-        24 => Event::Unpaused { by: "ada".into(), via: Channel::Library },
+    match tape.below(28) {
+        27 => Event::Paused { by: "ada".into(), via: Channel::Library, reason: None },
+        26 => Event::Unpaused { by: "ada".into(), via: Channel::Library },
+        24 => Event::CompactionStarted {
+            model: "first".into(),
+            attempt: 1 + tape.below(2) as u32,
+            replaces: tape.below(4) as u64,
+            keeps: tape.below(6) as u64,
+        },
+        25 => match tape.below(3) {
+            0 => Event::CompactionFailed { error: any_failure(tape), usage: Usage::default() },
+            text => Event::CompactionCompleted {
+                summary: [" ", "wild summary"][text - 1].into(),
+                usage: Usage::default(),
+                model: "first".into(),
+            },
+        },
         23 => extended(tape.pick(&known).clone(), now),
         22 => Event::InputRequested {
             call: tape.pick(&known).clone(),

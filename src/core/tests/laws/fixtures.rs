@@ -9,7 +9,8 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
 use toolgate_core::policy::{Match, Policy, Rule, Verdict};
 use toolgate_core::run::{
-    Candidate, Event, InDoubt, Limits, OnDeny, OnToolError, Predecessor, Segment, Spec, Started, ToolAccess, Trigger,
+    Candidate, Compaction, Event, InDoubt, Limits, OnDeny, OnToolError, Predecessor, Segment, Spec, Started,
+    ToolAccess, Trigger,
 };
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate_core::tool::{
@@ -134,6 +135,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         in_doubt: InDoubt::Report,
         output_schema: None,
         validate_output: false,
+        compaction: None,
         limits,
     }
 }
@@ -205,9 +207,16 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         validate_output: tape.once_in(2),
         fallback: any_fallback(tape),
         cooldown_s: *tape.pick(&[60, 0, 5]),
+        compaction: any_compaction(tape),
         ..spec(limits)
     };
     let mut started = Arc::unwrap_or_clone(started(spec));
+    if started.spec.compaction.is_some() && tape.once_in(4) {
+        started.trigger = Trigger::Compaction;
+        started.input = Message::user("");
+        started.predecessor = Some(predecessor(3 + tape.below(2) as u64));
+        return Arc::new(started);
+    }
     if tape.once_in(4) {
         match tape.once_in(2) {
             true => started.history = conversation(),
@@ -215,6 +224,14 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         }
     }
     Arc::new(started)
+}
+
+/// A compaction that is due early, later, or only after an error.
+fn any_compaction(tape: &mut Tape) -> Option<Compaction> {
+    let at_tokens = *tape.pick(&[None, Some(0), Some(4), Some(20), Some(30)]);
+    let keep_tokens = *tape.pick(&[0, 1, 3, 8, 20]);
+    let model = tape.once_in(4).then(|| "summarizer".into());
+    tape.once_in(3).then_some(Compaction { at_tokens, keep_tokens, model })
 }
 
 fn any_fallback(tape: &mut Tape) -> Vec<Candidate> {

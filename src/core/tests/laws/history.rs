@@ -68,6 +68,11 @@ proptest! {
         let mut used = Usage::default();
         let ends = history.turns.iter().flat_map(|turn| &turn.attempts).filter_map(|attempt| attempt.end);
         ends.for_each(|(_, end): (_, AttemptEnd<'_>)| used.add(end.usage()));
+        for event in &journal {
+            if let Event::CompactionCompleted { usage, .. } | Event::CompactionFailed { usage, .. } = event {
+                used.add(usage);
+            }
+        }
         prop_assert_eq!(replied, run.budget().iterations as usize);
         prop_assert_eq!(used, run.budget().usage);
     }

@@ -6,6 +6,7 @@
 
 mod answers;
 mod choices;
+mod compaction;
 mod events;
 mod fixtures;
 mod manual_driver;

@@ -76,7 +76,11 @@ impl Hand {
                 Step::ResolveApprovals(_) => self.record(Event::ApprovalsResolved { granted: Vec::new() }),
                 Step::CheckCalls(ids) => ids.into_iter().for_each(|id| self.check(id)),
                 Step::RunTier(ids) => self.run_tier(ids),
-                Step::CallModel { .. } | Step::ValidateOutput(_) | Step::Wait(_) | Step::Done(_) => return self,
+                Step::CallModel { .. }
+                | Step::Compact { .. }
+                | Step::ValidateOutput(_)
+                | Step::Wait(_)
+                | Step::Done(_) => return self,
             }
         }
         panic!("the run is neither pending nor over: {:?}", self.run.next());

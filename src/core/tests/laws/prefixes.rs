@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate_core::chat::{Message, Reply, Stop};
+use toolgate_core::chat::{Message, Reply, Stop, Usage};
 use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
-    Answer, AnswerForm, Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny,
-    OnToolError, OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
+    Answer, AnswerForm, Authorization, CallVerdict, Compaction, Decision, DecisionKind, Event, InDoubt, Input, Limits,
+    OnDeny, OnToolError, OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
 use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
@@ -48,6 +48,11 @@ impl Script {
                     let reply = Arc::new(run.with_unique_ids(reply));
                     let model = run.candidate(noon()).clone();
                     vec![Event::ModelCalled { model, attempt, tool_access }, Event::ModelReplied { reply }]
+                }
+                Step::Compact { attempt, replaces, keeps } => {
+                    let (model, usage) = (run.compaction_model(noon()).clone(), Usage::default());
+                    let started = Event::CompactionStarted { model: model.clone(), attempt, replaces, keeps };
+                    vec![started, Event::CompactionCompleted { summary: "all of it".into(), usage, model }]
                 }
                 Step::ValidateOutput(text) => vec![Event::OutputValidated { verdict: validate(&text) }],
                 Step::CheckCalls(ids) => ids.into_iter().map(|id| check(&run, id)).collect(),
@@ -201,6 +206,15 @@ fn approvals_denials_and_edits() {
         resume(items, &Decision { edited_arguments: edited, ..approve() })
     };
     script().waiting(edit).survives_every_cut(Status::Completed);
+}
+
+#[test]
+fn a_compaction_between_turns() {
+    let compaction = Compaction { at_tokens: Some(0), keep_tokens: 0, model: None };
+    let spec = Spec { compaction: Some(compaction), ..plain() };
+    let calls = [call("a", "mcp_files_write"), call("b", "mcp_files_read")];
+    let journal = Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
+    assert_eq!(journal.iter().filter(|event| matches!(event, Event::CompactionCompleted { .. })).count(), 1);
 }
 
 #[test]

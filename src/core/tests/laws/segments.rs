@@ -44,9 +44,9 @@ proptest! {
         let journal = admitted(&journal);
         let alone = with_conversation(&journal, None);
         for (resolved, alone) in states(&journal).iter().zip(states(&alone)) {
-            let own = Segment { messages: alone.transcript().to_vec(), ..Segment::default() };
+            let own = Segment { messages: alone.conversation().to_vec(), ..Segment::default() };
             let joined = Segment::join([prior.clone(), own]);
-            prop_assert_eq!(resolved.transcript(), &*joined.messages);
+            prop_assert_eq!(resolved.conversation(), &*joined.messages);
             prop_assert_eq!(refusal(resolved.transcript(), Open::Never), None);
         }
     }
@@ -59,7 +59,10 @@ proptest! {
             prop_assert_eq!(resolved.status(), alone.status());
             prop_assert_eq!(resolved.pending(), alone.pending());
             prop_assert_eq!(resolved.budget(), alone.budget());
-            prop_assert_eq!(format!("{:?}", resolved.next()), format!("{:?}", alone.next()));
+            // Whether a compaction is due depends on what a model reads.
+            if resolved.started().spec.compaction.is_none() {
+                prop_assert_eq!(format!("{:?}", resolved.next()), format!("{:?}", alone.next()));
+            }
             prop_assert_eq!(resolved.execution_context(), alone.execution_context());
         }
     }

@@ -158,6 +158,7 @@ impl World {
                 self.record(Event::ApprovalsResolved { granted });
             }
             Step::CallModel { attempt, tool_access, .. } => self.ask_the_model(attempt, tool_access)?,
+            Step::Compact { attempt, replaces, keeps } => self.compact(attempt, replaces, keeps)?,
             Step::ValidateOutput(_) => {
                 let verdict = match self.tape.below(4) {
                     0 => OutputVerdict::Valid { value: None },
@@ -195,6 +196,23 @@ impl World {
         let reply = self.run.with_unique_ids(reply);
         assert_eq!(self.run.with_unique_ids(reply.clone()), reply, "unique ids stay as they are");
         self.record(Event::ModelReplied { reply: Arc::new(reply) });
+        Ok(())
+    }
+
+    fn compact(&mut self, attempt: u32, replaces: u64, keeps: u64) -> Result<(), Lost> {
+        let (model, usage) =
+            (self.run.compaction_model(self.now).clone(), Usage { input_tokens: Some(2), ..Usage::default() });
+        self.record(Event::CompactionStarted { model: model.clone(), attempt, replaces, keeps });
+        self.may_be_lost()?;
+        self.interrupt()?;
+        if self.run.ending().is_some() {
+            return Ok(());
+        }
+        let end = match self.tape.once_in(4) {
+            true => Event::CompactionFailed { error: any_failure(&mut self.tape), usage },
+            false => Event::CompactionCompleted { summary: "they said much".into(), usage, model },
+        };
+        self.record(end);
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use toolgate_core::chat::Reply;
 use toolgate_core::id::CallId;
 use toolgate_core::run::{Ending, Event, JournalEntry, OutputVerdict, Started, Status, ToolAccess};
 use toolgate_core::tool::Toolset;
@@ -33,6 +34,8 @@ pub(super) struct Meter {
     /// The calls of the open turn.
     calls: HashMap<CallId, MeteredCall>,
     asked: Option<ModelCall>,
+    /// The call of a model for a summary that is in progress or was made last.
+    compacting: Option<ModelCall>,
     /// The turns of this run, without those that a fork copied.
     turns: u32,
     has_no_budget: bool,
@@ -65,7 +68,17 @@ impl Meter {
 
     fn new(started: Arc<Started>, began: Timestamp) -> Self {
         let calls = HashMap::new();
-        Self { started, began, next: 1, toolset: None, calls, asked: None, turns: 0, has_no_budget: false }
+        Self {
+            started,
+            began,
+            next: 1,
+            toolset: None,
+            calls,
+            asked: None,
+            compacting: None,
+            turns: 0,
+            has_no_budget: false,
+        }
     }
 
     fn measured(&self, JournalEntry { event, at, .. }: &JournalEntry, identity_of: &IdentityOf) -> Vec<Measurement> {
@@ -73,6 +86,13 @@ impl Meter {
             Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),
             Event::ModelReplied { reply } => self.model_replied(reply, *at, identity_of),
             Event::ModelFailed { error, usage, .. } => self.model_failed(error, usage, *at, identity_of),
+            Event::CompactionCompleted { summary, usage, .. } => {
+                let reply = Reply { usage: *usage, ..Reply::text(summary.as_str()) };
+                self.of_compaction().model_replied(&reply, *at, identity_of)
+            }
+            Event::CompactionFailed { error, usage } => {
+                self.of_compaction().model_failed(error, usage, *at, identity_of)
+            }
             Event::OutputValidated { verdict: OutputVerdict::Invalid { .. } } => vec![self.invalid("output")],
             Event::TierSelected { deferred, .. } if !deferred.is_empty() => {
                 vec![Measurement { value: deferred.len() as f64, ..self.one(Metric::ToolDeferrals) }]
@@ -102,12 +122,18 @@ impl Meter {
             | Event::ApprovalsResolved { .. }
             | Event::OutputValidated { verdict: OutputVerdict::Valid { .. } }
             | Event::TierSelected { .. }
+            | Event::CompactionStarted { .. }
             | Event::Extended { .. }
             | Event::CallsStarted { .. }
             | Event::MessageAdded { .. }
             | Event::Paused { .. }
             | Event::Unpaused { .. } => Vec::new(),
         }
+    }
+
+    /// The fold in which the call for a summary is the call of a model.
+    fn of_compaction(&self) -> Self {
+        Self { asked: self.compacting.clone(), ..self.clone() }
     }
 
     fn ended(&self, ending: &Ending, at: Timestamp) -> Vec<Measurement> {
@@ -133,6 +159,9 @@ impl Meter {
                 self.asked = Some(ModelCall { model: model.clone(), at: recorded.at });
                 self.has_no_budget |= *tool_access == ToolAccess::BudgetExhausted;
             }
+            Event::CompactionStarted { model, .. } => {
+                self.compacting = Some(ModelCall { model: model.clone(), at: recorded.at });
+            }
             Event::ModelReplied { reply } => {
                 self.turns += u32::from(!self.is_copied(recorded.seq));
                 self.calls.clear();
@@ -156,6 +185,8 @@ impl Meter {
             | Event::Resumed { .. }
             | Event::ApprovalsResolved { .. }
             | Event::ModelFailed { .. }
+            | Event::CompactionCompleted { .. }
+            | Event::CompactionFailed { .. }
             | Event::OutputValidated { .. }
             | Event::TierSelected { .. }
             | Event::ApprovalDecided { .. }

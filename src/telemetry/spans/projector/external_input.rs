@@ -58,6 +58,9 @@ impl Projector {
             | Event::ModelCalled { .. }
             | Event::ModelReplied { .. }
             | Event::ModelFailed { .. }
+            | Event::CompactionStarted { .. }
+            | Event::CompactionCompleted { .. }
+            | Event::CompactionFailed { .. }
             | Event::OutputValidated { .. }
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
@@ -129,6 +132,9 @@ impl Projector {
             | Event::ApprovalsResolved { .. }
             | Event::ModelCalled { .. }
             | Event::ModelFailed { .. }
+            | Event::CompactionStarted { .. }
+            | Event::CompactionCompleted { .. }
+            | Event::CompactionFailed { .. }
             | Event::OutputValidated { .. }
             | Event::TierSelected { .. }
             | Event::ApprovalDecided { .. }

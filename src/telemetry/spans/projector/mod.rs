@@ -25,7 +25,7 @@ use super::attributes::{Attribute, Attributes};
 use super::conversation::Conversation;
 use super::execution::{Execution, OpenCall};
 use super::span::{Link, Span};
-use super::tool::CallResult;
+use super::tool::{CallResult, CutShort};
 use super::toolset::RenderedToolset;
 use super::{Redaction, SpanContent, Value, names};
 
@@ -214,6 +214,16 @@ impl Projector {
             Event::ModelFailed { error, usage, .. } => {
                 self.model_failed(*at, error, usage);
                 Vec::new()
+            }
+            Event::CompactionStarted { model, keeps, .. } => {
+                self.compaction_started(*seq, *at, model, *keeps).into_iter().collect()
+            }
+            Event::CompactionCompleted { summary, usage, .. } => {
+                self.compaction_completed(*at, summary, usage).into_iter().collect()
+            }
+            Event::CompactionFailed { error, usage } => {
+                self.model_failed(*at, error, usage);
+                self.model_lost(CutShort::Interrupted, *at).into_iter().collect()
             }
             Event::OutputValidated { verdict } => self.output_checked(*seq, *at, verdict).into_iter().collect(),
             Event::CallsStarted { calls } => {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use toolgate_core::chat::{Message, Reply, Role, Usage};
 use toolgate_core::error::Failure;
 use toolgate_core::id::ModelName;
-use toolgate_core::run::{Run, ToolAccess, labels};
+use toolgate_core::run::{Run, ToolAccess, compaction_request, labels};
 
 use super::Projector;
 use crate::spans::conversation::Conversation;
@@ -42,6 +42,7 @@ impl Projector {
                 usage: Usage::default(),
                 failure: None,
                 events: Vec::new(),
+                summarizes: None,
             });
             return left;
         };
@@ -66,6 +67,38 @@ impl Projector {
         let mut open = execution.model.take()?;
         open.usage.add(&reply.usage);
         self.model_span(open, at, Some(reply), None)
+    }
+
+    /// A model call for a summary: a span of its own, after that of a call that failed before.
+    pub(super) fn compaction_started(
+        &mut self,
+        seq: u64,
+        at: Timestamp,
+        model: &ModelName,
+        keeps: u64,
+    ) -> Option<Span> {
+        let left = self.model_lost(CutShort::Interrupted, at);
+        let open = OpenModelCall {
+            model: model.clone(),
+            instead_of: None,
+            seq,
+            start: at,
+            tool_access: ToolAccess::FinalAnswer,
+            attempts: 1,
+            usage: Usage::default(),
+            failure: None,
+            events: Vec::new(),
+            summarizes: Some(keeps),
+        };
+        self.execution.as_mut()?.model = Some(open);
+        left
+    }
+
+    pub(super) fn compaction_completed(&mut self, at: Timestamp, summary: &str, usage: &Usage) -> Option<Span> {
+        let mut open = self.execution.as_mut()?.model.take()?;
+        open.usage.add(usage);
+        let reply = Reply { usage: *usage, ..Reply::text(summary) };
+        self.model_span(open, at, Some(&reply), None)
     }
 
     /// A model call that ended without a reply.
@@ -93,7 +126,8 @@ impl Projector {
         let identity = self.identity_of(&open.model);
         let spec = &run.started().spec;
         // The transcript does not change during a model call.
-        let transcript = run.transcript();
+        let summarized = open.summarizes.map(|keeps| compaction_request(run.replaced(keeps)));
+        let transcript = summarized.as_deref().unwrap_or(run.transcript());
         let left_out = left_out(transcript, self.content);
         let is_shown = self.execution.as_ref().is_some_and(Execution::is_reported) && !self.content.hide_inputs;
         if is_shown {
@@ -119,7 +153,10 @@ impl Projector {
             content: self.content,
         };
         let child = Child {
-            label: labels::model_call(open.seq),
+            label: match open.summarizes {
+                Some(_) => labels::compaction(open.seq),
+                None => labels::model_call(open.seq),
+            },
             name: format!("chat {}", identity.model),
             kind: Kind::Client,
             start: open.start,
@@ -129,6 +166,7 @@ impl Projector {
         };
         self.execution.as_mut()?.child(child, |to| {
             to.int(names::ITERATION, u64::from(iteration));
+            to.text_if(names::MODEL_OPERATION, open.summarizes.map(|_| "compaction"));
             to.text_if(names::INSTEAD_OF, open.instead_of.as_ref().map(ModelName::as_str));
             to.text_if(names::ERROR_TYPE, failure.map(|(kind, _)| kind));
             call.attributes(to);

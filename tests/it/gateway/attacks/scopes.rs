@@ -47,6 +47,7 @@ const SCOPES: &[(&str, &[&str])] = &[
             "changeSession",
             "deleteSession",
             "createSessionRun",
+            "compactSession",
         ],
     ),
     ("admin", &["listKeys", "createKey", "readKey", "revokeKey", "refreshServer", "restartServer"]),
