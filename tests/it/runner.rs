@@ -20,6 +20,7 @@ mod failing_store;
 mod fallback;
 mod forking;
 mod forking_endings;
+mod forking_hears;
 mod grants;
 mod images;
 mod kill;
