@@ -30,6 +30,7 @@ mod origins;
 mod principals;
 mod queueing;
 mod reloading;
+mod retrying;
 mod runs;
 mod served;
 mod servers;

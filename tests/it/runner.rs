@@ -31,6 +31,7 @@ mod racing;
 mod refusing;
 mod required;
 mod results;
+mod retrying;
 mod sessions;
 mod suspended_calls;
 mod tasks;

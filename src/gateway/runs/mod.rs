@@ -13,6 +13,7 @@ mod precondition;
 pub(super) mod read;
 pub(super) mod response_mode;
 mod resume;
+mod retry;
 pub(super) mod view;
 pub(super) mod wait;
 
@@ -28,6 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(resume::resume))
         .routes(routes!(cancel::cancel))
         .routes(routes!(fork::fork))
+        .routes(routes!(retry::retry))
         .routes(routes!(events::events))
         .routes(routes!(messages::list, messages::add))
         .routes(routes!(read::export))

@@ -37,6 +37,7 @@ fn everything() -> Vec<(Method, &'static str, Value, &'static str)> {
         (Method::POST, "/resume", json!({}), "runs:write"),
         (Method::POST, "/cancel", json!({}), "runs:write"),
         (Method::POST, "/fork", json!({}), "runs:write"),
+        (Method::POST, "/retry", json!({}), "runs:write"),
         (Method::DELETE, "", Value::Null, "runs:write"),
     ]
 }

@@ -21,11 +21,23 @@ fn forked(source: &[Event], at: usize, message: Option<&str>) -> Vec<Event> {
 
 /// The journal of a fork at this position with these limits.
 fn forked_within(limits: &Limits, source: &[Event], at: usize, message: Option<&str>) -> Vec<Event> {
+    let trigger = |at| Trigger::Fork { run: "run_source".into(), at, authors: Default::default() };
+    copied(trigger, limits, source, at, message)
+}
+
+/// The journal of a copy with this trigger, for which it gets the number of copied events.
+pub(crate) fn copied(
+    trigger: impl FnOnce(u64) -> Trigger,
+    limits: &Limits,
+    source: &[Event],
+    at: usize,
+    message: Option<&str>,
+) -> Vec<Event> {
     let mut journal = Run::forked(source[..at].to_vec()).unwrap();
     let length = journal.len() as u64;
     let Some(Event::Started(first)) = journal.first_mut() else { panic!("a journal begins with its start") };
     let first: &mut Started = Arc::make_mut(first);
-    first.trigger = Trigger::Fork { run: "run_source".into(), at: length, authors: Default::default() };
+    first.trigger = trigger(length);
     journal.push(Event::Resumed { trace: trace(7), limits: Some(limits.clone().into()) });
     journal.extend(message.map(|text| Event::MessageAdded { message: Message::user(text) }));
     from_json(&to_json(&journal))
