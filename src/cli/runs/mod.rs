@@ -7,6 +7,7 @@ mod export;
 mod fork;
 mod list;
 mod recover;
+mod retry;
 mod show;
 mod trace;
 
@@ -25,10 +26,11 @@ Examples:
   toolgate runs events last --follow
   toolgate runs cancel run_0199… --reason \"wrong customer\"
   toolgate runs fork last --message \"And the other order?\"
+  toolgate runs retry last
 
 RUN is an id, a unique beginning or end of one, or `last`.";
 
-/// List, show, explain, trace, follow, cancel, fork, export and recover runs
+/// List, show, explain, trace, follow, cancel, fork, retry, export and recover runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Runs {
@@ -45,6 +47,7 @@ enum Command {
     Events(events::Events),
     Cancel(cancel::Cancel),
     Fork(Box<fork::Fork>),
+    Retry(Box<retry::Retry>),
     Export(export::Export),
     Recover(recover::Recover),
 }
@@ -59,6 +62,7 @@ impl Runs {
             Command::Events(command) => command.execute(out).await,
             Command::Cancel(command) => command.execute(out).await,
             Command::Fork(command) => command.execute(out).await,
+            Command::Retry(command) => command.execute(out).await,
             Command::Export(command) => command.execute(out).await,
             Command::Recover(command) => command.execute(out).await,
         }
@@ -68,6 +72,7 @@ impl Runs {
     pub(super) fn ends_with_result(&self) -> bool {
         match &self.command {
             Command::Fork(command) => command.json,
+            Command::Retry(command) => command.json,
             Command::List(_)
             | Command::Show(_)
             | Command::Explain(_)
