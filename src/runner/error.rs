@@ -147,6 +147,24 @@ pub enum RunnerError {
         /// Its status.
         status: Status,
     },
+    /// The run has not ended, so it cannot be retried.
+    #[error(
+        "run `{run}` is {}, and only an ended run can be retried; answer it, cancel it or wait for it", status.as_str()
+    )]
+    NotEnded {
+        /// The run.
+        run: RunId,
+        /// Its status.
+        status: Status,
+    },
+    /// Another run is the latest of the session, so that this one cannot be retried.
+    #[error("run `{run}` is not the latest of its session; fork it")]
+    NotTheHead {
+        /// The run.
+        run: RunId,
+        /// The latest run of its session.
+        head: Option<SessionHead>,
+    },
     /// The run has ended, but its driver has not released it yet.
     #[error("run `{0}` is being released; delete it again in a moment")]
     StillDriven(RunId),
@@ -314,7 +332,9 @@ impl RunnerError {
             | Self::NotOfAServer(_)
             | Self::InvalidArguments { .. } => ErrorCode::Validation,
             Self::Purged { .. } | Self::SessionDeleted { .. } => ErrorCode::Gone,
-            Self::NotOver { .. } | Self::StillDriven(_) => ErrorCode::Conflict,
+            Self::NotOver { .. } | Self::NotEnded { .. } | Self::NotTheHead { .. } | Self::StillDriven(_) => {
+                ErrorCode::Conflict
+            }
             Self::SessionBusy { .. } | Self::SessionChanging(_) | Self::SessionExists(_) => ErrorCode::Conflict,
             Self::SessionVersion { .. } => ErrorCode::PreconditionFailed,
             Self::SessionOfAnotherPrincipal(_) => ErrorCode::Forbidden,
@@ -333,12 +353,14 @@ impl RunnerError {
     }
 
     /// Whether the same request may succeed later, the same for every API. A run that rejects an input in its current
-    /// state rejects it again, even if other conflicts with that code are retryable; so does a session that exists.
+    /// state rejects it again, even if other conflicts with that code are retryable; so does a session that exists, or that a later run
+    /// continued.
     pub fn is_retryable(&self) -> bool {
         if let Self::Envelope(error) = self {
             return error.is_retryable();
         }
-        !matches!(self, Self::Refused(_) | Self::SessionExists(_)) && self.code().is_retryable()
+        !matches!(self, Self::Refused(_) | Self::SessionExists(_) | Self::NotTheHead { .. })
+            && self.code().is_retryable()
     }
 }
 
@@ -409,6 +431,7 @@ pub fn every_error() -> Vec<RunnerError> {
         ResumeError::RunEnded { status: text() },
         ResumeError::Oversized { what: text(), most: 1 },
         ResumeError::EmptyMessage,
+        ResumeError::NotPaused,
     ];
     let mut errors: Vec<RunnerError> =
         refusals.into_iter().map(|refusal| RunnerError::Refused(vec![refusal])).collect();
@@ -436,6 +459,11 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::NoSuchRun(run()),
         RunnerError::Purged { run: run(), at },
         RunnerError::NotOver { run: run(), status: Status::Running },
+        RunnerError::NotEnded { run: run(), status: Status::Pending },
+        RunnerError::NotTheHead {
+            run: run(),
+            head: Some(SessionHead { run: run(), status: Status::Pending, version: 3 }),
+        },
         RunnerError::StillDriven(run()),
         RunnerError::SessionBusy {
             session: "chat".into(),

@@ -1,11 +1,15 @@
 //! Fork: a new run with the first events of another one. The other run does not change.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::id::{RunId, SessionId};
-use toolgate_core::run::{Event, Run, TighterLimits, Trigger};
+use toolgate_core::run::{Event, InvalidEvent, Limits, Run, Started, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
-use toolgate_driver::{DriveError, Journal};
+use toolgate_driver::{Agent, DriveError, Journal};
+use toolgate_ports::SessionClaim;
 
 use super::resume_input::require_servers;
 use super::{AgentRunner, Execution, RunnerError};
@@ -41,57 +45,119 @@ impl AgentRunner {
     pub async fn fork(&self, run: &RunId, fork: Fork) -> Result<Execution, RunnerError> {
         let Fork { at, message, limits, metadata, by, id, trace } = fork;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
-        let mut source: Vec<Event> = self.journal(run).await?.into_iter().map(|recorded| recorded.event).collect();
+        let mut source = self.events_of(run).await?;
         let ends = source.last().is_some_and(|last| matches!(last, Event::Ended { .. }));
         let length = source.len() as u64;
-        let position = match at {
-            Some(at) if at == 0 || at > length - u64::from(ends) => {
+        if let Some(at) = at {
+            if at == 0 || at > length - u64::from(ends) {
                 return Err(RunnerError::NoSuchPosition { run: run.clone(), length, at });
             }
+            source.truncate(usize::try_from(at).unwrap_or(usize::MAX));
+        }
+        let (agent, limits) = self.limits_of_copy(run, &source, &limits)?;
+        let position = match at {
             Some(at) => at,
-            None => Run::fork_position(&source, message.is_some()).map_err(corrupt)?,
+            None => Run::fork_position(&source, message.is_some(), &limits).map_err(corrupt)?,
         };
         source.truncate(usize::try_from(position).unwrap_or(usize::MAX));
-        let latest = Run::fork_position(&source, false).map_err(corrupt)?;
-        let copied = Run::forked(source).map_err(corrupt)?;
+        let latest = Run::fork_position(&source, false, &limits).map_err(corrupt)?;
+        let id = id.unwrap_or_else(|| self.fresh_id());
+        let fork_of = |run, at, authors| Trigger::Fork { run, at, authors };
+        let mut copy = RunCopy::of(run, source, fork_of, id, agent)?;
+        copy.begin_own_part(self.trace(trace), limits, message);
+        if let Some(ending) = copy.fold().map_err(corrupt)?.and_then(|copy| copy.foregone_ending()) {
+            return Err(RunnerError::ForkEnds { run: run.clone(), at: position, status: ending.status(), latest });
+        }
+        copy.started.by = by;
+        // A fork is a conversation of its own: the source's session goes on without it.
+        copy.started.session = SessionId::from(copy.id.as_str());
+        if let Some(metadata) = metadata {
+            copy.started.metadata = metadata;
+        }
+        let runner = self.clone();
+        self.to_completion(async move { runner.launch_copy(&copy, None).await }).await?
+    }
+
+    /// The events of a run.
+    pub(super) async fn events_of(&self, run: &RunId) -> Result<Vec<Event>, RunnerError> {
+        Ok(self.journal(run).await?.into_iter().map(|recorded| recorded.event).collect())
+    }
+
+    /// The agent of a run that copies these events, and the limits of that run: the named ones, within the agent's.
+    pub(super) fn limits_of_copy(
+        &self,
+        run: &RunId,
+        source: &[Event],
+        named: &TighterLimits,
+    ) -> Result<(Arc<Agent>, Limits), RunnerError> {
+        let folded = Run::replay(source).map_err(|reason| DriveError::Corrupt { run: run.clone(), reason })?;
+        let Some(folded) = folded else { return Err(RunnerError::NoSuchRun(run.clone())) };
+        let spec = &folded.started().spec;
+        let agent = self.agent_of(spec)?;
+        let limits = spec.limits.forked(&agent.limits, named);
+        let limits = limits.map_err(|limit| RunnerError::WiderLimit { agent: agent.name.clone(), limit })?;
+        Ok((agent, limits))
+    }
+
+    /// Starts the new run, which claims its session if it stays in that of its source.
+    pub(super) async fn launch_copy(
+        &self,
+        copy: &RunCopy,
+        claim: Option<SessionClaim>,
+    ) -> Result<Execution, RunnerError> {
+        let ports = &self.inner.ports;
+        require_servers(&copy.id, &copy.started.spec, &copy.agent, &self.inner.injections.of(&copy.id))?;
+        let first = Event::Started(copy.started.clone().into());
+        let first = ports.store.resolved(&first).await.map_err(DriveError::from)?;
+        let (store, clock, sinks) = (ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
+        let mut journal = Journal::begin(copy.id.clone(), first, claim, store, clock, sinks)?;
+        journal.stage_all(copy.events.clone())?;
+        // Watchers received the copied events when they happened.
+        let history = journal.staged().to_vec();
+        journal.stage_all(copy.own.clone())?;
+        self.launch(journal, &history, copy.agent.clone()).await
+    }
+}
+
+/// A new run that begins with a copy of another one.
+pub(super) struct RunCopy {
+    pub(super) id: RunId,
+    pub(super) started: Started,
+    /// The copied events after the first one.
+    events: Vec<Event>,
+    /// The events that begin its own part.
+    own: Vec<Event>,
+    agent: Arc<Agent>,
+}
+
+impl RunCopy {
+    /// A copy of these events of a run, without unused consents. The trigger gets the run, the number of copied events,
+    /// and the authors of the run.
+    pub(super) fn of(
+        run: &RunId,
+        source: Vec<Event>,
+        trigger: impl FnOnce(RunId, u64, BTreeSet<String>) -> Trigger,
+        id: RunId,
+        agent: Arc<Agent>,
+    ) -> Result<Self, RunnerError> {
+        let copied = Run::forked(source).map_err(|reason| DriveError::Corrupt { run: run.clone(), reason })?;
         let at = copied.len() as u64;
         let mut events = copied.into_iter();
         let Some(Event::Started(first)) = events.next() else { return Err(RunnerError::NoSuchRun(run.clone())) };
-        let mut started = (*first).clone();
-        let id = id.unwrap_or_else(|| self.fresh_id());
-        let authors = started.authors();
-        started.trigger = Trigger::Fork { run: run.clone(), at, authors };
-        started.by = by;
-        // A fork is a conversation of its own: the source's session goes on without it.
-        started.session = SessionId::from(id.as_str());
-        if let Some(metadata) = metadata {
-            started.metadata = metadata;
-        }
-        let agent = self.agent_of(&started.spec)?;
-        let ports = &self.inner.ports;
-        let mut journal = Journal::begin(
-            id,
-            ports.store.resolved(&Event::Started(started.into())).await.map_err(DriveError::from)?,
-            None,
-            ports.store.clone(),
-            ports.clock.clone(),
-            ports.sinks.clone(),
-        )?;
-        journal.stage_all(events.collect())?;
-        // Watchers received the copied events when they happened.
-        let history = journal.staged().to_vec();
-        let limits = journal.run().started().spec.limits.forked(&agent.limits, &limits);
-        let limits = limits.map_err(|limit| RunnerError::WiderLimit { agent: agent.name.clone(), limit })?;
-        journal.stage(Event::Resumed { trace: self.trace(trace), limits: Some(limits.into()) })?;
-        if let Some(message) = message {
-            journal.stage(Event::MessageAdded { message })?;
-        }
-        if let Some(ending) = journal.run().foregone_ending() {
-            return Err(RunnerError::ForkEnds { run: run.clone(), at: position, status: ending.status(), latest });
-        }
-        let spec = &journal.run().started().spec;
-        require_servers(journal.id(), spec, &agent, &self.inner.injections.of(journal.id()))?;
-        let runner = self.clone();
-        self.to_completion(async move { runner.launch(journal, &history, agent).await }).await?
+        let mut started = Arc::unwrap_or_clone(first);
+        started.trigger = trigger(run.clone(), at, started.authors());
+        Ok(Self { id, started, events: events.collect(), own: Vec::new(), agent })
+    }
+
+    /// Begins its own part, with these limits and the message.
+    pub(super) fn begin_own_part(&mut self, trace: Trace, limits: Limits, message: Option<Message>) {
+        self.own.push(Event::Resumed { trace, limits: Some(limits.into()) });
+        self.own.extend(message.map(|message| Event::MessageAdded { message }));
+    }
+
+    /// The state in which its own part begins, without the conversation before it.
+    fn fold(&self) -> Result<Option<Run>, InvalidEvent> {
+        let first = Event::Started(self.started.clone().into());
+        Run::replay([&first].into_iter().chain(&self.events).chain(&self.own))
     }
 }

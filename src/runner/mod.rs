@@ -1,4 +1,4 @@
-//! Public entry point of the library: start, resume, cancel, fork and watch runs.
+//! Public entry point of the library: start, resume, cancel, fork, retry and watch runs.
 //!
 //! An [`AgentRunner`] holds the ports and the agents. It owns every task that it starts, and waits for them in
 //! [`AgentRunner::close`]. A caller that drops an operation does not affect its run: a started operation completes.
@@ -26,6 +26,7 @@ mod reload;
 mod report;
 mod request;
 mod resume_input;
+mod retry;
 mod run_servers;
 mod session;
 mod system;
@@ -53,6 +54,7 @@ pub use fork::Fork;
 pub use grants::NewGrant;
 pub use report::Report;
 pub use request::Request;
+pub use retry::Retry;
 pub use run_servers::RunServers;
 pub use session::{MemberChange, NewSession, SessionChange, SessionCompaction, SessionMessage};
 pub use system::{SystemClock, UuidIds};

@@ -8,12 +8,13 @@ mod record;
 use std::sync::Arc;
 
 use toolgate_core::id::{RunId, SessionId, Tenant};
-use toolgate_core::run::{JournalEntry, Predecessor, Segment, Started, Status};
+use toolgate_core::run::{JournalEntry, Predecessor, Segment, Started, Status, Trigger};
 use toolgate_driver::{DriveError, fold, title_of};
 use toolgate_ports::{RunFilter, RunRow, SessionClaim, SessionFilter, SessionHead, SessionRow};
 
 use super::calling::is_single_call;
 use super::envelope::EnvelopeError;
+use super::fork::RunCopy;
 use super::{Agent, AgentRunner, Execution, RunnerError};
 
 use record::{WRITE_ATTEMPTS, check_not_deleted};
@@ -55,6 +56,33 @@ impl AgentRunner {
             }
         }
         Err(RunnerError::SessionChanging(started.session))
+    }
+
+    /// Launches a retry, which takes the place of its source at the head of their session.
+    pub(super) async fn launch_retry(&self, source: &RunId, copy: &RunCopy) -> Result<Execution, RunnerError> {
+        for _ in 0..WRITE_ATTEMPTS {
+            let claim = self.claim_of_retry(source, copy).await?;
+            match self.launch_copy(copy, Some(claim)).await {
+                Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
+                launched => return launched,
+            }
+        }
+        Err(RunnerError::SessionChanging(copy.started.session.clone()))
+    }
+
+    /// The claim of its session by a retry. The session has the segment of the retry's predecessor since the claim of the
+    /// source.
+    async fn claim_of_retry(&self, source: &RunId, copy: &RunCopy) -> Result<SessionClaim, RunnerError> {
+        let new = &copy.started;
+        let row = match self.session(&new.tenant, &new.session).await? {
+            Some(row) => row,
+            None => self.adopted(new).await?.unwrap_or_else(|| self.new_session(new)),
+        };
+        self.check_access(new, &row)?;
+        if row.head.as_ref().is_none_or(|head| head.run != *source) {
+            return Err(RunnerError::NotTheHead { run: source.clone(), head: row.head });
+        }
+        Ok(self.claim_of(&copy.id, new, row, None))
     }
 
     /// The place of a new run in its session: after the head, if the head has ended.
@@ -109,7 +137,11 @@ impl AgentRunner {
         let predecessor = started.predecessor.as_ref();
         let head = row.head.as_ref().map(|head| &head.run);
         // The head is the run itself if the same envelope was imported a moment ago.
-        let is_next = row.version == 0 || head == predecessor.map(|known| &known.run) || head == Some(id);
+        let replaced = if let Trigger::Retry { run, .. } = &started.trigger { Some(run) } else { None };
+        let is_next = row.version == 0
+            || head == predecessor.map(|known| &known.run)
+            || head == Some(id)
+            || (replaced.is_some() && head == replaced);
         if !is_next {
             return Err(EnvelopeError::Diverged { run: id.clone() }.into());
         }
@@ -214,8 +246,8 @@ impl AgentRunner {
             return Err(RunnerError::SessionOfAnotherPrincipal(new.session.clone()));
         }
         // An agent that was renamed keeps its earlier names as aliases.
-        let owner = self.agent(&row.agent).map_or_else(|_| row.agent.clone(), |agent| agent.name.clone());
-        if owner != new.spec.agent {
+        let name_of = |name| self.agent(name).map_or_else(|_| name.clone(), |agent| agent.name.clone());
+        if name_of(&row.agent) != name_of(&new.spec.agent) {
             return Err(RunnerError::SessionOfAnotherAgent { session: new.session.clone(), agent: row.agent.clone() });
         }
         Ok(())

@@ -118,6 +118,10 @@ impl ServiceError {
             RunnerError::SessionBusy { head, .. } => {
                 Self { current: Some(Box::new(CurrentState::of_head(&head))), ..Self::new(code, detail) }
             }
+            RunnerError::NotTheHead { head, .. } => {
+                let current = head.map(|head| Box::new(CurrentState::of_head(&head)));
+                Self { current, ..Self::new(code, detail) }
+            }
             RunnerError::SessionVersion { current, .. } => {
                 Self { current: Some(Box::new(CurrentState::of_session(&current))), ..Self::new(code, detail) }
             }
@@ -159,6 +163,7 @@ impl ServiceError {
             | RunnerError::SessionExists(_)
             | RunnerError::Purged { .. }
             | RunnerError::NotOver { .. }
+            | RunnerError::NotEnded { .. }
             | RunnerError::SessionOfAnotherPrincipal(_)
             | RunnerError::DrivenElsewhere { .. }
             | RunnerError::Released(_)

@@ -12,7 +12,7 @@ use toolgate_core::id::{AgentName, RunId};
 use toolgate_core::run::{Channel, Input, JournalEntry, Resume, Run, Started};
 use toolgate_core::trace::Trace;
 use toolgate_ports::{Blob, RunFilter, RunRow};
-use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscription, RunnerError};
+use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, Retry, RunSubscription, RunnerError};
 
 use super::answers::Answers;
 use super::authorize::Caller;
@@ -225,6 +225,13 @@ impl TenantRun {
         self.require_same_principal().await?;
         let by = Some(self.caller.name.as_ref().to_owned());
         self.with_current(self.runner.fork(self.id(), Fork { by, ..fork }).await.map_err(ServiceError::from)).await
+    }
+
+    /// A retry of the run, in its session and in the name of the caller.
+    pub async fn retry(&self, retry: Retry) -> Result<Execution, ServiceError> {
+        self.require_same_principal().await?;
+        let by = Some(self.caller.name.as_ref().to_owned());
+        self.with_current(self.runner.retry(self.id(), Retry { by, ..retry }).await.map_err(ServiceError::from)).await
     }
 
     /// Deletes the run's data.

@@ -31,6 +31,7 @@ mod pausing;
 mod principals;
 mod queueing;
 mod reloading;
+mod retrying;
 mod runs;
 mod served;
 mod servers;

@@ -8,6 +8,7 @@ mod fork;
 mod list;
 mod pause;
 mod recover;
+mod retry;
 mod show;
 mod trace;
 
@@ -27,10 +28,11 @@ Examples:
   toolgate runs pause last
   toolgate runs cancel run_0199… --reason \"wrong customer\"
   toolgate runs fork last --message \"And the other order?\"
+  toolgate runs retry last
 
 RUN is an id, a unique beginning or end of one, or `last`.";
 
-/// List, show, explain, trace, follow, pause, cancel, fork, export and recover runs
+/// List, show, explain, trace, follow, pause, cancel, fork, retry, export and recover runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Runs {
@@ -48,6 +50,7 @@ enum Command {
     Pause(pause::Pause),
     Cancel(cancel::Cancel),
     Fork(Box<fork::Fork>),
+    Retry(Box<retry::Retry>),
     Export(export::Export),
     Recover(recover::Recover),
 }
@@ -63,6 +66,7 @@ impl Runs {
             Command::Pause(command) => command.execute(out).await,
             Command::Cancel(command) => command.execute(out).await,
             Command::Fork(command) => command.execute(out).await,
+            Command::Retry(command) => command.execute(out).await,
             Command::Export(command) => command.execute(out).await,
             Command::Recover(command) => command.execute(out).await,
         }
@@ -72,6 +76,7 @@ impl Runs {
     pub(super) fn ends_with_result(&self) -> bool {
         match &self.command {
             Command::Fork(command) => command.json,
+            Command::Retry(command) => command.json,
             Command::List(_)
             | Command::Show(_)
             | Command::Explain(_)

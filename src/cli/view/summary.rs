@@ -43,11 +43,12 @@ impl<'a> RunSummary<'a> {
         Some((self.journal.first()?.at, self.journal.last()?.at))
     }
 
-    /// The source of a fork.
+    /// The source of a fork or a retry.
     pub(super) fn origin(&self) -> Option<String> {
         match &self.history.started.trigger {
             Trigger::Manual | Trigger::Compaction => None,
             Trigger::Fork { run, at, .. } => Some(format!("fork of {run} at event {at}")),
+            Trigger::Retry { run, at, .. } => Some(format!("retry of {run} at event {at}")),
         }
     }
 

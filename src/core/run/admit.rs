@@ -27,9 +27,9 @@ impl Run {
         match (event, &self.phase) {
             (Event::Started(_), _) => Err(InvalidEvent::NotTheBeginning { event: name, seq: self.length }),
             (Event::Resumed { limits, .. }, _) => match (limits, &self.started.trigger) {
-                (None, _) | (Some(_), Trigger::Fork { .. }) => Ok(()),
+                (None, _) | (Some(_), Trigger::Fork { .. } | Trigger::Retry { .. }) => Ok(()),
                 (Some(_), Trigger::Manual | Trigger::Compaction) => {
-                    contradiction("only a fork starts a budget of its own")
+                    contradiction("only a fork or a retry starts a budget of its own")
                 }
             },
             (Event::ToolsListed { .. }, Phase::Ready { .. }) => Ok(()),

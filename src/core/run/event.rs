@@ -29,7 +29,7 @@ pub enum Event {
     Resumed {
         /// The trace of this execution.
         trace: Trace,
-        /// The limits of a fork, whose own budget starts here; absent in every other execution.
+        /// The limits of a fork or a retry, whose own budget starts here; absent in every other execution.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<Box<Limits>>,
     },

@@ -188,7 +188,7 @@ impl Run {
         if !calls.is_empty() {
             self.budget.tool_interactions += 1;
             self.last_word = (tool_access == ToolAccess::FinalAnswer).then(|| Output::of(&message.content));
-            self.phase = Phase::Working { turn: Turn { assistant: message, calls }, tool_access };
+            self.phase = Phase::Working { turn: Turn { assistant: message, calls, copied: false }, tool_access };
             return;
         }
         let answer = Output::of(&message.content);
@@ -213,6 +213,7 @@ impl Run {
             held: None,
             round: 0,
             sent: false,
+            sent_by_source: false,
             authorization: None,
             approved_at: None,
             drift: Vec::new(),
@@ -359,6 +360,7 @@ impl Run {
         for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.requested.id)) {
             self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::from(!call.is_builtin()));
             call.sent = true;
+            call.sent_by_source = false;
             // The differences were reviewed; otherwise the call would not be sent.
             call.drift.clear();
             call.held = None;

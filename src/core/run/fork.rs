@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::state::Phase;
-use super::turn::{Call, CallState};
+use super::turn::{Call, CallState, Turn};
 use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run,
     Step, ToolAccess,
@@ -38,13 +38,14 @@ impl Run {
         Ok(source)
     }
 
-    /// The number of events that a fork copies without a position: the longest beginning of the journal after which the
-    /// model is called, or the run waits. A fork with a message replies to the answer of its source, if there is one. 0
-    /// for an empty journal.
-    pub fn fork_position(source: &[Event], has_message: bool) -> Result<u64, InvalidEvent> {
+    /// The number of events that a fork with these limits copies without a position: the longest beginning of the journal
+    /// after which the model is called, or the run waits. A fork with a message replies to the answer of its source, if
+    /// there is one. 0 for an empty journal.
+    pub fn fork_position(source: &[Event], has_message: bool, limits: &Limits) -> Result<u64, InvalidEvent> {
         let Some((first, rest)) = source.split_first() else { return Ok(0) };
         let Some(mut run) = Self::replay([first])? else { return Ok(0) };
         let (mut positions, mut before_turn) = (vec![run.length()], 1);
+        let mut has_denied_beside_sent = false;
         for event in rest {
             if has_message && matches!(event, Event::Ended { ending } if ending.output().is_some()) {
                 return Ok(run.length());
@@ -54,16 +55,20 @@ impl Run {
             }
             run.apply(event)?;
             if run.is_denied_by_policy(event) {
-                // A fork inside the turn would be denied again before the model is asked.
-                positions.truncate(before_turn);
+                // A fork inside the turn would be denied again before the model is asked. A fork before the turn would
+                // not know a call that was sent: then the model reads the denial as well.
+                has_denied_beside_sent = run.phase.turn().is_some_and(Turn::has_sent_calls);
+                if !has_denied_beside_sent {
+                    positions.truncate(before_turn);
+                }
             }
-            if run.is_fork_point() {
+            if run.is_fork_point(has_denied_beside_sent) {
                 positions.push(run.length());
             }
         }
         while let [_, .., last] = positions[..] {
             let beginning = source.iter().take(usize::try_from(last).unwrap_or(usize::MAX));
-            if !Self::replay(beginning)?.is_some_and(|run| run.ends_as_fork()) {
+            if !Self::replay(beginning)?.is_some_and(|run| run.ends_as_fork(limits)) {
                 break;
             }
             positions.pop();
@@ -71,11 +76,11 @@ impl Run {
         Ok(positions.last().copied().unwrap_or_default())
     }
 
-    /// Whether a fork that copies the journal up to here ends without a step that needs the outside world, for example
+    /// Whether a fork with these limits that copies the journal up to here ends without a step that needs the outside world, for example
     /// because it may run no tool and the model made only tool calls.
-    fn ends_as_fork(&self) -> bool {
+    fn ends_as_fork(&self, limits: &Limits) -> bool {
         let mut run = self.clone();
-        run.begin_fork(&self.started.spec.limits);
+        run.begin_fork(limits);
         run.foregone_ending().is_some()
     }
 
@@ -112,8 +117,9 @@ impl Run {
         Arc::make_mut(&mut self.started).spec.limits = limits.clone();
         self.budget = Budget { limits: limits.clone(), ..Budget::default() };
         self.correction = None;
-        // The model reads the errors of the source.
+        // The model reads the errors and denials of the source.
         self.tool_error = None;
+        self.denied = None;
         self.last_word = None;
         self.exhaustion_noted = false;
         self.cooling.clear();
@@ -130,11 +136,12 @@ impl Run {
             Phase::Validating { tool_access, .. } if *tool_access == ToolAccess::FinalAnswer => {
                 *tool_access = ToolAccess::BudgetExhausted
             }
-            Phase::Ready { .. }
-            | Phase::Validating { .. }
-            | Phase::Accepted { .. }
-            | Phase::Working { .. }
-            | Phase::Ended(_) => {}
+            // The calls that were sent are the source's, and so is a correction that none of them was usable.
+            Phase::Working { turn, .. } => {
+                turn.copied = true;
+                turn.calls.iter_mut().for_each(|call| call.sent_by_source = call.sent);
+            }
+            Phase::Ready { .. } | Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_) => {}
         }
         if self.is_between_turns() {
             self.deliver_inbox();
@@ -142,8 +149,8 @@ impl Run {
     }
 
     /// Whether the phase after this event allows a fork.
-    fn is_fork_point(&self) -> bool {
-        let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail;
+    fn is_fork_point(&self, may_be_denied: bool) -> bool {
+        let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail && !may_be_denied;
         let has_answer = matches!(self.phase, Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_));
         !has_answer && !is_denied && self.missing_server.is_none() && self.last_word.is_none()
     }

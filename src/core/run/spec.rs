@@ -63,6 +63,16 @@ pub enum Trigger {
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         authors: BTreeSet<String>,
     },
+    /// It copies the journal of another run of its session up to a position, and takes the place of that run.
+    Retry {
+        /// The source.
+        run: RunId,
+        /// The number of copied events, as for a fork.
+        at: u64,
+        /// The authors of the source, as for a fork.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        authors: BTreeSet<String>,
+    },
 }
 
 impl Trigger {
@@ -70,7 +80,7 @@ impl Trigger {
     pub fn copied(&self) -> u64 {
         match self {
             Self::Manual | Self::Compaction => 0,
-            Self::Fork { at, .. } => *at,
+            Self::Fork { at, .. } | Self::Retry { at, .. } => *at,
         }
     }
 }
@@ -81,7 +91,7 @@ impl Started {
         let before = self.predecessor.iter().flat_map(|predecessor| &predecessor.authors);
         let copied = match &self.trigger {
             Trigger::Manual | Trigger::Compaction => None,
-            Trigger::Fork { authors, .. } => Some(authors),
+            Trigger::Fork { authors, .. } | Trigger::Retry { authors, .. } => Some(authors),
         };
         before.chain(copied.into_iter().flatten()).chain(&self.by).cloned().collect()
     }

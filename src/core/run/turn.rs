@@ -19,6 +19,8 @@ pub(super) struct Turn {
     /// The reply as the model wrote it.
     pub(super) assistant: Message,
     pub(super) calls: Vec<Call>,
+    /// Whether the reply was copied from another run, whose correction it would have been.
+    pub(super) copied: bool,
 }
 
 /// A call of the open turn.
@@ -39,6 +41,8 @@ pub struct Call {
     pub round: u32,
     /// Whether it was ever sent to its server. If so, it must not be reported as not run.
     pub sent: bool,
+    /// Whether it was sent by the run that this one was copied from, and not again: its error does not end this run.
+    pub sent_by_source: bool,
     /// Its authorization, once it may run.
     pub authorization: Option<CallAuthorization>,
     /// When a person last approved it, if the time of the events is known.
@@ -295,12 +299,18 @@ impl Turn {
         Message { role: Role::User, content: shown.filter_map(Call::result).collect(), provider_state: None }
     }
 
-    /// Whether no call of the turn was usable.
+    /// Whether a call of the turn was sent.
+    pub(super) fn has_sent_calls(&self) -> bool {
+        self.calls.iter().any(|call| call.sent)
+    }
+
+    /// Whether no call of the turn was usable, and the model made them in this run.
     pub(super) fn is_useless(&self) -> bool {
-        self.calls.iter().all(|call| match call.state.rejection() {
-            Some(Rejection::Unknown | Rejection::InvalidArguments | Rejection::Budget) => true,
-            Some(Rejection::Denied | Rejection::Deferred | Rejection::Expired) | None => false,
-        })
+        !self.copied
+            && self.calls.iter().all(|call| match call.state.rejection() {
+                Some(Rejection::Unknown | Rejection::InvalidArguments | Rejection::Budget) => true,
+                Some(Rejection::Denied | Rejection::Deferred | Rejection::Expired) | None => false,
+            })
     }
 }
 

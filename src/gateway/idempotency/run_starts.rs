@@ -21,8 +21,13 @@ pub(super) struct RunStart {
 type Respond = for<'a> fn(&'a Gateway, &'a Caller, &'a Parts, &'a RunId) -> BoxFuture<'a, Result<Response, Problem>>;
 
 /// All of them. A surface that starts runs adds its endpoint, with a response in its own form.
-const RUN_STARTS: [RunStart; 3] =
-    [started_at("/v1/runs"), started_at("/v1/sessions/{session}/runs"), started_at("/v1/sessions/{session}/compact")];
+const RUN_STARTS: [RunStart; 5] = [
+    started_at("/v1/runs"),
+    started_at("/v1/sessions/{session}/runs"),
+    started_at("/v1/sessions/{session}/compact"),
+    started_at("/v1/runs/{run}/fork"),
+    started_at("/v1/runs/{run}/retry"),
+];
 
 const fn started_at(route: &'static str) -> RunStart {
     RunStart { route, respond: |gateway, caller, parts, run| Box::pin(current(gateway, caller, parts, run)) }

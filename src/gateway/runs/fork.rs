@@ -16,6 +16,7 @@ use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
+use crate::idempotency::PlannedRunId;
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -62,6 +63,7 @@ pub(super) async fn fork(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     preference: ResponsePreference,
+    PlannedRunId(id): PlannedRunId,
     Path(run): Path<String>,
     Body(NewFork { at, message, limits, metadata }): Body<NewFork>,
 ) -> Result<Response, Problem> {
@@ -75,7 +77,7 @@ pub(super) async fn fork(
         return Err(Problem::invalid("/message", "a message needs text"));
     }
     let message = message.map(Message::user);
-    let fork = Fork { at, message, limits, metadata, trace: preference.trace.clone(), ..Fork::default() };
+    let fork = Fork { at, message, limits, metadata, id, trace: preference.trace.clone(), ..Fork::default() };
     let execution = source.fork(fork).await?;
     let made = runner.run(execution.run.as_str()).await?;
     preference.answer(&gateway, made, execution, StatusCode::CREATED).await

@@ -14,6 +14,7 @@ mod precondition;
 pub(super) mod read;
 pub(super) mod response_mode;
 mod resume;
+mod retry;
 pub(super) mod view;
 pub(super) mod wait;
 
@@ -30,6 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(cancel::cancel))
         .routes(routes!(pause::pause))
         .routes(routes!(fork::fork))
+        .routes(routes!(retry::retry))
         .routes(routes!(events::events))
         .routes(routes!(messages::list, messages::add))
         .routes(routes!(read::export))

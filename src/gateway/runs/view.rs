@@ -40,6 +40,9 @@ pub(crate) struct RunView {
     /// The run that this one is a fork of.
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<String>,
+    /// The run that this one is a retry of: it takes that run's place in the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_of: Option<String>,
     /// When the run was started.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
@@ -233,9 +236,10 @@ impl RunView {
         let started = run.started();
         let ending = run.ending();
         let pending = run.open_items();
-        let forked_from = match &started.trigger {
-            Trigger::Manual | Trigger::Compaction => None,
-            Trigger::Fork { run, .. } => Some(run.to_string()),
+        let (forked_from, retry_of) = match &started.trigger {
+            Trigger::Manual | Trigger::Compaction => (None, None),
+            Trigger::Fork { run, .. } => (Some(run.to_string()), None),
+            Trigger::Retry { run, .. } => (None, Some(run.to_string())),
         };
         Self {
             id: row.id.clone(),
@@ -247,6 +251,7 @@ impl RunView {
             principal: started.spec.principal.as_ref().map(ToString::to_string),
             created_by: started.by.clone(),
             forked_from,
+            retry_of,
             created_at: row.created_at,
             updated_at: run.clock().unwrap_or(row.updated_at),
             due_at: run.pending_counts(row.created_at).due_at,

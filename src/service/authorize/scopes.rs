@@ -9,7 +9,7 @@ pub enum Scope {
     /// Read runs and sessions, their events and messages.
     #[serde(rename = "runs:read")]
     RunsRead,
-    /// Start, resume, cancel, fork and delete runs; create, change and delete sessions.
+    /// Start, resume, cancel, fork, retry and delete runs; create, change and delete sessions.
     #[serde(rename = "runs:write")]
     RunsWrite,
     /// Read agents, models, tools and servers.

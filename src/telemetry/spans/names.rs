@@ -127,6 +127,7 @@ pub(crate) const RUN_ID: &str = "toolgate.run.id";
 pub const RUN_OUTCOME: &str = "toolgate.run.outcome";
 pub(crate) const RUN_RESUMED: &str = "toolgate.run.resumed";
 pub(crate) const RUN_FORKED_FROM: &str = "toolgate.run.forked_from";
+pub(crate) const RUN_RETRY_OF: &str = "toolgate.run.retry_of";
 pub(crate) const ITERATION: &str = "toolgate.iteration";
 pub(crate) const BUDGET_USED: &str = "toolgate.budget.used";
 pub(crate) const BUDGET_MAX: &str = "toolgate.budget.max";

@@ -103,6 +103,23 @@ fn a_fork_leaves_its_source_unchanged() {
 }
 
 #[test]
+fn a_retry_takes_the_place_of_the_latest_run_of_its_session() {
+    let desk = Desk::playing("turns: [{ say: First. }, { say: Second. }, { say: Third. }]");
+    desk.toolgate(&["run", "--session", "chat", "One"]).expect(0);
+    desk.toolgate(&["run", "--session", "chat", "Two"]).expect(0);
+    let runs = desk.toolgate(&["runs", "list", "--json"]).json_lines();
+    let (second, first) = (runs[0]["id"].as_str().unwrap(), runs[1]["id"].as_str().unwrap());
+
+    let retried = desk.toolgate(&["runs", "retry", "last"]).expect(0);
+    let refused = desk.toolgate(&["runs", "retry", first]).expect(1);
+
+    assert_eq!(retried.out, "Second.\n");
+    assert!(retried.err.contains(&format!("retries {second}")), "{}", retried.err);
+    assert!(refused.err.contains("is not the latest of its session; fork it"), "{}", refused.err);
+    assert_eq!(desk.toolgate(&["runs", "retry", "last", "--message", "More"]).expect(0).out, "Third.\n");
+}
+
+#[test]
 fn recovery_without_orphaned_runs_reports_zero() {
     let ended = pending().toolgate(&["runs", "recover"]).expect(0);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "0 runs resumed\n"));

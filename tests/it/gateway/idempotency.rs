@@ -226,6 +226,24 @@ async fn a_repeat_of_an_interrupted_creation_returns_the_run() {
 }
 
 #[tokio::test]
+async fn a_repeat_of_an_interrupted_fork_or_retry_returns_its_run() {
+    for action in ["fork", "retry"] {
+        let remembering = remembering(given_two_answers()).await;
+        let source = remembering.served.run(json!({"input": "Hello"})).await;
+        let path = format!("/v1/runs/{source}/{action}");
+        let first = remembering.post(&path, "k", &json!({})).await;
+        let stored = remembering.post(&path, "k", &json!({})).await;
+        remembering.store.becomes(interrupted()).await;
+
+        let again = remembering.post(&path, "k", &json!({})).await;
+
+        assert_eq!((first.status.as_u16(), &stored.body), (201, &first.body), "{action}: {stored:?}");
+        assert_eq!((again.status.as_u16(), &again.body), (201, &first.body), "{action}: {again:?}");
+        assert_eq!(remembering.runs().await, 2);
+    }
+}
+
+#[tokio::test]
 async fn a_repeat_starts_a_run_that_was_recorded_but_not_started() {
     let remembering = remembering(given_two_answers()).await;
     let body = json!({"input": "Hello"});

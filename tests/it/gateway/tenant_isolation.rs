@@ -38,6 +38,7 @@ fn everything() -> Vec<(Method, &'static str, Value, &'static str)> {
         (Method::POST, "/pause", json!({}), "runs:write"),
         (Method::POST, "/cancel", json!({}), "runs:write"),
         (Method::POST, "/fork", json!({}), "runs:write"),
+        (Method::POST, "/retry", json!({}), "runs:write"),
         (Method::DELETE, "", Value::Null, "runs:write"),
     ]
 }

@@ -185,9 +185,9 @@ fn conversation() -> Vec<Message> {
     ]
 }
 
-/// A random start: every option of a spec, with limits small enough to be reached.
-pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
-    let limits = Limits {
+/// Random limits, small enough to be reached.
+pub(crate) fn any_limits(tape: &mut Tape) -> Limits {
+    Limits {
         max_tool_interactions: *tape.pick(&[3, 0, 1, 2, 6, 30]),
         max_iterations: *tape.pick(&[6, 0, 1, 2, 4, 12]),
         max_mcp_calls: *tape.pick(&[None, Some(0), Some(1), Some(2), Some(3)]),
@@ -197,7 +197,12 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         max_corrections: *tape.pick(&[2, 0, 1, 3]),
         max_attempts: *tape.pick(&[2, 0, 1, 3]),
         ..Limits::default()
-    };
+    }
+}
+
+/// A random start: every option of a spec, with limits small enough to be reached.
+pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
+    let limits = any_limits(tape);
     let spec = Spec {
         tiers: *tape.pick(&[TierMode::Defer, TierMode::Drop, TierMode::Sequential]),
         on_deny: *tape.pick(&[OnDeny::Report, OnDeny::Report, OnDeny::Report, OnDeny::Fail]),

@@ -1,28 +1,61 @@
-//! Laws of forks: every fork of a journal can be driven, and calls the model or waits before it ends.
+//! Laws of forks: every fork of a journal can be driven, calls the model or waits before it ends, and forgets no call that
+//! was sent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use toolgate_core::chat::{Message, Usage};
-use toolgate_core::error::ErrorCode;
-use toolgate_core::run::{CallVerdict, Ending, Event, Limits, Run, Started, Trigger};
+use toolgate_core::id::CallId;
+use toolgate_core::run::{CallVerdict, Event, Limits, OnDeny, Rejection, Run, Started, Trigger};
 
 use crate::choices::{Tape, strictly, tapes};
-use crate::fixtures::{started, trace};
+use crate::fixtures::{any_limits, started, trace};
 use crate::provider::{Open, refusal};
 use crate::world::{World, from_json, states, to_json, wild_journey};
 
-/// The journal of a fork at this position, as the runner begins it.
+/// The journal of a fork at this position, as the runner begins it, with the limits of its source.
 fn forked(source: &[Event], at: usize, message: Option<&str>) -> Vec<Event> {
-    let limits = Run::replay(&source[..at]).unwrap().unwrap().started().spec.limits.clone();
+    forked_within(&limits_of(&source[..at]), source, at, message)
+}
+
+/// The journal of a fork at this position with these limits.
+fn forked_within(limits: &Limits, source: &[Event], at: usize, message: Option<&str>) -> Vec<Event> {
+    let trigger = |at| Trigger::Fork { run: "run_source".into(), at, authors: Default::default() };
+    copied(trigger, limits, source, at, message)
+}
+
+/// The journal of a copy with this trigger, for which it gets the number of copied events.
+pub(crate) fn copied(
+    trigger: impl FnOnce(u64) -> Trigger,
+    limits: &Limits,
+    source: &[Event],
+    at: usize,
+    message: Option<&str>,
+) -> Vec<Event> {
     let mut journal = Run::forked(source[..at].to_vec()).unwrap();
     let length = journal.len() as u64;
     let Some(Event::Started(first)) = journal.first_mut() else { panic!("a journal begins with its start") };
     let first: &mut Started = Arc::make_mut(first);
-    first.trigger = Trigger::Fork { run: "run_source".into(), at: length, authors: Default::default() };
-    journal.push(Event::Resumed { trace: trace(7), limits: Some(limits.into()) });
+    first.trigger = trigger(length);
+    journal.push(Event::Resumed { trace: trace(7), limits: Some(limits.clone().into()) });
     journal.extend(message.map(|text| Event::MessageAdded { message: Message::user(text) }));
     from_json(&to_json(&journal))
+}
+
+fn limits_of(source: &[Event]) -> Limits {
+    Run::replay(source).unwrap().unwrap().started().spec.limits.clone()
+}
+
+/// The position of a fork with the limits of its source.
+fn position(source: &[Event], has_message: bool) -> usize {
+    Run::fork_position(source, has_message, &limits_of(source)).unwrap() as usize
+}
+
+/// The calls that a journal sends.
+fn sent(journal: &[Event]) -> BTreeSet<CallId> {
+    let calls = |event: &Event| if let Event::CallsStarted { calls } = event { calls.clone() } else { Vec::new() };
+    journal.iter().flat_map(calls).collect()
 }
 
 /// The journal without its ending.
@@ -39,38 +72,50 @@ fn asks_or_waits(journal: &[Event], from: usize) -> bool {
     asks || states(journal)[from - 1..].iter().any(|state| !state.pending().is_empty())
 }
 
-/// Whether the run ended because a check after this position rejected a call: the policy denies it now, or its arguments
-/// were not checked in the source and are not valid.
-fn is_rejected_by_check(journal: &[Event], from: usize) -> bool {
-    let rejects = |event: &Event| matches!(event, Event::CallChecked { verdict: CallVerdict::Rejected { .. }, .. });
-    let ending = journal.last().and_then(|last| if let Event::Ended { ending } = last { Some(ending) } else { None });
-    let code = ending.and_then(Ending::failure).map(|failure| failure.code);
-    matches!(code, Some(ErrorCode::ToolDenied | ErrorCode::ToolFailed)) && journal[from..].iter().any(rejects)
+/// Whether a check after this position denied a call, and denials end the run: what the source has copied cannot
+/// foretell the policy of the fork.
+fn is_denied_by_check(journal: &[Event], from: usize) -> bool {
+    let Some(Event::Started(started)) = journal.first() else { return false };
+    let denies = |event: &Event| {
+        matches!(event, Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. })
+    };
+    started.spec.on_deny == OnDeny::Fail && journal[from..].iter().any(denies)
 }
 
 proptest! {
     #![proptest_config(strictly())]
 
+    /// The next step of a fork without a position is a model call or a wait, after the calls that were copied. Two things
+    /// of the fork's own can end it before: a call that its policy denies now, and a call that it sends and that fails, if
+    /// the agent ends runs because of that. The calm world has no failing calls.
     #[test]
-    fn a_fork_without_a_position_calls_the_model_or_waits(tape in tapes()) {
+    fn a_fork_of_an_ended_run_calls_the_model_or_waits(tape in tapes(), limits in tapes(), has_message: bool) {
         let source = wild_journey(tape);
-        let at = Run::fork_position(&source, false).unwrap();
-        let journal = forked(&source, at as usize, None);
+        let limits = any_limits(&mut limits.clone());
+        let at = Run::fork_position(&source, has_message, &limits).unwrap() as usize;
+        let journal = forked_within(&limits, &source, at, has_message.then_some("look again"));
         let own = journal.len();
         prop_assert_eq!(Run::replay(&journal).unwrap().unwrap().foregone_ending(), None);
         let whole = World::resume_run(&journal, Tape::blank()).into_ended();
-        prop_assert!(asks_or_waits(&whole, own) || is_rejected_by_check(&whole, own), "{}", to_json(&whole).join("\n"));
+        prop_assert!(asks_or_waits(&whole, own) || is_denied_by_check(&whole, own), "{}", to_json(&whole).join("\n"));
+    }
+
+    #[test]
+    fn a_fork_forgets_no_call_that_was_sent(tape in tapes(), limits in tapes(), has_message: bool) {
+        let source = wild_journey(tape);
+        let at = Run::fork_position(&source, has_message, &any_limits(&mut limits.clone())).unwrap() as usize;
+        prop_assert_eq!(sent(&source[..at]), sent(&source), "{} of\n{}", at, to_json(&source).join("\n"));
     }
 
     #[test]
     fn a_fork_has_its_message_before_the_model_is_called(tape in tapes()) {
         let source = wild_journey(tape);
-        let at = Run::fork_position(&source, true).unwrap();
-        let journal = forked(&source, at as usize, Some("look again"));
+        let at = position(&source, true);
+        let journal = forked(&source, at, Some("look again"));
         let whole = World::resume_run(&journal, Tape::blank()).into_ended();
         let asked = whole[journal.len()..].iter().position(|event| matches!(event, Event::ModelCalled { .. }));
         let Some(asked) = asked else {
-            prop_assert!(asks_or_waits(&whole, journal.len()) || is_rejected_by_check(&whole, journal.len()));
+            prop_assert!(asks_or_waits(&whole, journal.len()) || is_denied_by_check(&whole, journal.len()));
             return Ok(());
         };
         let before = Run::replay(&whole[..journal.len() + asked]).unwrap().unwrap();
@@ -100,10 +145,10 @@ proptest! {
     #[test]
     fn a_fork_of_a_fork_is_a_fork(tape in tapes()) {
         let source = wild_journey(tape);
-        let at = Run::fork_position(&source, false).unwrap();
-        let once = World::resume_run(&forked(&source, at as usize, None), Tape::blank()).into_ended();
-        let again = Run::fork_position(&once, true).unwrap();
-        let twice = World::resume_run(&forked(&once, again as usize, Some("and again")), Tape::blank()).into_ended();
+        let at = position(&source, false);
+        let once = World::resume_run(&forked(&source, at, None), Tape::blank()).into_ended();
+        let again = position(&once, true);
+        let twice = World::resume_run(&forked(&once, again, Some("and again")), Tape::blank()).into_ended();
         prop_assert!(Run::replay(&twice).unwrap().unwrap().ending().is_some());
     }
 }
@@ -123,8 +168,8 @@ fn a_fork_does_not_begin_after_calls_that_its_budget_rejects() {
         85, 2, 0, 0, 0, 25, 119, 239, 227, 60, 255, 96, 31, 173, 49, 254, 82, 189, 120, 78, 216, 178, 230, 49, 22, 38,
         115, 24, 3, 2, 189, 157, 248, 253, 154, 228, 116, 33, 170, 230, 139, 150, 155, 25, 45, 123, 70, 192, 239,
     ]));
-    let at = Run::fork_position(&source, true).unwrap();
-    let journal = forked(&source, at as usize, Some("look again"));
+    let at = position(&source, true);
+    let journal = forked(&source, at, Some("look again"));
     let whole = World::resume_run(&journal, Tape::blank()).into_ended();
     assert!(asks_or_waits(&whole, journal.len()), "{}", to_json(&whole).join("\n"));
 }

@@ -10,10 +10,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use toolgate_core::run::{Event, Run};
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Event, Limits, Run, Trigger};
 
 use crate::choices::Tape;
-use crate::world::wild_journey;
+use crate::forks::copied;
+use crate::world::{World, journey, wild_journey};
 
 /// How many generated journals are searched for members that the fixture lacks.
 const SEARCHED: u64 = 500;
@@ -114,6 +116,21 @@ fn tape(seed: u64) -> Tape {
     Tape::new((0..400).map(|_| byte()).collect())
 }
 
+/// A fork and a retry of a generated journal.
+fn copies() -> [Vec<Event>; 2] {
+    let (source, limits) = (journey(tape(0)), Limits::default());
+    let at = Run::fork_position(&source, true, &limits).unwrap() as usize;
+    let (run, authors) = (|| RunId::from("run_source"), || BTreeSet::from(["ann".to_owned()]));
+    let begin = |trigger: fn(RunId, u64, BTreeSet<String>) -> Trigger| {
+        let copy = copied(|at| trigger(run(), at, authors()), &limits, &source, at, Some("again"));
+        World::resume_run(&copy, Tape::blank()).into_ended()
+    };
+    [
+        begin(|run, at, authors| Trigger::Fork { run, at, authors }),
+        begin(|run, at, authors| Trigger::Retry { run, at, authors }),
+    ]
+}
+
 #[test]
 fn every_stored_journal_is_read_with_its_outcome() {
     let stored = stored();
@@ -129,8 +146,8 @@ fn the_stored_journals_have_every_member_of_every_event() {
     let mut lines = stored();
     let mut known: BTreeSet<String> = lines.iter().flat_map(members).collect();
     let mut missing = BTreeSet::new();
-    for seed in 0..SEARCHED {
-        let journal = line(&wild_journey(tape(seed)));
+    for journal in (0..SEARCHED).map(|seed| wild_journey(tape(seed))).chain(copies()) {
+        let journal = line(&journal);
         let new: Vec<String> = members(&journal).difference(&known).cloned().collect();
         if !new.is_empty() {
             known.extend(new.iter().cloned());

@@ -379,8 +379,10 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
     to.text(names::CONVERSATION, started.session.as_str());
     to.text(names::RUN_ID, run.as_str());
     to.set(names::RUN_RESUMED, Value::Bool(resumed));
-    if let Trigger::Fork { run, .. } = &started.trigger {
-        to.text(names::RUN_FORKED_FROM, run.as_str());
+    match &started.trigger {
+        Trigger::Manual | Trigger::Compaction => {}
+        Trigger::Fork { run, .. } => to.text(names::RUN_FORKED_FROM, run.as_str()),
+        Trigger::Retry { run, .. } => to.text(names::RUN_RETRY_OF, run.as_str()),
     }
     to.text_if(names::USER_ID, started.metadata.get("user_id").and_then(Json::as_str));
     if let Some(tags) = started.metadata.get("tags").and_then(Json::as_array) {

@@ -32,6 +32,7 @@ async fn runs_of_another_principal_can_only_be_read_and_decided() {
 
     for (child, body) in [
         ("/fork", json!({})),
+        ("/retry", json!({})),
         ("/fork", json!({"message": "Say what you know"})),
         ("/messages", json!({"text": "Delete everything"})),
         ("/resume", result.clone()),

@@ -41,6 +41,7 @@ const SCOPES: &[(&str, &[&str])] = &[
             "cancelRun",
             "pauseRun",
             "forkRun",
+            "retryRun",
             "addMessage",
             "resumeRun",
             "createSession",
@@ -203,9 +204,12 @@ async fn requests_that_only_read_need_the_read_scope() {
     let path = format!("/v1/runs/{}", run.text("id"));
     let result = json!({"results": [{"call_id": run.body["pending"][0]["call_id"], "output": 1}]});
 
-    for (what, body) in
-        [("resume", json!({})), ("resume?include=content", result.clone()), ("fork?include=content", json!({}))]
-    {
+    for (what, body) in [
+        ("resume", json!({})),
+        ("resume?include=content", result.clone()),
+        ("fork?include=content", json!({})),
+        ("retry?include=content", json!({})),
+    ] {
         let refused = writes.post(&format!("{path}/{what}"), body).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (403, "forbidden"), "{what}");
         assert!(refused.text("detail").contains("`runs:read`"), "{what}: {refused:?}");

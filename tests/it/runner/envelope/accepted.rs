@@ -5,7 +5,7 @@ use toolgate::core::chat::Message;
 use toolgate::core::run::{Channel, Event, ResumeError, Status};
 use toolgate::core::tool::{FailureKind, McpTool, Outcome};
 use toolgate::runner::envelope::{EnvelopeError, EnvelopeKeys};
-use toolgate::runner::{Fork, Report, Request, Resume, RunnerError};
+use toolgate::runner::{Fork, Report, Request, Resume, Retry, RunnerError};
 
 use super::super::world::{answer_to, decisions, no, results, said, say, yes};
 use super::nodes::{HOUR, PRIVATE, PUBLIC, World, a_clerk, ed25519, keys, sent};
@@ -367,6 +367,25 @@ async fn a_run_of_a_session_brings_its_conversation_to_the_next_node() {
     assert_eq!(spoken(&done)[..3], ["user: First", "model: One.", "user: Second"]);
     assert_eq!(third.messages[..done.messages.len()], done.messages);
     assert_eq!(spoken(&third).last().map(String::as_str), Some("model: Four."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_takes_the_place_of_its_source_on_the_next_node() {
+    let world = talks();
+    let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
+    here.runner.execute(in_chat(&world, "First")).await.unwrap();
+    let second = here.runner.execute(in_chat(&world, "Second")).await.unwrap();
+    let envelope = here.runner.export(&second.run_id).await.unwrap();
+    elsewhere.resume(&envelope, results([("call_2_1", json!("tea"))])).await;
+    here.runner.cancel(&second.run_id, None).await.unwrap();
+    let retried = here.runner.retry(&second.run_id, Retry::default()).await.unwrap().until_idle().await.unwrap();
+    let envelope = here.runner.export(&retried.run_id).await.unwrap();
+
+    let done = elsewhere.resume(&envelope, results([("call_2_1", json!("coffee"))])).await;
+    let third = elsewhere.runner.execute(in_chat(&world, "Third")).await.unwrap();
+
+    assert_eq!(done.output.as_ref().unwrap().text, "It says: coffee.");
+    assert_eq!(third.messages[..done.messages.len()], done.messages);
 }
 
 #[tokio::test(start_paused = true)]

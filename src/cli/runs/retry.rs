@@ -1,0 +1,92 @@
+//! `toolgate runs retry`: runs an ended run again in its session, where the new run takes its place.
+
+use clap::Args;
+
+use crate::app::App;
+use crate::cli::caller::Caller;
+use crate::cli::drive_to_idle::{Tasks, settle};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::follow::Display;
+use crate::cli::output::Output;
+use crate::cli::run_arg::find;
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
+use crate::core::chat::Message;
+use crate::core::run::TighterLimits;
+use crate::core::trace::Trace;
+use crate::runner::Retry as Repeated;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate runs retry last                                calls the model again where the run ended
+  toolgate runs retry last --message \"In English, please\"
+  toolgate runs retry last --max-iterations 30            allows more turns than the run had
+
+The new run takes the place of the other one in its session, and has a budget of its own. Only the latest run of a
+session can be retried; `toolgate runs fork` copies any other. A call that was in progress is not repeated.";
+
+/// Retry an ended run in its session
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Retry {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// A message to add to the new run [default: the model answers again]
+    #[arg(long, value_name = "TEXT")]
+    message: Option<String>,
+
+    /// Limits the new run to this number of model turns [default: the limit of the other run]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_iterations: Option<u32>,
+
+    /// Prints one lifecycle event per line as JSON, and the result as the last line
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Prints nothing but the answer and what is pending
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+
+    #[command(flatten)]
+    changes: ConfigOverrides,
+
+    #[command(flatten)]
+    caller: Caller,
+}
+
+impl Retry {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let mut settings = setup::settings(&self.config)?;
+        self.changes.apply(&mut settings, None)?;
+        // As for `run`: the user of this command owns the configuration, so this limit may be higher than the
+        // configured one.
+        if let Some(most) = self.max_iterations {
+            settings.agents.values_mut().for_each(|agent| {
+                agent.limits.max_iterations = agent.limits.max_iterations.max(most);
+            });
+        }
+        let trace = self.caller.trace(out)?;
+        let app = setup::open(settings).await?;
+        let ended = self.retry(&app, trace, out).await;
+        setup::close_after(&ended, app, out).await;
+        ended
+    }
+
+    async fn retry(&self, app: &App, trace: Option<Trace>, out: &mut Output) -> Result<Exit, CliError> {
+        let run = find(app, &self.run).await?;
+        let message = self.message.as_ref().map(|text| Message::user(text.clone()));
+        let limits = TighterLimits { max_iterations: self.max_iterations, ..TighterLimits::default() };
+        let retry = Repeated { message, limits, trace, ..Repeated::default() };
+        let execution = app.runner.retry(&run, retry).await?;
+        let display = Display::choose(self.json, self.quiet, out);
+        if !display.is_json() {
+            out.note(format!("{} retries {run}", execution.run));
+        }
+        settle(app, execution, &[], display, Tasks::InTerminal.into(), &setup::again(&self.config, &self.changes), out)
+            .await
+    }
+}

@@ -1,0 +1,57 @@
+//! Retry: a fork of an ended run that stays in the run's session, and takes its place there.
+
+use serde_json::{Map, Value};
+use toolgate_core::chat::Message;
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Event, Run, TighterLimits, Trigger};
+use toolgate_core::trace::Trace;
+use toolgate_driver::DriveError;
+
+use super::fork::RunCopy;
+use super::{AgentRunner, Execution, RunnerError};
+
+/// The parameters of a retry. It inherits session, predecessor, tenant and principal from the original run.
+#[derive(Clone, Debug, Default)]
+pub struct Retry {
+    /// A message to the new run. After an answer, the new run replies to it; without a message, it answers again.
+    pub message: Option<Message>,
+    /// Limits of the new run, as for a [fork](crate::Fork::limits).
+    pub limits: TighterLimits,
+    /// Metadata of the new run, in place of the original run's.
+    pub metadata: Option<Map<String, Value>>,
+    /// The authenticated caller.
+    pub by: Option<String>,
+    /// The id of the new run, from [`AgentRunner::fresh_id`]; default: a new one.
+    pub id: Option<RunId>,
+    /// The parent trace.
+    pub trace: Option<Trace>,
+}
+
+impl AgentRunner {
+    /// Runs an ended run again, whatever its ending, from the position that a [`fork`](Self::fork) without a position
+    /// has. The new run takes the place of the original one in their session: its messages replace the original run's
+    /// in the conversation, and the session's grants cover it. The original run has to be the latest of its session. It
+    /// does not change.
+    pub async fn retry(&self, run: &RunId, retry: Retry) -> Result<Execution, RunnerError> {
+        let Retry { message, limits, metadata, by, id, trace } = retry;
+        let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
+        let (journal, history) = self.open_unless_over(run).await?;
+        if journal.run().ending().is_none() {
+            return Err(RunnerError::NotEnded { run: run.clone(), status: journal.run().status() });
+        }
+        let mut source: Vec<Event> = history.into_iter().map(|recorded| recorded.event).collect();
+        let (agent, limits) = self.limits_of_copy(run, &source, &limits)?;
+        let position = Run::fork_position(&source, message.is_some(), &limits).map_err(corrupt)?;
+        source.truncate(usize::try_from(position).unwrap_or(usize::MAX));
+        let retry_of = |run, at, authors| Trigger::Retry { run, at, authors };
+        let id = id.unwrap_or_else(|| self.fresh_id());
+        let mut copy = RunCopy::of(run, source, retry_of, id, agent)?;
+        copy.begin_own_part(self.trace(trace), limits, message);
+        copy.started.by = by;
+        if let Some(metadata) = metadata {
+            copy.started.metadata = metadata;
+        }
+        let (runner, run) = (self.clone(), run.clone());
+        self.to_completion(async move { runner.launch_retry(&run, &copy).await }).await?
+    }
+}
