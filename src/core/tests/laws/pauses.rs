@@ -39,6 +39,7 @@ fn leaves(step: &Step) -> bool {
         Step::ListTools
         | Step::ResolveApprovals(_)
         | Step::CallModel { .. }
+        | Step::Compact { .. }
         | Step::ValidateOutput(_)
         | Step::CheckCalls(_)
         | Step::RunTier(_) => true,
