@@ -229,7 +229,7 @@ async fn an_array_is_no_change_of_a_session() {
     ann(&served).post("/v1/sessions", json!({"id": "chat-77", "title": "Order 77"})).await;
     let request = served.request(Method::PATCH, "/v1/sessions/chat-77").header("x-badge", "key:ann acme all");
     let refused = HttpAnswer::of(request.json(&json!([null, null])).send().await.unwrap()).await;
-    assert_eq!((refused.status.as_u16(), refused.problem()), (422, "validation"), "{refused:?}");
+    assert_eq!((refused.status.as_u16(), refused.problem()), (400, "invalid_request"), "{refused:?}");
     assert_eq!(ann(&served).get("/v1/sessions/chat-77").await.text("title"), "Order 77");
 }
 
