@@ -18,6 +18,7 @@ mod servers;
 mod stay;
 mod telemetry;
 
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -106,6 +107,18 @@ impl Storage for SqliteStore {
 }
 
 impl App {
+    /// Opens everything that a configuration file names, for an application with a server of its own: `runner` starts and
+    /// resumes runs, `gateway::router(app.runner.clone())` is the HTTP API. `${NAME}` in the file is replaced from the
+    /// environment. Call [`close`](Self::close) before the program ends.
+    ///
+    /// # Errors
+    /// `AppError::Config` with every fault of the file, its line and its remedy; other variants where a part of it cannot
+    /// be opened.
+    pub async fn from_file(path: impl AsRef<Path>) -> Result<Self, AppError> {
+        let settings = config::load(Some(path.as_ref()), &|name| std::env::var(name).ok())?;
+        Self::open_server(settings).await
+    }
+
     /// Opens everything that the settings name. MCP servers connect on first use. `sinks` receive events in addition to
     /// the sinks of the settings.
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
@@ -221,7 +234,7 @@ async fn open_store(settings: &StoreSettings) -> Result<Arc<dyn Storage>, AppErr
                 config::Durability::PowerCut => Durability::PowerCut,
                 config::Durability::ProcessCrash => Durability::ProcessCrash,
             };
-            Arc::new(SqliteStore::open(path, durability).await?)
+            Arc::new(SqliteStore::open_with_durability(path, durability).await?)
         }
     })
 }

@@ -64,7 +64,7 @@ impl Ready {
             Kept::Memory => None,
             Kept::Sqlite => {
                 let directory = tempfile::tempdir().unwrap();
-                let store = SqliteStore::open(&directory.path().join("runs.db"), Durability::PowerCut).await.unwrap();
+                let store = SqliteStore::open(&directory.path().join("runs.db")).await.unwrap();
                 Some((Arc::new(store), directory))
             }
         };

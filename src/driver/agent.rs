@@ -90,7 +90,7 @@ impl Fallback {
 }
 
 impl Agent {
-    /// An agent with a model and nothing else: no tools, every call requires approval, default limits.
+    /// An agent with a model and nothing else: no tools, the policy `default`, default limits.
     pub fn new(name: impl Into<AgentName>, model: Arc<dyn Model>) -> Self {
         Self {
             name: name.into(),

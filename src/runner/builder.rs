@@ -1,4 +1,5 @@
-//! Builder of a runner. Only a store is required; every other port has a harmless default.
+//! Builder of a runner. Only a store is required; every other port has a safe default. Arguments, results and answers
+//! are validated against their JSON Schemas unless the application calls [`Builder::without_validation`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use toolgate_ports::{
     InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError,
     ToolInputValidator,
 };
+use toolgate_validation::SchemaValidator;
 
 use super::admission::Admission;
 use super::context::Transcript;
@@ -83,9 +85,9 @@ impl Builder {
         servers: McpServers;
         /// Grants; without this cache every guarded call requires approval.
         approvals: ApprovalCache;
-        /// Validates arguments; without it every argument object is valid.
+        /// The validator of arguments and results; default: JSON Schema.
         inputs: ToolInputValidator;
-        /// Validates answers; without it every answer is valid.
+        /// The validator of final answers; default: JSON Schema.
         outputs: OutputValidator;
         /// Resolves symbolic links in paths, for policies with conditions on link targets; without it such calls
         /// require approval.
@@ -96,6 +98,12 @@ impl Builder {
         clock: Clock;
         /// The source of new ids; default: UUIDv7.
         ids: Ids;
+    }
+
+    /// Accepts every argument object, result and answer, whatever its schema.
+    #[must_use]
+    pub fn without_validation(self) -> Self {
+        self.inputs(Arc::new(NoPort)).outputs(Arc::new(NoPort))
     }
 
     /// How results of one server are handled; default: limited as configured for the run, validated with a warning.
@@ -182,6 +190,7 @@ impl Builder {
         let mut sinks = self.sinks;
         sinks.push(broadcaster.clone());
         let nothing = Arc::new(NoPort);
+        let schemas = Arc::new(SchemaValidator::new());
         let ports = Ports {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
             results: self.results.into(),
@@ -189,8 +198,8 @@ impl Builder {
             store: Store { runs: store, node, lease: self.lease.unwrap_or(Duration::from_secs(15)) },
             servers: self.servers.unwrap_or_else(|| nothing.clone()),
             approvals: self.approvals.unwrap_or_else(|| nothing.clone()),
-            inputs: self.inputs.unwrap_or_else(|| nothing.clone()),
-            outputs: self.outputs.unwrap_or_else(|| nothing.clone()),
+            inputs: self.inputs.unwrap_or_else(|| schemas.clone()),
+            outputs: self.outputs.unwrap_or(schemas),
             paths: self.paths.unwrap_or(nothing),
             context: self.context.unwrap_or_else(|| Arc::new(Transcript)),
             sinks: sinks.into(),

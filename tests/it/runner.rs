@@ -25,6 +25,7 @@ mod forking_hears;
 mod grants;
 mod images;
 mod kill;
+mod library_defaults;
 mod media;
 mod pausing;
 mod pending;

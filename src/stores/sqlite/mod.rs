@@ -73,14 +73,22 @@ const LOOKUPS: u32 = 4;
 const RESERVED: u32 = 1;
 
 impl SqliteStore {
+    /// Opens the file with [`Durability::PowerCut`].
+    ///
+    /// # Errors
+    /// Those of [`SqliteStore::open_with_durability`].
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with_durability(path, Durability::default()).await
+    }
+
     /// Opens the file and migrates its schema. Creates the file (mode 0600) and its directory (0700) if they are
     /// missing. Needs a tokio runtime, which must outlive the store.
     ///
     /// # Errors
     /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is not a database, or a newer
     /// toolgate or a build before the first release wrote it.
-    pub async fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
-        let options = open::options(path, durability)?;
+    pub async fn open_with_durability(path: impl AsRef<Path>, durability: Durability) -> Result<Self, StoreError> {
+        let options = open::options(path.as_ref(), durability)?;
         Self::open_with(options).await
     }
 

@@ -86,7 +86,7 @@ impl Abandoned {
 }
 
 async fn open(directory: &Path) -> Arc<SqliteStore> {
-    Arc::new(SqliteStore::open(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap())
+    Arc::new(SqliteStore::open_with_durability(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap())
 }
 
 fn one_order() -> Given {

@@ -20,7 +20,7 @@ fn file(directory: &TempDir) -> PathBuf {
 }
 
 async fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(path, Durability::PowerCut).await.unwrap()
+    SqliteStore::open(path).await.unwrap()
 }
 
 /// Changes the file from outside.
@@ -31,7 +31,7 @@ async fn tamper(path: &Path, sql: &'static str) {
 }
 
 async fn refusal(path: &Path) -> StoreError {
-    SqliteStore::open(path, Durability::PowerCut).await.expect_err("it opened")
+    SqliteStore::open(path).await.expect_err("it opened")
 }
 
 #[tokio::test]
