@@ -109,6 +109,11 @@ impl Lifecycle {
         }
     }
 
+    /// Whether an MCP call was sent and is not settled.
+    pub fn has_calls_in_flight(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
     /// The run, with every fact folded so far.
     pub fn run(&self) -> Option<&Run> {
         self.run.as_ref()
