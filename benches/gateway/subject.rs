@@ -11,7 +11,7 @@ use toolgate::core::run::Limits;
 use toolgate::gateway;
 use toolgate::ports::{EventSink, Model, RunStore};
 use toolgate::runner::{Agent, AgentRunner};
-use toolgate::stores::{Durability, MemoryStore, SqliteStore};
+use toolgate::stores::{MemoryStore, SqliteStore};
 use toolgate::validation::SchemaValidator;
 
 use crate::scenario::Scenario;

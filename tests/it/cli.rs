@@ -11,6 +11,7 @@ mod envelope;
 mod fallback;
 mod hostile;
 mod images;
+mod ineffective;
 mod keys;
 mod mcp;
 mod media;

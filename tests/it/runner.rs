@@ -39,6 +39,7 @@ mod sessions;
 mod suspended_calls;
 mod tasks;
 mod tiers;
+mod unmatched_rules;
 mod unusable;
 mod watching;
 mod without_pending;

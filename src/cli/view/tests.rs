@@ -81,6 +81,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             tools: vec![ToolName::parse("mcp_shop_find").unwrap()],
             left_out: vec![left_out],
             changed: Vec::new(),
+            warnings: Vec::new(),
         },
         model_called(1),
         LifecycleKind::ModelFailed {

@@ -132,6 +132,9 @@ pub enum LifecycleKind {
         /// Tools whose definition differs from the one that the run saw first.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         changed: Vec<ToolName>,
+        /// Rules and patterns of the configuration that match no tool.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     /// Guarded tools that are approved in advance.
     #[serde(rename = "approvals.resolved")]

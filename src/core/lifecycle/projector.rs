@@ -138,6 +138,7 @@ impl Lifecycle {
                 tools: toolset.iter().map(|tool| tool.name.clone()).collect(),
                 left_out: toolset.left_out().to_vec(),
                 changed: toolset.iter().filter(|tool| tool.changed).map(|tool| tool.name.clone()).collect(),
+                warnings: toolset.warnings().collect(),
             }],
             Event::ApprovalsResolved { granted } => vec![LifecycleKind::ApprovalsResolved { granted: granted.clone() }],
             Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),

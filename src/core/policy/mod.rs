@@ -13,6 +13,7 @@ mod finding;
 mod judge;
 mod path;
 mod rule;
+mod unmatched;
 mod verdict;
 
 pub use command::{CommandPattern, FollowingWords, plain_words};
@@ -21,6 +22,7 @@ pub use example::Example;
 pub use finding::{Finding, Hint, UnmetCriterion};
 pub use path::Links;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
+pub use unmatched::{KnownNames, UnmatchedRule};
 pub use verdict::Verdict;
 
 use serde::{Deserialize, Serialize};

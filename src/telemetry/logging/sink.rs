@@ -105,10 +105,13 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::Resumed { .. } => record!(info, place, {} "run resumed"),
         LifecycleKind::Paused { by, .. } => record!(info, place, { iteration, by, } "run paused"),
         LifecycleKind::Unpaused { by, .. } => record!(info, place, { iteration, by, } "run continued"),
-        LifecycleKind::ToolsListed { tools, left_out, changed } => {
+        LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
             record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "Tool registration complete");
             for tool in changed {
                 record!(warn, place, { %tool, } "tool definition changed during the run");
+            }
+            for reason in warnings {
+                record!(warn, place, { reason, } "rule or pattern matches no tool");
             }
             for left in left_out {
                 let server = left.server.as_ref().map_or("-", |server| server.as_str());

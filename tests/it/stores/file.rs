@@ -10,7 +10,7 @@ use toolgate::core::id::Tenant;
 use toolgate::core::json;
 use toolgate::core::run::{Event, OutputVerdict, Status};
 use toolgate::ports::{AppendError, ApprovalCache, GrantFilter, RunFilter, RunStore, SessionStore as _, StoreError};
-use toolgate::stores::{Durability, SqliteStore};
+use toolgate::stores::SqliteStore;
 
 use super::conformance::grant;
 use super::journals::{Appending, LONG, any, append, claiming, fact, facts, node, run, segment};
