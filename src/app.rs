@@ -250,7 +250,10 @@ fn configured(
     servers: &Arc<Servers>,
     validator: &SchemaValidator,
 ) -> Result<runner::Builder, AppError> {
-    let mut builder = AgentRunner::builder().servers(servers.clone()).paths(Arc::new(LocalPaths::of(settings)));
+    let mut builder = AgentRunner::builder()
+        .servers(servers.clone())
+        .paths(Arc::new(LocalPaths::of(settings)))
+        .secrets(settings.secrets());
     if let Some(envelope) = &settings.envelope {
         builder = builder.envelope_keys(envelopes::keys(envelope)?);
     }

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use toolgate_core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
 use toolgate_core::policy::Links;
+use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 use toolgate_core::run::{Budget, OutputVerdict, Spec, ToolGrant};
 use toolgate_core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools, Tool};
 use toolgate_core::trace::{SpanContext, TraceId};
@@ -56,6 +57,7 @@ pub struct Builder {
     pub(super) poll: Option<Duration>,
     pub(super) agents: Vec<Agent>,
     pub(super) sampler: Option<Sampler>,
+    pub(super) secrets: Option<Secrets>,
     pub(super) capacity: Option<Capacity>,
     pub(super) envelopes: Option<Arc<super::envelope::EnvelopeKeys>>,
 }
@@ -179,6 +181,14 @@ impl Builder {
         self
     }
 
+    /// The known secrets (default: none). A known secret in a prompt, a result or a reply is replaced before it is
+    /// journaled.
+    #[must_use]
+    pub fn secrets(mut self, secrets: SecretsBuilder) -> Self {
+        self.secrets = Some(secrets.build(Style { pieces: false, ..Style::MESSAGE }));
+        self
+    }
+
     /// Builds the runner. Fails without a store, if two agents have the same name, and if an agent names a model twice.
     pub fn build(self) -> Result<AgentRunner, RunnerError> {
         let store = self.store.ok_or(RunnerError::Incomplete("a store is required: Builder::store"))?;
@@ -195,7 +205,12 @@ impl Builder {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
             results: self.results.into(),
             hold: self.hold.into(),
-            store: Store { runs: store, node, lease: self.lease.unwrap_or(Duration::from_secs(15)) },
+            store: Store {
+                runs: store,
+                node,
+                lease: self.lease.unwrap_or(Duration::from_secs(15)),
+                secrets: self.secrets.unwrap_or_default(),
+            },
             servers: self.servers.unwrap_or_else(|| nothing.clone()),
             approvals: self.approvals.unwrap_or_else(|| nothing.clone()),
             inputs: self.inputs.unwrap_or_else(|| schemas.clone()),

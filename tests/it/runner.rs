@@ -35,6 +35,7 @@ mod refusing;
 mod required;
 mod results;
 mod retrying;
+mod secrets;
 mod sessions;
 mod suspended_calls;
 mod tasks;

@@ -232,7 +232,8 @@ impl Lifecycle {
                 vec![LifecycleKind::MessageAdded { text: self.quotable(|| message.text()) }]
             }
             Event::Paused { by, via, reason } => {
-                vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason: reason.clone() }]
+                let reason = reason.as_ref().and_then(|reason| self.quotable(|| reason.clone()));
+                vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason }]
             }
             Event::Unpaused { by, via } => vec![LifecycleKind::Unpaused { by: by.clone(), via: *via }],
             Event::Ended { ending } => vec![self.ended(ending)],

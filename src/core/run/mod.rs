@@ -28,6 +28,7 @@ mod pause;
 mod pause_fold;
 mod pending;
 mod predecessor;
+mod redaction;
 mod required;
 mod resume_error;
 mod segment;
