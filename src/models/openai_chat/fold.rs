@@ -8,8 +8,9 @@ use toolgate_core::lifecycle::Delta;
 
 use super::api_types::{CallPiece, Choice, Chunk, Content, MessageDelta};
 use super::calls::{CallDrafts, Truncation};
-use super::{usage, vendor_fields};
+use super::vendor_fields;
 use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
+use crate::openai_usage;
 use crate::truncation::is_cut;
 
 /// The end mark of a stream.
@@ -73,7 +74,7 @@ impl Fold for ChatFold {
     }
 
     fn usage(&self) -> Usage {
-        self.usage.as_ref().map(usage::read).unwrap_or_default()
+        self.usage.as_ref().map(openai_usage::read).unwrap_or_default()
     }
 
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
