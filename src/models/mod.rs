@@ -14,7 +14,6 @@ mod openai_schema;
 mod openai_usage;
 pub mod prices;
 pub mod scripted;
-mod truncation;
 pub mod unusable_model;
 
 pub use http::{

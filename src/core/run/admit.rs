@@ -8,7 +8,7 @@ use super::turn::{Call, CallState, Turn};
 use super::{
     Authorization, CallVerdict, DecisionKind, Ending, Event, InvalidEvent, Rejection, Run, ToolAccess, Trigger,
 };
-use crate::chat::{Part, Reply, Role, Stop};
+use crate::chat::{Part, Reply, Role};
 use crate::id::{CallId, ModelName};
 use crate::tool::Tool;
 
@@ -52,7 +52,7 @@ impl Run {
             (Event::OutputValidated { .. }, Phase::Validating { tool_access, stop, .. }) => {
                 let expected = self.started.spec.validate_output
                     && *tool_access != ToolAccess::FinalAnswer
-                    && matches!(stop, Stop::End | Stop::ToolCalls | Stop::Pause);
+                    && stop.is_whole();
                 if expected { Ok(()) } else { contradiction("this answer is not to be validated") }
             }
             (Event::TierSelected { run, deferred, .. }, Phase::Working { turn, tool_access }) => {

@@ -130,7 +130,7 @@ impl Run {
                 ErrorCode::OutputTruncated,
                 "the answer was cut off at the model's output limit; raise `max_tokens`",
             ),
-            Stop::End | Stop::ToolCalls | Stop::Pause | Stop::MaxTokens => {
+            Stop::End | Stop::ToolCalls | Stop::Pause | Stop::Unknown | Stop::MaxTokens => {
                 match (tool_access, self.budget.limit_reached()) {
                     (ToolAccess::FinalAnswer, Some(limit)) => {
                         Ending::TurnLimit { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }

@@ -23,6 +23,7 @@ mod protocol;
 mod retry_hints;
 mod secrets;
 mod settings;
+mod stop_reason;
 mod tool_block;
 mod transcript;
 
@@ -39,4 +40,5 @@ pub(crate) use fault::{Fault, read, read_event};
 pub(crate) use members::Members;
 pub(crate) use object::{Object, RequestPrefix};
 pub(crate) use protocol::{Fold, ProviderProtocol, RenderedParts};
+pub(crate) use stop_reason::StopReason;
 pub(crate) use tool_block::keep_first;

@@ -9,9 +9,8 @@ use toolgate_core::lifecycle::Delta;
 use super::api_types::{CallPiece, Choice, Chunk, Content, MessageDelta};
 use super::calls::{CallDrafts, Truncation};
 use super::vendor_fields;
-use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
+use crate::http::{CallIds, ErrorBody, Fault, Fold, StopReason, read, read_event};
 use crate::openai_usage;
-use crate::truncation::is_cut;
 
 /// The end mark of a stream.
 const DONE: &str = "[DONE]";
@@ -29,7 +28,7 @@ pub(super) struct ChatFold {
     details: Vec<Value>,
     refused: bool,
     has_message: bool,
-    finish_reason: Option<String>,
+    finish_reason: StopReason,
     done: bool,
     usage: Option<Value>,
     model: Option<String>,
@@ -66,7 +65,7 @@ impl Fold for ChatFold {
     }
 
     fn is_finished(&self) -> bool {
-        self.done || self.finish_reason.is_some()
+        self.done || self.finish_reason.stated().is_some()
     }
 
     fn has_begun(&self) -> bool {
@@ -81,8 +80,9 @@ impl Fold for ChatFold {
         if !self.has_message {
             return Err(NO_MESSAGE);
         }
-        let (stop, usage) = (self.stop(), self.usage());
-        let cut = if is_cut(stop) { Truncation::Early } else { Truncation::No };
+        let (stop, usage) = (self.stop()?, self.usage());
+        let is_whole = stop.is_whole() && self.finish_reason != StopReason::NULL;
+        let cut = if is_whole { Truncation::No } else { Truncation::Early };
         let spoken = self.spoken.into_iter().map(|spoken| match spoken {
             TextRun::Text(text) => Part::Text { text },
             TextRun::Reasoning(text) => Part::Reasoning { text },
@@ -121,7 +121,7 @@ impl ChatFold {
             }
         }
         fail_on(error)?;
-        match self.finish_reason.as_deref() {
+        match self.finish_reason.stated() {
             Some(reason) if INTERRUPTED.contains(&reason) => {
                 let error = Value::from(format!("the generation was interrupted (finish_reason {reason})"));
                 Err(Fault::Provider(Box::new(ErrorBody::of_error(&error))))
@@ -130,13 +130,13 @@ impl ChatFold {
         }
     }
 
-    fn stop(&self) -> Stop {
-        match self.finish_reason.as_deref() {
-            _ if self.refused => Stop::Refusal,
-            Some("length") => Stop::MaxTokens,
-            Some("content_filter") => Stop::ContentFilter,
-            _ if !self.calls.is_empty() => Stop::ToolCalls,
-            Some(_) | None => Stop::End,
+    fn stop(&self) -> Result<Stop, Fault> {
+        match self.finish_reason.stated() {
+            _ if self.refused => Ok(Stop::Refusal),
+            Some("length") => Ok(Stop::MaxTokens),
+            Some("content_filter") => Ok(Stop::ContentFilter),
+            _ if !self.calls.is_empty() => Ok(Stop::ToolCalls),
+            Some(_) | None => self.finish_reason.without_calls("finish_reason"),
         }
     }
 
@@ -154,7 +154,7 @@ impl ChatFold {
             }
         }
         fail_on(error)?;
-        self.finish_reason = finish_reason.filter(|reason| !reason.is_empty()).or(self.finish_reason.take());
+        self.finish_reason.note(finish_reason);
         Ok(())
     }
 

@@ -100,12 +100,11 @@ impl Fold for ResponseFold {
         if items.len() > MAX_ITEMS {
             return Err(Fault::Unreadable(format!("it has more than {MAX_ITEMS} items")));
         }
-        if has_call && items.is_empty() {
-            return Err(Fault::NoMessage("`output` is empty, although a call was announced"));
-        }
-
         let is_complete = status.as_deref() != Some("incomplete");
         let mut said = Output::of(&items, if is_complete { ResponseEnd::Own } else { ResponseEnd::Early });
+        if has_call && !said.has_calls() && (is_complete || items.is_empty()) {
+            return Err(Fault::MissingCall("response.output_item.added".into()));
+        }
         // Some servers send the text only in fragments.
         if items.is_empty() && !spoken.is_empty() {
             said.content.push(Part::Text { text: spoken });
@@ -116,6 +115,7 @@ impl Fold for ResponseFold {
             // The other reasons do not occur unless requested; in any case the answer is incomplete.
             _ if !is_complete => Stop::MaxTokens,
             _ if said.has_calls() => Stop::ToolCalls,
+            Some(_) | None if status.is_none() => Stop::Unknown,
             Some(_) | None => Stop::End,
         };
         known.assign(&mut said.content);
