@@ -29,7 +29,18 @@ pub(crate) struct Chat {
     streaming: bool,
     tool_choice: ToolChoice,
     parallel_tool_calls: Option<bool>,
-    structured_output: bool,
+    schema_format: SchemaFormat,
+}
+
+/// When the output schema is sent as response format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SchemaFormat {
+    /// Not at all: the answer is only validated.
+    Never,
+    /// In requests in which the model may not call tools. Ollama constrains every reply to the schema, so that a model
+    /// with tools makes an answer up instead of calling one (ollama/ollama 13750, 8095).
+    WithoutTools,
+    Always,
 }
 
 impl Chat {
@@ -54,8 +65,7 @@ impl Chat {
             streaming: settings.stream,
             tool_choice: settings.tool_choice.clone(),
             parallel_tool_calls: settings.parallel_tool_calls,
-            structured_output: settings.structured_output.unwrap_or_else(|| takes_schemas(provider))
-                && !settings.extra.contains_key("response_format"),
+            schema_format: schema_format(settings, provider),
         })
     }
 }
@@ -103,7 +113,13 @@ impl ProviderProtocol for Chat {
                 body.field("parallel_tool_calls", &parallel)?;
             }
         }
-        let schema = request.output_schema.filter(|_| self.structured_output);
+        let may_call = rendered.tools.is_some() && request.tool_access == ToolAccess::Enabled;
+        let is_sent = match self.schema_format {
+            SchemaFormat::Never => false,
+            SchemaFormat::WithoutTools => !may_call,
+            SchemaFormat::Always => true,
+        };
+        let schema = request.output_schema.filter(|_| is_sent);
         if let Some(format) = schema.and_then(answer_format) {
             body.field("response_format", &json!({"type": "json_schema", "json_schema": format}))?;
         }
@@ -126,9 +142,18 @@ fn choice(tool_access: ToolAccess, choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-/// Whether this provider is known to support a schema as response format. Other servers may reject the request.
-fn takes_schemas(provider: &str) -> bool {
-    matches!(provider, "openai" | "azure" | "openrouter" | "ollama")
+/// By default, schemas are sent to providers that are known to support them. Other servers may reject the request.
+fn schema_format(settings: &Settings, provider: &str) -> SchemaFormat {
+    match settings.structured_output {
+        _ if settings.extra.contains_key("response_format") => SchemaFormat::Never,
+        Some(true) => SchemaFormat::Always,
+        Some(false) => SchemaFormat::Never,
+        None => match provider {
+            "openai" | "azure" | OPENROUTER => SchemaFormat::Always,
+            "ollama" => SchemaFormat::WithoutTools,
+            _ => SchemaFormat::Never,
+        },
+    }
 }
 
 /// The capabilities and requirements of this provider's server.
