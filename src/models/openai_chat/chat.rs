@@ -7,7 +7,7 @@ use toolgate_core::tool::Tool;
 use toolgate_ports::ModelRequest;
 
 use super::fold::ChatFold;
-use super::message::MessageFormat;
+use super::message::{MessageFormat, ReasoningReplay};
 use super::{WIRE, tools};
 use crate::http::{
     Declaration, Declared, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts,
@@ -166,20 +166,34 @@ fn message_format(settings: &Settings, provider: &str) -> MessageFormat {
         "azure" => (&[Images], &[Images]),
         _ => (&[Images], &[]),
     };
-    let within =
-        |domain: &str| provider == domain || provider.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
-    let is_demanding = ["deepseek.com", "moonshot.ai", "moonshot.cn"].iter().any(|domain| within(domain));
     MessageFormat {
         reader: Reader::new(settings, provider, said, results),
-        // In thinking mode they reject a conversation with tools and without reasoning; elsewhere it is ignored.
-        wants_reasoning: is_demanding || (provider == OPENROUTER && settings.model.starts_with("deepseek/deepseek-v4")),
+        reasoning: reasoning_replay(settings, provider),
         model: settings.model.clone(),
+    }
+}
+
+/// Which turns are sent with their reasoning. DeepSeek and Kimi in thinking mode reject a conversation with tools and
+/// without reasoning, also behind a proxy or at a host (RooCodeInc/Roo-Code 12195). Groq and Cerebras reject the field, so
+/// it goes only to a server that sent it.
+fn reasoning_replay(settings: &Settings, provider: &str) -> ReasoningReplay {
+    let within =
+        |domain: &str| provider == domain || provider.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+    let is_demanding = ["deepseek.com", "moonshot.ai", "moonshot.cn"].iter().any(|domain| within(domain))
+        || (provider == OPENROUTER && settings.model.starts_with("deepseek/deepseek-v4"));
+    let name = settings.model.to_ascii_lowercase();
+    match settings.reasoning.send_back {
+        Some(true) => ReasoningReplay::EveryTurn,
+        Some(false) => ReasoningReplay::Never,
+        None if is_demanding => ReasoningReplay::EveryTurn,
+        None if name.contains("deepseek") || name.contains("kimi") => ReasoningReplay::AsReceived,
+        None => ReasoningReplay::Never,
     }
 }
 
 /// OpenRouter's own reasoning object, which has a budget and can exclude the reasoning from the reply.
 fn openrouter_reasoning(reasoning: &Reasoning) -> Option<Value> {
-    let Reasoning { effort, budget_tokens, show } = reasoning;
+    let Reasoning { effort, budget_tokens, show, send_back: _ } = reasoning;
     let fields = [
         ("effort", effort.clone().map(Value::from)),
         ("max_tokens", budget_tokens.map(Value::from)),

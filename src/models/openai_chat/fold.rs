@@ -26,6 +26,7 @@ pub(super) struct ChatFold {
     spoken: Vec<TextRun>,
     calls: CallDrafts,
     details: Vec<Value>,
+    has_reasoning_content: bool,
     refused: bool,
     has_message: bool,
     finish_reason: StopReason,
@@ -87,7 +88,12 @@ impl Fold for ChatFold {
             TextRun::Text(text) => Part::Text { text },
             TextRun::Reasoning(text) => Part::Reasoning { text },
         });
-        let provider_state = vendor_fields::state(&self.requested_model, self.details, self.calls.extra_contents());
+        let provider_state = vendor_fields::state(
+            &self.requested_model,
+            self.details,
+            self.calls.extra_contents(),
+            self.has_reasoning_content,
+        );
         let mut content: Vec<Part> = spoken.chain(self.calls.into_parts(cut)).collect();
         known.assign(&mut content);
         Ok(Reply {
@@ -160,6 +166,7 @@ impl ChatFold {
 
     /// Adds text and reasoning; returns the call pieces.
     fn emit(&mut self, said: MessageDelta, deltas: &mut dyn FnMut(Delta)) -> Vec<CallPiece> {
+        self.has_reasoning_content |= said.reasoning_content.as_ref().is_some_and(|text| !text.is_empty());
         if let Some(text) = said.reasoning().filter(|text| !text.is_empty()) {
             deltas(Delta::Reasoning { text: text.to_string() });
             match self.spoken.last_mut() {
