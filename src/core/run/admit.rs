@@ -49,11 +49,13 @@ impl Run {
                     (false, true) => contradiction("a model that is left for another one cools down"),
                 }
             }
-            (Event::OutputValidated { .. }, Phase::Validating { tool_access, stop, .. }) => {
-                let expected = self.started.spec.validate_output
-                    && *tool_access != ToolAccess::FinalAnswer
-                    && stop.is_whole();
-                if expected { Ok(()) } else { contradiction("this answer is not to be validated") }
+            (Event::OutputValidated { verdict }, Phase::Validating { tool_access, stop, .. }) => {
+                let expected =
+                    self.started.spec.validate_output && *tool_access != ToolAccess::FinalAnswer && stop.is_whole();
+                if expected || self.is_about_empty_answer(verdict) {
+                    return Ok(());
+                }
+                contradiction("this answer is not to be validated")
             }
             (Event::TierSelected { run, deferred, .. }, Phase::Working { turn, tool_access }) => {
                 if *tool_access != ToolAccess::Enabled {
