@@ -142,6 +142,7 @@ fn adapter_settings(settings: &HttpModelSettings, propagation: Propagation) -> m
             effort: settings.reasoning_effort.clone(),
             budget_tokens: settings.reasoning_budget_tokens,
             show: settings.show_reasoning,
+            send_back: settings.send_reasoning_back,
         },
         tool_choice: match settings.tool_choice.as_deref() {
             None | Some("auto") => models::ToolChoice::Auto,

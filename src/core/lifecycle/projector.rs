@@ -402,7 +402,10 @@ impl Lifecycle {
             Some(error) => {
                 LifecycleKind::Failed { status: ending.status(), error, tool_interactions, usage, output, media }
             }
-            None => LifecycleKind::Completed { tool_interactions, usage, output, media },
+            None => {
+                let warnings = self.run.as_ref().map(|run| run.warnings_of(ending)).unwrap_or_default();
+                LifecycleKind::Completed { tool_interactions, usage, output, media, warnings }
+            }
         };
         match ending {
             Ending::Cancelled { reason } => {

@@ -106,6 +106,7 @@ pub(super) struct Compacting {
 pub(super) enum Correction {
     Calls,
     Answer,
+    EmptyAnswer,
 }
 
 impl Phase {
