@@ -380,7 +380,9 @@ impl Process {
             NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => {
                 ConnectError::Handshake(words + &self.child.output().quoted())
             }
-            NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_) => ConnectError::Died(self.last_words().await),
+            NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_) => {
+                ConnectError::Died(self.last_words().await)
+            }
         }
     }
 

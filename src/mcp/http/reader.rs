@@ -100,9 +100,9 @@ impl Reader {
         match serde_json::from_slice::<Value>(body) {
             Ok(json) => NonMcpResponse::Json(self.confidential.beginning(&json.to_string())),
             Err(_) if body.trim_ascii().is_empty() => NonMcpResponse::NotJson("it is empty".into()),
-            Err(why) => NonMcpResponse::NotJson(
-                self.confidential.redacted(&format!("{why}: {}", transport::quoted(body))),
-            ),
+            Err(why) => {
+                NonMcpResponse::NotJson(self.confidential.redacted(&format!("{why}: {}", transport::quoted(body))))
+            }
         }
     }
 
@@ -173,7 +173,8 @@ impl Drop for OpenStream {
         if let Some(reading) = self.0.take().filter(StreamState::may_have_a_rest) {
             let elsewhere = reading.reader.seen.elsewhere.clone();
             let rest = StreamState { is_rest: true, elsewhere: None, ..reading };
-            elsewhere.leave(unfold(rest, |mut rest| async move { rest.next().await.map(|event| (event, rest)) }).boxed());
+            elsewhere
+                .leave(unfold(rest, |mut rest| async move { rest.next().await.map(|event| (event, rest)) }).boxed());
         }
     }
 }

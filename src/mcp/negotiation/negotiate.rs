@@ -188,8 +188,7 @@ impl<F> NegotiationAttempt<'_, F> {
         match agreed {
             Ok(agreed) => Ok(NegotiatedTransport { agreed, transport: transport.into_transport(), keeper }),
             Err(disagreement) => {
-                let is_broken =
-                    matches!(disagreement, NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_));
+                let is_broken = matches!(disagreement, NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_));
                 if let (true, Kind::Stdio(_)) = (is_broken, self.terms.transport) {
                     transport.drain().await;
                 }
