@@ -13,8 +13,9 @@ use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::text::{count, one_line};
+use super::view::left_out_lines;
 use crate::core::policy::Verdict;
-use crate::core::tool::{LeftOut, Origin, Tool, Toolset, escape_untrusted};
+use crate::core::tool::{Origin, Tool, Toolset, escape_untrusted};
 
 /// The length limit of a description. Descriptions are written for models, so people see only the start.
 const DESCRIPTION: usize = 160;
@@ -71,8 +72,13 @@ impl Tools {
         let app = setup::open(settings).await?;
         let model = self.fits.as_deref().map(|name| compatibility::model(&app.models, name).map(|model| (name, model)));
         let tools = app.runner.tools(&agent).await;
+        let known = app.runner.agents().find(|known| known.name == agent).cloned();
         setup::close(app, out).await;
         let (model, tools) = (model.transpose()?, tools?);
+        let tools = match known.filter(|_| model.is_none()) {
+            Some(agent) => agent.within_tool_limit(tools),
+            None => tools,
+        };
         match (model, self.json, self.schema) {
             (Some((name, model)), json, _) => compatibility::print(name, model.as_ref(), &tools, json, out),
             (None, true, _) => out.pretty(&tools),
@@ -80,8 +86,8 @@ impl Tools {
             (None, false, false) => table(&tools, out),
         }
         if !self.json {
-            left_out(tools.left_out(), out);
             let paint = out.note_paint();
+            left_out_lines(tools.left_out()).iter().for_each(|line| out.note(paint.yellow(line)));
             tools
                 .warnings()
                 .for_each(|text| out.note(format!("{} {}", paint.yellow("warning:"), escape_untrusted(&text))));
@@ -140,11 +146,4 @@ fn origin(tool: &Tool) -> String {
 
 fn verdict(verdict: Verdict) -> &'static str {
     verdict.as_str()
-}
-
-fn left_out(left_out: &[LeftOut], out: &mut Output) {
-    let paint = out.note_paint();
-    for left in left_out {
-        out.note(paint.yellow(super::view::left_out_line(left)));
-    }
 }

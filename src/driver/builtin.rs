@@ -19,7 +19,7 @@ impl Driver<'_> {
             return live;
         }
         let rules = self.agent.toolset_rules(&run.started().spec, run.pins());
-        let more = live.with_builtin(Builtin::ResultRead, &rules);
+        let more = self.agent.within_tool_limit(live.with_builtin(Builtin::ResultRead, &rules));
         if more.offers_the_same_as(&live) { live } else { Arc::new(more) }
     }
 }

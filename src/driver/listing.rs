@@ -93,6 +93,7 @@ impl Driver<'_> {
         };
         let rules = self.agent.toolset_rules(spec, journal.run().pins());
         let inputs = &self.ports.inputs;
-        Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err())
+        let tools = Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err());
+        self.agent.within_tool_limit(tools)
     }
 }

@@ -12,7 +12,7 @@ use toolgate_core::json::hex;
 use toolgate_core::tool::{Arguments, ToolName};
 
 use super::attachment::{self, ImageFormat, Limits, Unfit, is_image, is_pdf};
-use super::http::{Declaration, MediaKind, Settings, keep_first};
+use super::http::{MediaKind, Settings};
 
 const MAX_NAME_CHARS: usize = 64;
 /// The longest call id that OpenAI accepts; ids of other models may be longer.
@@ -25,9 +25,6 @@ const LIMITS: Limits = Limits {
     max_file: 50 << 20,
 };
 
-/// The most tools of a request; OpenAI rejects more.
-const MOST_TOOLS: usize = 128;
-
 /// The known capabilities of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
@@ -35,6 +32,8 @@ pub(crate) struct Reader {
     pub(crate) said: BTreeSet<MediaKind>,
     /// The media it accepts in results of calls.
     pub(crate) results: BTreeSet<MediaKind>,
+    /// The most tools of a request.
+    pub(crate) most_tools: Option<usize>,
     is_openai: bool,
 }
 
@@ -58,14 +57,8 @@ impl Reader {
             Some(media) => media.clone(),
             None => by_default.iter().copied().collect(),
         };
-        Self { said: takes(said), results: takes(results), is_openai: matches!(provider, "openai" | "azure") }
-    }
-
-    /// Drops the tools beyond the server's limit.
-    pub(crate) fn bound(&self, declarations: &mut Vec<Declaration>) {
-        if self.is_openai {
-            keep_first(MOST_TOOLS, declarations);
-        }
+        let is_openai = matches!(provider, "openai" | "azure");
+        Self { said: takes(said), results: takes(results), most_tools: most_tools(provider), is_openai }
     }
 
     /// The id of a call, for the call and for its result.
@@ -213,4 +206,14 @@ fn image_url(image: &Media) -> Result<Option<Cow<'_, str>>, Unfit> {
         (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => Some(Cow::Borrowed(url)),
         (None, _) => None,
     })
+}
+
+/// The most tools of a request, as the servers' own errors tell it: Groq `'tools' : maximum number of items is 128`, xAI
+/// "the maximum is 200".
+fn most_tools(provider: &str) -> Option<usize> {
+    match provider {
+        "openai" | "azure" | "api.groq.com" => Some(128),
+        "api.x.ai" => Some(200),
+        _ => None,
+    }
 }

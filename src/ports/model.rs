@@ -81,6 +81,11 @@ pub trait Model: Send + Sync {
         ToolFit::Whole
     }
 
+    /// The most tools of a request, if its provider rejects a request with more.
+    fn most_tools(&self) -> Option<usize> {
+        None
+    }
+
     /// Opens a conversation: the adapter's cache of rendered content, so that a turn costs only its new content.
     fn converse(&self) -> Box<dyn Conversation>;
 }

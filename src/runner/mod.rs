@@ -63,7 +63,7 @@ pub use watch::{RunSubscription, Watch, WatchEvent};
 
 pub use toolgate_core::run::{Answer, Resume};
 pub use toolgate_core::tool::result::ResultCheck;
-pub use toolgate_driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults};
+pub use toolgate_driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults, ToolLimit};
 
 use toolgate_core::id::{AgentName, CallId, RunId};
 use toolgate_core::run::{Channel, Event, Input, JournalEntry, Run, Status};
@@ -223,7 +223,8 @@ impl AgentRunner {
         self.inner.broadcaster.watch(run)
     }
 
-    /// The tools that are currently available to an agent, with the policy's verdict on each.
+    /// The tools that are currently available to an agent, with the policy's verdict on each. Those beyond the limit of its
+    /// model are among them ([`Agent::within_tool_limit`]): they can be called directly.
     pub async fn tools(&self, agent: &AgentName) -> Result<Toolset, RunnerError> {
         let agent = self.agent(agent)?;
         let spec = agent.spec();

@@ -32,6 +32,7 @@ mod shell;
 mod shells;
 mod suspended_calls;
 mod telemetry;
+mod tool_limit;
 mod trace;
 mod unreadable;
 mod variants;

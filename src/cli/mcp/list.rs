@@ -13,7 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup;
 use crate::cli::text::{block, count, duration};
-use crate::cli::view::{DisplaySettings, left_out_line};
+use crate::cli::view::{DisplaySettings, left_out_lines};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,8 +84,8 @@ impl List {
             self.show(visit, out);
         }
         let paint = out.note_paint();
-        for left in visit.tools.left_out() {
-            out.note(paint.yellow(left_out_line(left)));
+        for line in left_out_lines(visit.tools.left_out()) {
+            out.note(paint.yellow(line));
         }
         for warning in visit.warnings() {
             out.note(format!("{} {warning}", paint.yellow("warning:")));

@@ -18,8 +18,9 @@ use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{block, count, duration, list};
+use crate::cli::view::left_out_lines;
 use crate::core::id::ServerId;
-use crate::core::tool::escape_untrusted;
+use crate::core::tool::{LeftOut, escape_untrusted};
 
 /// The number of stderr lines to show, counted from the end.
 const TAIL: usize = 8;
@@ -217,9 +218,9 @@ fn troubles(visit: &ConnectedServer, paint: Paint) -> Vec<String> {
         let news = tail.filter(|line| !reason.contains(line.as_str()));
         lines.extend(news.map(|line| paint.dim(format!("  stderr │ {}", escape_untrusted(line)))));
     }
-    for left in visit.tools.left_out().iter().filter(|left| left.tool.is_some()) {
-        lines.push(format!("{} {}", paint.yellow(format!("! {id}:")), crate::cli::view::left_out_line(left)));
-    }
+    let left_out: Vec<LeftOut> = visit.tools.left_out().iter().filter(|left| left.tool.is_some()).cloned().collect();
+    let named = left_out_lines(&left_out).into_iter();
+    lines.extend(named.map(|line| format!("{} {line}", paint.yellow(format!("! {id}:")))));
     lines.extend(visit.warnings().iter().map(|warning| format!("{} {warning}", paint.yellow(format!("! {id}:")))));
     lines
 }

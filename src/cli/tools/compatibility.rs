@@ -11,8 +11,9 @@ use crate::cli::paint::Paint;
 use crate::cli::text::{count, list};
 use crate::core::error::ErrorCode;
 use crate::core::id::ModelName;
-use crate::core::tool::{ToolName, Toolset};
+use crate::core::tool::{Tool, ToolName, Toolset};
 use crate::ports::{Model, ToolFit};
+use crate::runner::ToolLimit;
 
 /// Finds the model with that name, or any model of that kind.
 pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliError> {
@@ -30,7 +31,9 @@ pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliEr
 
 /// Reports for each tool how it fits.
 pub(super) fn print(name: &str, model: &dyn Model, tools: &Toolset, json: bool, out: &mut Output) {
-    let fits: Vec<(&ToolName, ToolFit)> = tools.iter().map(|tool| (&tool.name, model.fit(tool))).collect();
+    let limit = ToolLimit::of(&ModelName::from(name), model, tools);
+    let fit = |tool: &Tool| limit.refusal(tool).map_or_else(|| model.fit(tool), ToolFit::Refused);
+    let fits: Vec<(&ToolName, ToolFit)> = tools.iter().map(|tool| (&tool.name, fit(tool))).collect();
     if json {
         let rows: Vec<Value> = fits.iter().map(|(tool, fit)| row(tool, fit)).collect();
         out.pretty(&json!({ "for": name, "tools": rows, "left_out": tools.left_out() }));

@@ -6,12 +6,12 @@ use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
 use super::approval_scope::reach;
 use super::usage::{MissingUsage, spent, spent_in_vain, total};
-use super::words::{in_words, kept_line, left_out_line, why_rejected};
+use super::words::{in_words, kept_line, left_out_lines, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
 use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Rejection, ToolAccess, ToolGrant};
-use crate::core::tool::{LeftOut, Problem, ToolName, escape_untrusted};
+use crate::core::tool::{Problem, ToolName, escape_untrusted};
 
 /// Output to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +101,8 @@ impl LiveView {
             }
             LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
                 let mut lines = vec![paint.dim(format!("{} available", count(tools.len(), "tool")))];
-                lines.extend(left_out.iter().map(|left| self.left_out(left)));
+                let left_out = left_out_lines(left_out).into_iter();
+                lines.extend(left_out.map(|line| paint.yellow(format!("  ! {line}"))));
                 let differs = |tool| paint.yellow(format!("  ! {tool} changed since the run began"));
                 lines.extend(changed.iter().map(differs));
                 lines.extend(warnings.iter().map(|text| paint.yellow(format!("  ! {}", escape_untrusted(text)))));
@@ -327,10 +328,6 @@ impl LiveView {
         let ended = format!("  {mark} {} {}  {result}", call.name, paint.dim(remark));
         let kept = end.kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept))));
         std::iter::once(ended).chain(kept).collect()
-    }
-
-    fn left_out(&self, left: &LeftOut) -> String {
-        self.look.paint.yellow(format!("  ! {}", left_out_line(left)))
     }
 
     fn does_not_fit(&self, what: &str, problem: &Problem) -> String {

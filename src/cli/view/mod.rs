@@ -26,7 +26,7 @@ pub(super) use question::{answering, question_lines};
 pub(super) use summary::RunSummary;
 pub(super) use usage::{MissingUsage, UsageJson, dollars, tokens};
 pub(super) use waterfall::Waterfall;
-pub(super) use words::{findings, in_words, left_out_line, media_line};
+pub(super) use words::{findings, in_words, left_out_lines, media_line};
 
 use super::paint::Paint;
 

@@ -3,7 +3,7 @@
 use super::DisplaySettings;
 use super::summary::{Pause, RunSummary, elapsed_ms, pauses, verdict_words};
 use super::usage::{spent, spent_in_vain, total};
-use super::words::{attachments, kept_line, left_out_line, media_line, why_rejected};
+use super::words::{attachments, kept_line, left_out_lines, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
 use crate::core::chat::{Part, Usage};
 use crate::core::run::{AttemptEnd, CallHistory, CallVerdict, OutputVerdict, Spec, Status, ToolAccess, TurnHistory};
@@ -48,7 +48,7 @@ impl RunSummary<'_> {
         let executions = if executions > 1 { format!(", {executions} executions") } else { String::new() };
         lines.push(format!("{turns}, {calls}{executions}, {spent}"));
         lines.extend(self.origin());
-        lines.extend(self.left_out().iter().map(|left| paint.yellow(left_out_line(left))));
+        lines.extend(left_out_lines(self.left_out()).iter().map(|line| paint.yellow(line)));
         lines
     }
 

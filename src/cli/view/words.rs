@@ -26,17 +26,35 @@ struct Findings {
     problems: Vec<Problem>,
 }
 
-/// An unavailable tool or server in one line.
-pub(in crate::cli) fn left_out_line(left: &LeftOut) -> String {
-    let what = match (&left.server, &left.tool) {
+/// The lines about omitted tools and servers. Tools of one server with one reason share a line.
+pub(in crate::cli) fn left_out_lines(left_out: &[LeftOut]) -> Vec<String> {
+    let mut groups: Vec<(&LeftOut, Vec<&str>)> = Vec::new();
+    for left in left_out {
+        let alike = |(first, _): &&mut (&LeftOut, Vec<&str>)| {
+            (&first.server, &first.reason) == (&left.server, &left.reason)
+                && first.tool.is_some()
+                && left.tool.is_some()
+        };
+        match groups.iter_mut().find(alike) {
+            Some((_, tools)) => tools.extend(left.tool.as_deref()),
+            None => groups.push((left, left.tool.as_deref().into_iter().collect())),
+        }
+    }
+    groups.iter().map(|(first, tools)| left_out_line(first, tools)).collect()
+}
+
+fn left_out_line(left: &LeftOut, tools: &[&str]) -> String {
+    let what = match (&left.server, tools) {
         // The reason already names the server.
-        (Some(server), None) if left.reason.contains(&format!("`{server}`")) => {
+        (Some(server), []) if left.reason.contains(&format!("`{server}`")) => {
             return escape_untrusted(&format!("left out: {}", left.reason));
         }
-        (Some(server), Some(tool)) => format!("{server}/{tool}"),
-        (Some(server), None) => format!("server {server}"),
-        (None, Some(tool)) => tool.clone(),
-        (None, None) => "a tool".into(),
+        (Some(server), [tool]) => format!("{server}/{tool}"),
+        (Some(server), []) => format!("server {server}"),
+        (None, [tool]) => (*tool).to_owned(),
+        (None, []) => "a tool".into(),
+        (Some(server), tools) => format!("{} tools of {server} ({})", tools.len(), tools.join(", ")),
+        (None, tools) => format!("{} tools ({})", tools.len(), tools.join(", ")),
     };
     escape_untrusted(&format!("left out: {what}: {}", left.reason))
 }

@@ -1,5 +1,6 @@
 //! The toolset of a run: one flat, ordered, named list, made from the tools of servers and caller.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -202,6 +203,17 @@ impl Toolset {
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let pattern = |written: &String| format!("`{written}` of the agent matches no tool; correct or remove it");
         self.unmatched_rules.iter().map(ToString::to_string).chain(self.unmatched_patterns.iter().map(pattern))
+    }
+
+    /// The tools that do not fit a provider's limit, of those that can be declared to it: the ones with the lowest
+    /// priority, and of one priority the last ones. Builtin tools are kept.
+    pub fn surplus(&self, most: usize, is_declarable: impl Fn(&Tool) -> bool) -> Vec<&Arc<Tool>> {
+        if self.tools.len() <= most {
+            return Vec::new();
+        }
+        let mut ranked: Vec<&Arc<Tool>> = self.tools.iter().filter(|tool| is_declarable(tool)).collect();
+        ranked.sort_by_key(|tool| (Builtin::of(&tool.origin).is_none(), Reverse(tool.priority)));
+        ranked.into_iter().skip(most).collect()
     }
 
     /// The same toolset with a builtin tool at the end, so that the beginning stays the same for prompt caches. A deny

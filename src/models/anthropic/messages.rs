@@ -93,7 +93,7 @@ impl ProviderProtocol for Messages {
         tools::declare(tool, self.strict_tools)
     }
 
-    fn bound(&self, declarations: &mut Vec<Declaration>) {
+    fn bound(&self, declarations: &mut [Declaration]) {
         tools::bound(declarations);
     }
 

@@ -20,6 +20,9 @@ use crate::http::{
 /// Fields of `generationConfig` that set the form of the answer.
 const OUTPUT_FORM: [&str; 4] = ["responseMimeType", "responseSchema", "responseJsonSchema", "responseFormat"];
 
+/// The most functions of a request: the API rejects more ("At most 512 function declarations can be specified").
+const MOST_TOOLS: usize = 512;
+
 /// The `generateContent` wire format, for one model.
 #[derive(Debug)]
 pub(super) struct Generate {
@@ -95,6 +98,10 @@ impl ProviderProtocol for Generate {
             },
             None => Declared::Refused("its schema does not describe an object".into()),
         }
+    }
+
+    fn most_tools(&self) -> Option<usize> {
+        Some(MOST_TOOLS)
     }
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -41,4 +41,3 @@ pub(crate) use members::Members;
 pub(crate) use object::{Object, RequestPrefix};
 pub(crate) use protocol::{Fold, ProviderProtocol, RenderedParts};
 pub(crate) use stop_reason::StopReason;
-pub(crate) use tool_block::keep_first;

@@ -77,6 +77,10 @@ impl Model for HttpModel {
         }
     }
 
+    fn most_tools(&self) -> Option<usize> {
+        self.wire.most_tools()
+    }
+
     fn converse(&self) -> Box<dyn Conversation> {
         Box::new(self.conversation())
     }

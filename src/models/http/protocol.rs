@@ -39,8 +39,13 @@ pub(crate) trait ProviderProtocol: fmt::Debug + Send + Sync {
     /// Declares a tool.
     fn declare(&self, tool: &Tool) -> Declared;
 
-    /// Applies this server's limits on all tools of a request together.
-    fn bound(&self, _declarations: &mut Vec<Declaration>) {}
+    /// The most tools of a request, if this server rejects a request with more.
+    fn most_tools(&self) -> Option<usize> {
+        None
+    }
+
+    /// Applies this server's other limits on all tools of a request together.
+    fn bound(&self, _declarations: &mut [Declaration]) {}
 
     /// The complete body around the rendered parts.
     fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error>;

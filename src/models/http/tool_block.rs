@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_core::tool::Toolset;
+use toolgate_core::tool::{Tool, ToolName, Toolset};
 
 use super::declaration::{Declaration, Declared, Names};
 use super::protocol::ProviderProtocol;
@@ -29,8 +29,9 @@ impl ToolBlock {
         if self.toolset.as_ref().is_some_and(|known| Arc::ptr_eq(known, toolset)) {
             return Ok(());
         }
+        let surplus = surplus(wire, toolset);
         let mut declarations = Vec::new();
-        for tool in toolset.iter() {
+        for tool in toolset.iter().filter(|tool| !surplus.contains(&tool.name)) {
             match wire.declare(tool) {
                 Declared::As { json, .. } => declarations.push(Declaration { name: tool.name.to_string(), json }),
                 Declared::Refused(why) => {
@@ -58,28 +59,16 @@ impl ToolBlock {
     }
 }
 
-/// Drops the tools beyond a server's limit. A toolset is ordered by name, so every request drops the same ones.
-pub(crate) fn keep_first(most: usize, declarations: &mut Vec<Declaration>) {
-    let left_out = declarations.len().saturating_sub(most);
-    if left_out > 0 {
-        declarations.truncate(most);
-        tracing::warn!(most, left_out, "tools beyond the server's limit left out");
+/// The tools beyond the server's limit. A run leaves out those of its preferred model; a fallback model may have a lower
+/// limit.
+fn surplus<'a>(wire: &dyn ProviderProtocol, toolset: &'a Toolset) -> BTreeSet<&'a ToolName> {
+    let Some(most) = wire.most_tools() else { return BTreeSet::new() };
+    let is_declarable = |tool: &Tool| matches!(wire.declare(tool), Declared::As { .. });
+    let surplus: BTreeSet<&ToolName> =
+        toolset.surplus(most, is_declarable).into_iter().map(|tool| &tool.name).collect();
+    if !surplus.is_empty() {
+        let tools: Vec<&str> = surplus.iter().map(|name| name.as_str()).collect();
+        tracing::warn!(most, tools = tools.join(", "), "tools beyond the server's limit left out");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tools_beyond_the_limit_are_dropped_from_the_end() {
-        let all: Vec<Declaration> =
-            ["a", "b", "c"].map(|name| Declaration { name: name.into(), json: Value::Null }).into();
-        let kept = |most| {
-            let mut kept = all.clone();
-            keep_first(most, &mut kept);
-            kept
-        };
-        assert_eq!((kept(3), kept(2)), (all.clone(), all[..2].to_vec()));
-    }
+    surplus
 }

@@ -10,8 +10,8 @@ use super::fold::ChatFold;
 use super::message::{MessageFormat, ReasoningReplay};
 use super::{WIRE, tools};
 use crate::http::{
-    Declaration, Declared, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts,
-    RequestPrefix, Settings, SettingsError, ToolChoice,
+    Declared, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts, RequestPrefix,
+    Settings, SettingsError, ToolChoice,
 };
 use crate::openai_content::{Reader, answer_format};
 
@@ -92,8 +92,8 @@ impl ProviderProtocol for Chat {
         tools::declare(tool, self.strict_tools)
     }
 
-    fn bound(&self, declarations: &mut Vec<Declaration>) {
-        self.format.reader.bound(declarations);
+    fn most_tools(&self) -> Option<usize> {
+        self.format.reader.most_tools
     }
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {

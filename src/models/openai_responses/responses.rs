@@ -11,8 +11,8 @@ use super::fold::ResponseFold;
 use super::items::Items;
 use super::output::WIRE;
 use crate::http::{
-    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, RenderedParts,
-    RequestPrefix, Settings, SettingsError, ToolChoice,
+    Declared, ErrorBody, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, RenderedParts, RequestPrefix,
+    Settings, SettingsError, ToolChoice,
 };
 use crate::openai_content::{Reader, answer_format};
 use crate::openai_schema::{is_strict, project};
@@ -118,8 +118,8 @@ impl ProviderProtocol for Responses {
         Declared::As { json, lost: projected.lost }
     }
 
-    fn bound(&self, declarations: &mut Vec<Declaration>) {
-        self.items.reader.bound(declarations);
+    fn most_tools(&self) -> Option<usize> {
+        self.items.reader.most_tools
     }
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -30,6 +30,10 @@ impl Model for Priced {
         self.model.fit(tool)
     }
 
+    fn most_tools(&self) -> Option<usize> {
+        self.model.most_tools()
+    }
+
     fn converse(&self) -> Box<dyn Conversation> {
         Box::new(PricedConversation { conversation: self.model.converse(), price: self.price })
     }

@@ -49,15 +49,40 @@ fn names_in(body: &Value, place: &str) -> Vec<String> {
 }
 
 #[test]
-fn only_openai_and_azure_have_a_limit_of_tools() {
-    let (asked, shown) = many(130);
-    for (host, told) in [("api.openai.com", 128), ("x.openai.azure.com", 128), ("vllm.example", 130)] {
+fn a_server_gets_as_many_tools_as_it_accepts() {
+    let (asked, shown) = many(220);
+    for (host, told) in [
+        ("api.openai.com", 128),
+        ("x.openai.azure.com", 128),
+        ("api.groq.com", 128),
+        ("api.x.ai", 200),
+        ("vllm.example", 220),
+    ] {
         let settings = Settings::new(format!("https://{host}/v1"), "m");
         let chat = sent(&openai_chat::model(&settings).unwrap(), &asked);
         assert_eq!(names_in(&chat, "/function/name"), shown[..told], "{host}");
         let responses = sent(&openai_responses::model(&settings).unwrap(), &asked);
         assert_eq!(names_in(&responses, "/name"), shown[..told], "{host}");
     }
+}
+
+#[test]
+fn gemini_gets_512_tools() {
+    let (asked, _) = many(513);
+    let body = sent(&gemini::model(&Settings::new("https://generativelanguage.googleapis.com", "m")).unwrap(), &asked);
+    assert_eq!(body["tools"][0]["functionDeclarations"].as_array().unwrap().len(), 512);
+}
+
+#[test]
+fn the_tools_with_the_lowest_priority_are_left_out() {
+    let (asked, shown) = many(130);
+    let tool = |name: &String| serde_json::from_value(json!({"name": name.trim_start_matches("ext_")})).unwrap();
+    let external: Vec<ExternalTool> = shown.iter().map(tool).collect();
+    let rules = ToolsetRules { priorities: vec![("ext_look_129".into(), 1)], ..ToolsetRules::default() };
+    let asked = Ask { tools: Arc::new(Toolset::assemble(&external, &[], &rules)), ..asked };
+    let body = sent(&openai_chat::model(&Settings::new("https://api.openai.com/v1", "m")).unwrap(), &asked);
+    let kept = [&shown[..127], &shown[129..]].concat();
+    assert_eq!(names_in(&body, "/function/name"), kept);
 }
 
 #[test]

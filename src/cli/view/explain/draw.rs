@@ -4,7 +4,7 @@ use super::step::CallStatus;
 use super::{Call, Explanation, Turn};
 use crate::cli::paint::Paint;
 use crate::cli::text::{compact, count, list};
-use crate::cli::view::{DisplaySettings, left_out_line};
+use crate::cli::view::{DisplaySettings, left_out_lines};
 use crate::core::tool::{Arguments, ToolFilter, escape_untrusted};
 
 impl Explanation {
@@ -42,7 +42,7 @@ fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
         let word = if tool.offered { "available" } else { "withheld" };
         format!("  {:<longest$}  {word}: {}", tool.tool.as_str(), tool.reason)
     });
-    let left_out = turn.left_out.iter().map(|left| paint.yellow(format!("  ! {}", left_out_line(left))));
+    let left_out = left_out_lines(&turn.left_out).into_iter().map(|line| paint.yellow(format!("  ! {line}")));
     lines.chain(left_out).collect()
 }
 
