@@ -240,7 +240,8 @@ impl Connection {
         if session_loss::is_uninitialized(&error.message) {
             return true;
         }
-        error.code == ErrorCode::INVALID_PARAMS && self.stderr().await.iter().any(|line| session_loss::is_uninitialized(line))
+        error.code == ErrorCode::INVALID_PARAMS
+            && self.stderr().await.iter().any(|line| session_loss::is_uninitialized(line))
     }
 
     /// The error of a request that took too long. A process that left others behind and ended does not come back.

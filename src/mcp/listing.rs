@@ -400,8 +400,9 @@ mod tests {
             let big = |number: usize| json!({"name": format!("t{number}"), "inputSchema": {"x": "x".repeat(200_000)}});
             json!({"tools": (from..from + 30).map(big).collect::<Vec<_>>(), "nextCursor": "more"})
         };
-        let pages =
-            (0..10).take_while(|number| listing.add_page(page(number * 30), &[], Era::Legacy).expect("a page").is_some()).count();
+        let pages = (0..10)
+            .take_while(|number| listing.add_page(page(number * 30), &[], Era::Legacy).expect("a page").is_some())
+            .count();
         assert!((2..3).contains(&pages), "{pages}");
         assert!(listing.kept < MAX_KEPT + MAX_SCHEMA, "{}", listing.kept);
         assert!(listing.left_out[0].1.contains("its tools come to more than 16 MiB"), "{:?}", listing.left_out);

@@ -59,6 +59,8 @@ impl Reader {
         let incoming = match incoming {
             Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: self.confidential.redacted(&why) },
             Incoming::Message(message, flaws) => Incoming::Message(Box::new(self.without_secrets(*message)), flaws),
+            // The end of the response follows, and quotes the text.
+            Incoming::Misplaced { .. } => Incoming::Noise,
             Incoming::Noise => Incoming::Noise,
         };
         let admitted = self.seen.requests.admit(incoming, &self.stream);
@@ -100,9 +102,9 @@ impl Reader {
         match serde_json::from_slice::<Value>(body) {
             Ok(json) => NonMcpResponse::Json(self.confidential.beginning(&json.to_string())),
             Err(_) if body.trim_ascii().is_empty() => NonMcpResponse::NotJson("it is empty".into()),
-            Err(why) => NonMcpResponse::NotJson(
-                self.confidential.redacted(&format!("{why}: {}", transport::quoted(body))),
-            ),
+            Err(why) => {
+                NonMcpResponse::NotJson(self.confidential.redacted(&format!("{why}: {}", transport::quoted(body))))
+            }
         }
     }
 
@@ -173,7 +175,8 @@ impl Drop for OpenStream {
         if let Some(reading) = self.0.take().filter(StreamState::may_have_a_rest) {
             let elsewhere = reading.reader.seen.elsewhere.clone();
             let rest = StreamState { is_rest: true, elsewhere: None, ..reading };
-            elsewhere.leave(unfold(rest, |mut rest| async move { rest.next().await.map(|event| (event, rest)) }).boxed());
+            elsewhere
+                .leave(unfold(rest, |mut rest| async move { rest.next().await.map(|event| (event, rest)) }).boxed());
         }
     }
 }
