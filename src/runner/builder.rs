@@ -186,7 +186,12 @@ impl Builder {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
             results: self.results.into(),
             hold: self.hold.into(),
-            store: Store { runs: store, node, lease: self.lease.unwrap_or(Duration::from_secs(15)) },
+            store: Store {
+                runs: store,
+                node,
+                lease: self.lease.unwrap_or(Duration::from_secs(15)),
+                segments: Default::default(),
+            },
             servers: self.servers.unwrap_or_else(|| nothing.clone()),
             approvals: self.approvals.unwrap_or_else(|| nothing.clone()),
             inputs: self.inputs.unwrap_or_else(|| nothing.clone()),
