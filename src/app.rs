@@ -134,7 +134,7 @@ impl App {
 
     async fn open_to(stay: Stay, settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
         let models = models::open(&settings)?;
-        let store = open_store(&settings.store).await?;
+        let store = open_store(&settings.store, stay).await?;
         let runs: Arc<dyn RunStore> = store.clone();
         let identities = Identities::of(&models);
         let telemetry = Telemetry::open(&settings, stay, &identities.look_up(), &runs)?;
@@ -230,7 +230,7 @@ impl App {
     }
 }
 
-async fn open_store(settings: &StoreSettings) -> Result<Arc<dyn Storage>, AppError> {
+async fn open_store(settings: &StoreSettings, stay: Stay) -> Result<Arc<dyn Storage>, AppError> {
     Ok(match settings {
         StoreSettings::Memory => Arc::new(MemoryStore::new()),
         StoreSettings::Sqlite { path, durability } => {
@@ -238,7 +238,11 @@ async fn open_store(settings: &StoreSettings) -> Result<Arc<dyn Storage>, AppErr
                 config::Durability::PowerCut => Durability::PowerCut,
                 config::Durability::ProcessCrash => Durability::ProcessCrash,
             };
-            Arc::new(SqliteStore::open_with_durability(path, durability).await?)
+            Arc::new(match stay {
+                Stay::AsServer => SqliteStore::open_with_durability(path, durability).await?,
+                // A command that only reads does so on a full disk too.
+                Stay::ForOneCommand => SqliteStore::open_even_if_full(path, durability).await?,
+            })
         }
     })
 }

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolgate_core::chat::Message;
-use toolgate_core::id::{NodeId, RunId};
+use toolgate_core::id::{NodeId, RunId, Tenant};
 use toolgate_core::redact::Secrets;
 use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment};
+use toolgate_core::tool::is_deceptive;
 use toolgate_ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, SessionClaim, StoreError, Update};
+
+use crate::segments::SegmentCache;
 
 /// The length of the user's message in a listing, in characters.
 const TITLE_CHARS: usize = 80;
@@ -29,18 +32,24 @@ pub struct Store {
     pub lease: Duration,
     /// The known secrets, which no event contains.
     pub secrets: Secrets,
+    /// The segments that this process read.
+    pub segments: Arc<SegmentCache>,
 }
 
 impl Store {
+    /// The segments of the conversation that ends with this run, oldest first; and whether the last run has one.
+    pub async fn conversation(&self, tenant: &Tenant, last: &RunId) -> Result<(Vec<Segment>, bool), StoreError> {
+        self.segments.conversation(&*self.runs, tenant, last).await
+    }
+
     /// The first event of a journal with the conversation before the run. Other events are unchanged.
     pub async fn resolved(&self, first: &Event) -> Result<Event, StoreError> {
         let Event::Started(started) = first else { return Ok(first.clone()) };
         let Some(predecessor) = started.predecessor.as_ref().filter(|known| known.conversation.is_none()) else {
             return Ok(first.clone());
         };
-        let links = self.runs.conversation(&started.tenant, &predecessor.run).await?;
-        let conversation = Segment::join(links.into_iter().filter_map(|link| link.segment));
-        Ok(first.with_conversation(Some(conversation.into())))
+        let (segments, _) = self.conversation(&started.tenant, &predecessor.run).await?;
+        Ok(first.with_conversation(Some(Segment::join(segments).into())))
     }
 }
 
@@ -318,7 +327,9 @@ impl Journal {
         };
         for (number, wait) in waits.iter().enumerate() {
             match runs.append(append.clone()).await {
-                Err(AppendError::Store(StoreError::Unavailable(_))) => self.clock.sleep(*wait).await,
+                Err(AppendError::Store(StoreError::Unavailable(_) | StoreError::Full(_))) => {
+                    self.clock.sleep(*wait).await
+                }
                 done => return (done, number > 0),
             }
         }
@@ -368,6 +379,8 @@ impl Journal {
             created_at: self.created_at,
             updated_at,
             pending_counts: self.run.pending_counts(self.created_at),
+            usage: self.run.budget().usage,
+            is_interrupted: false,
             purged_at: None,
         }
     }
@@ -378,9 +391,11 @@ fn title(run: &Run) -> String {
     title_of(&run.started().input)
 }
 
-/// The title that a user's message gives a run or a session.
+/// The title that a user's message gives a run or a session: its beginning, in one line, without characters that are
+/// invisible or change the direction of text.
 pub fn title_of(message: &Message) -> String {
-    message.text().chars().take(TITLE_CHARS).collect()
+    let in_one_line = |c: char| if c.is_control() { ' ' } else { c };
+    message.text().chars().map(in_one_line).filter(|c| !is_deceptive(*c)).take(TITLE_CHARS).collect()
 }
 
 /// Folds a stored journal; the error names the run.

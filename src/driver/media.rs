@@ -65,7 +65,7 @@ impl Ports {
     pub(super) async fn put(&self, blobs: &dyn BlobStore, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
         for wait in STORE_WAITS {
             match blobs.put(run, blob.clone()).await {
-                Err(BlobError::Store(StoreError::Unavailable(_))) => self.clock.sleep(wait).await,
+                Err(BlobError::Store(StoreError::Unavailable(_) | StoreError::Full(_))) => self.clock.sleep(wait).await,
                 done => return done,
             }
         }

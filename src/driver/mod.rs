@@ -21,6 +21,7 @@ mod model;
 mod output;
 mod paths;
 mod results;
+mod segments;
 mod tool_limit;
 mod tool_results;
 mod wake_signal;
@@ -37,6 +38,7 @@ pub use elicitation::ElicitationHold;
 pub use journal::{DriveError, Journal, Progress, Store};
 pub use journal::{fold, title_of};
 pub use results::ServerResults;
+pub use segments::SegmentCache;
 pub use tool_limit::ToolLimit;
 pub use wake_signal::WakeSignal;
 

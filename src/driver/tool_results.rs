@@ -106,7 +106,7 @@ impl MediaFetcher<'_> {
     async fn with_retries<T, F: Future<Output = Result<T, StoreError>>>(&self, ask: impl Fn() -> F) -> F::Output {
         for wait in STORE_WAITS {
             match ask().await {
-                Err(StoreError::Unavailable(_)) => self.ports.clock.sleep(wait).await,
+                Err(StoreError::Unavailable(_) | StoreError::Full(_)) => self.ports.clock.sleep(wait).await,
                 done => return done,
             }
         }

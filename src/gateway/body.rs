@@ -5,12 +5,14 @@ use std::borrow::Cow;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Segment;
 use toolgate_core::error::ErrorCode;
 
+use super::objects::StrictObjects;
 use super::problem::Problem;
 
 /// A JSON object as the body. An empty body is an empty object.
@@ -20,13 +22,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let is_json = request.headers().get(CONTENT_TYPE).map(|value| is_json(value.as_bytes()));
+        let is_patch = request.method() == Method::PATCH;
+        let is_json = request.headers().get(CONTENT_TYPE).map(|value| is_json(value.as_bytes(), is_patch));
         let bytes = Bytes::from_request(request, state).await?;
         match is_json {
-            Some(true) => {
-                require_object(&bytes)?;
-                read(&bytes).map(Self)
-            }
+            Some(true) => read(&bytes).map(Self),
             None if bytes.is_empty() => read(b"{}").map(Self),
             Some(false) | None => Err(Problem::new(
                 ErrorCode::UnsupportedMediaType,
@@ -36,20 +36,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// Refuses an array: serde would read its items as the members of the object.
-fn require_object(bytes: &[u8]) -> Result<(), Problem> {
-    match bytes.trim_ascii().starts_with(b"[") {
-        true => Err(Problem::field("", "the body is an array; send an object")),
-        false => Ok(()),
-    }
-}
-
 /// How many integers of one body may be written with a fraction.
 const WHOLE_NUMBERS: usize = 32;
 
-fn is_json(media_type: &[u8]) -> bool {
+/// Whether the body is JSON. Every PATCH of this API is a merge patch (RFC 7396), which has a media type of its own.
+fn is_json(media_type: &[u8], is_patch: bool) -> bool {
     let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     essence.eq_ignore_ascii_case(b"application/json")
+        || is_patch && essence.eq_ignore_ascii_case(b"application/merge-patch+json")
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
@@ -57,7 +51,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut body = Cow::Borrowed(bytes);
     for _ in 0..WHOLE_NUMBERS {
         let mut deserializer = serde_json::Deserializer::from_slice(&body);
-        let value = match serde_path_to_error::deserialize(&mut deserializer) {
+        let value = match serde_path_to_error::deserialize(StrictObjects::new(&mut deserializer)) {
             Ok(value) => value,
             Err(error) => match without_fraction(&body, error.inner()) {
                 Some(whole) => {
@@ -158,6 +152,46 @@ mod tests {
 
     fn parsed(text: &str) -> Option<Sample> {
         read(text.as_bytes()).ok()
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Nested {
+        #[serde(default)]
+        sample: Option<Sample>,
+        #[serde(default)]
+        list: Vec<Sample>,
+        #[serde(default)]
+        kind: Option<Kind>,
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    enum Kind {
+        Timed { seconds: u64 },
+    }
+
+    #[test]
+    fn an_array_is_no_object_at_any_depth() {
+        let places = |text: &str| match read::<Nested>(text.as_bytes()) {
+            Ok(_) => Some("accepted".to_owned()),
+            Err(problem) => {
+                let view = serde_json::to_value(problem.view("", String::new(), String::new())).unwrap();
+                view["errors"][0]["pointer"].as_str().map(str::to_owned)
+            }
+        };
+        let whole =
+            r#"{"sample": {"seconds": 1, "value": [1]}, "list": [{"seconds": 2}], "kind": {"Timed": {"seconds": 3}}}"#;
+        let nested: Nested = read(whole.as_bytes()).ok().unwrap();
+        let sample = |seconds, value| Sample { seconds, times: None, value };
+        assert_eq!((nested.sample, nested.list), (Some(sample(1, json!([1]))), vec![sample(2, Value::Null)]));
+        assert_eq!(nested.kind, Some(Kind::Timed { seconds: 3 }));
+        for (wrong, place) in [
+            ("[]", ""),
+            (r#"{"sample": [1, 2, 3]}"#, "/sample"),
+            (r#"{"list": [[1, 2, 3]]}"#, "/list/0"),
+            (r#"{"kind": {"Timed": [3]}}"#, "/kind/Timed"),
+        ] {
+            assert_eq!(places(wrong).as_deref(), Some(place), "{wrong}");
+        }
     }
 
     #[test]

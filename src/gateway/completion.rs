@@ -1,6 +1,8 @@
 //! Cancellation safety: a request that may change something is handled in a task of the gateway, and its connection only
 //! waits for the answer. HTTP drops a handler when its client closes the connection, at any point where it waits: between
-//! the revocation of a key and the cache that has to forget it, between an answer and its idempotency record.
+//! the revocation of a key and the cache that has to forget it, between an answer and its idempotency record, or before
+//! the handler began, while the store looks up the credentials. A request whose body does not arrive whole ends where it
+//! is read, and changes nothing.
 //!
 //! The layer covers every route and looks at the method alone, so that a new route cannot forget it.
 

@@ -39,6 +39,7 @@ mod idempotency;
 mod keys;
 mod models;
 mod negotiation;
+mod objects;
 mod openapi;
 mod pagination;
 mod panic;

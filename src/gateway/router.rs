@@ -32,6 +32,9 @@ impl Gateway {
         let gateway = || self.clone();
         let (routes, description) = api().split_for_parts();
         let authenticated_layers = ServiceBuilder::new()
+            // Detaches requests that may change something from their connection, and handles them to their end; before
+            // every layer that waits, so that a whole request is handled although its client has gone.
+            .layer(from_fn_with_state(gateway(), completion::complete))
             // Authenticates the caller: every later layer counts or checks it. Ends streams whose credentials expire.
             .layer(from_fn_with_state(gateway(), access::authenticate))
             // Limits the caller's rate and concurrency, so that a refused request costs no more than its head.
@@ -40,8 +43,6 @@ impl Gateway {
             .layer(from_fn(required::require_scope))
             // Receives the whole body in time, so that a slow client holds no handler.
             .layer(from_fn_with_state(gateway(), access::receive_body))
-            // Detaches requests that may change something from their connection, and handles them to their end.
-            .layer(from_fn_with_state(gateway(), completion::complete))
             // Handles a request with an idempotency key once; inside completion, so that its outcome is recorded.
             .layer(from_fn_with_state(gateway(), idempotency::handle_once));
         let outer_layers = ServiceBuilder::new()

@@ -58,6 +58,14 @@ pub struct Grant {
     pub revoked: Option<Revoked>,
 }
 
+impl Grant {
+    /// Deletes what it quotes of a call: the summary and the reason. It stays valid.
+    pub fn blank(&mut self) {
+        self.summary = self.tool.to_string();
+        self.reason = None;
+    }
+}
+
 /// The call whose approval created the grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedCall {

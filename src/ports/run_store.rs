@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, PendingCounts, Status};
 
@@ -59,6 +60,13 @@ pub struct RunRow {
     /// Its pending counts.
     #[serde(default, skip_serializing_if = "PendingCounts::is_empty")]
     pub pending_counts: PendingCounts,
+    /// Its tokens and cost, as far as they are known.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
+    /// Whether it is running and no process executes it: its process has died. Not part of the row that a store keeps; a
+    /// list of the runner sets it.
+    #[serde(default, rename = "interrupted", skip_serializing_if = "std::ops::Not::not")]
+    pub is_interrupted: bool,
     /// When its content was deleted. Only this row is left then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purged_at: Option<Timestamp>,
@@ -167,7 +175,8 @@ pub enum AppendError {
     /// Another owner holds an unexpired lease.
     #[error("{0} executes the run")]
     Owned(NodeId),
-    /// The session is at another version, or its head or the run's predecessor is live. Its current row is given.
+    /// The session is at another version or deleted, or its head or the run's predecessor is live. Its current row is
+    /// given.
     #[error("the session changed")]
     SessionChanged {
         /// Its row; `None` if there is no such session.
@@ -181,7 +190,8 @@ pub enum AppendError {
 /// The journals of all runs. Atomic: a refused append changes nothing.
 #[async_trait]
 pub trait RunStore: SessionStore {
-    /// Appends if the journal is exactly `at` long. Durable on return.
+    /// Appends if the journal is exactly `at` long. Durable on return. No run begins in a deleted session, whether it
+    /// claims it or not.
     async fn append(&self, append: Append) -> Result<(), AppendError>;
 
     /// The events from position `from` on; empty if there are no such events, or no such run.
@@ -203,9 +213,11 @@ pub trait RunStore: SessionStore {
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
     /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the
-    /// title and with the time. Its segment is deleted too, so that later runs of its session no longer read it. The
+    /// title and with the time. Its segment is deleted too, so that later runs of its session no longer read it, and so is
+    /// the conversation before it, if the store does not have the runs of it and no other run continues it. The
     /// session has another version if the run is its head or its title quotes the run, and no title in the latter case. A
-    /// repetition changes nothing. Nothing is ever appended to the journal again.
+    /// repetition changes nothing. A store that also stores grants and responses deletes the responses that quote the run,
+    /// and blanks the grants that were given with a call of it. Nothing is ever appended to the journal again.
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
 
     /// The positions of these runs, in any order; those that do not exist are omitted.

@@ -4,12 +4,13 @@
 //! version, and neither its head nor the predecessor of the run is live. Run, head and segment of the predecessor change
 //! in one commit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{Segment, Status};
 
@@ -35,6 +36,9 @@ pub struct SessionRow {
     pub version: u64,
     /// The number of runs that were its head.
     pub runs: u64,
+    /// Tokens and cost of the runs that were its head before, as far as they are known.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
     /// Its title: the beginning of the first user message, or the caller's.
     pub title: String,
     /// Metadata of the caller.
@@ -64,12 +68,22 @@ pub struct SessionHead {
     pub status: Status,
     /// The length of its journal, likewise.
     pub version: u64,
+    /// Its tokens and cost, likewise.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
 }
 
 impl SessionRow {
     /// Whether its head is running or pending.
     pub fn is_live(&self) -> bool {
         self.head.as_ref().is_some_and(|head| !head.status.is_ended())
+    }
+
+    /// Tokens and cost of all of its runs, as far as they are known.
+    pub fn total_usage(&self) -> Usage {
+        let mut usage = self.usage;
+        self.head.iter().for_each(|head| usage.add(&head.usage));
+        usage
     }
 }
 
@@ -140,12 +154,24 @@ pub trait SessionStore: Send + Sync {
     /// The sessions that match the filter, newest first by creation time, then by id.
     async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError>;
 
-    /// Creates a session without a run (`expected` 0), or replaces title, metadata and the times of change and deletion,
+    /// Creates a session (`expected` 0), before its first run or for one that has ended, or replaces title, metadata and the times of change and deletion,
     /// if its version is `expected`. Everything else in the row of an existing session stays. A deleted session does not
-    /// change, and one with a live run is not deleted.
+    /// change, and one with a live run is not deleted, whether the run is its head or not. With a session, a store that
+    /// also stores grants and responses deletes the responses that quote it, and blanks the grants that were given for it.
     async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError>;
 
-    /// The runs of the conversation that ends with this run of the tenant, oldest first, with their segments. A run that
-    /// the tenant does not have in this store is the first one; it may have a segment.
-    async fn conversation(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<ChainLink>, StoreError>;
+    /// The runs of the conversation that ends with this run of the tenant, oldest first, each with the number of messages of
+    /// its segment; `None` if it has none. Reads no segment. A run that the tenant does not have in this store is the first
+    /// one; it may have a segment.
+    async fn segment_lengths(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<(RunId, Option<u64>)>, StoreError>;
+
+    /// The segments of these runs of the tenant, in any order; runs without one are omitted.
+    async fn segments(&self, tenant: &Tenant, runs: &[RunId]) -> Result<Vec<(RunId, Segment)>, StoreError>;
+
+    /// The same runs with their segments.
+    async fn conversation(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<ChainLink>, StoreError> {
+        let runs: Vec<RunId> = self.segment_lengths(tenant, run).await?.into_iter().map(|(run, _)| run).collect();
+        let mut segments: BTreeMap<RunId, Segment> = self.segments(tenant, &runs).await?.into_iter().collect();
+        Ok(runs.into_iter().map(|run| ChainLink { segment: segments.remove(&run), run }).collect())
+    }
 }

@@ -210,6 +210,7 @@ impl Builder {
                 node,
                 lease: self.lease.unwrap_or(Duration::from_secs(15)),
                 secrets: self.secrets.unwrap_or_default(),
+                segments: Default::default(),
             },
             servers: self.servers.unwrap_or_else(|| nothing.clone()),
             approvals: self.approvals.unwrap_or_else(|| nothing.clone()),

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::id::{CallId, RunId, SessionId};
-use toolgate_core::run::{Event, Input, JournalEntry, Resume, Run, Started, Status, Step, Trigger};
+use toolgate_core::run::{Event, Input, JournalEntry, Predecessor, Resume, Run, Started, Status, Step, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal, fold};
 use toolgate_ports::{Claim, SessionClaim};
@@ -49,11 +49,12 @@ impl AgentRunner {
             metadata: request.metadata,
         };
         self.inject(&id, request.injected);
-        let is_in_session = request.session.is_some() && !is_single_call(&started.spec);
+        let (is_in_session, seen) = (request.session.is_some(), request.session_version);
         let runner = self.clone();
         let unit = async move {
             let launched = match is_in_session {
-                true => runner.launch_in_session(&id, started, agent).await,
+                true if is_single_call(&started.spec) => runner.launch_beside_session(&id, started, agent).await,
+                true => runner.launch_in_session(&id, started, agent, seen).await,
                 false => runner.launch_as(&id, started, None, agent).await,
             };
             // No caller knows the id of the run, so the run cannot be resumed.
@@ -321,9 +322,12 @@ impl AgentRunner {
     /// A run with history uses the blobs in it, and must keep them when the original run is deleted.
     async fn share_blobs(&self, journal: &Journal) -> Result<(), RunnerError> {
         let Some(blobs) = &self.inner.ports.blobs else { return Ok(()) };
-        // The blobs of the conversation before it belong to the runs that it continues.
         let mut own = journal.staged().to_vec();
-        own.iter_mut().take(1).for_each(|first| first.event = first.event.with_conversation(None));
+        // The blobs of the conversation before it belong to the runs that it continues, unless it has a copy of the
+        // conversation.
+        if !journal.run().started().predecessor.as_ref().is_some_and(Predecessor::is_copy) {
+            own.iter_mut().take(1).for_each(|first| first.event = first.event.with_conversation(None));
+        }
         let run = fold(journal.id(), &own)?;
         let messages = run.messages();
         let mut named: BTreeSet<BlobHandle> = messages.iter().flat_map(|message| message.blobs()).collect();

@@ -182,14 +182,9 @@ pub enum RunnerError {
     /// A session to create exists.
     #[error("there is a session `{0}`; start a run in it, or choose another id")]
     SessionExists(SessionId),
-    /// A session is not at the version that the caller saw.
-    #[error("session `{}` is at version {}, not {seen}; read it again", current.id, current.version)]
-    SessionVersion {
-        /// The session as it is now.
-        current: Box<SessionRow>,
-        /// The version that the caller saw.
-        seen: u64,
-    },
+    /// A session is not at the version that the caller saw. The session as it is now is given.
+    #[error("session `{}` is now at version {}; read it again", .0.id, .0.version)]
+    SessionVersion(Box<SessionRow>),
     /// A session would get an invalid title or metadata.
     #[error("{member}: {why}")]
     InvalidSession {
@@ -336,14 +331,16 @@ impl RunnerError {
                 ErrorCode::Conflict
             }
             Self::SessionBusy { .. } | Self::SessionChanging(_) | Self::SessionExists(_) => ErrorCode::Conflict,
-            Self::SessionVersion { .. } => ErrorCode::PreconditionFailed,
+            Self::SessionVersion(_) => ErrorCode::PreconditionFailed,
             Self::SessionOfAnotherPrincipal(_) => ErrorCode::Forbidden,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
             Self::Busy | Self::Released(_) | Self::Closed => ErrorCode::Unavailable,
             Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_) | DriveError::SessionChanged) => {
                 ErrorCode::Conflict
             }
-            Self::Drive(DriveError::Store(StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
+            Self::Drive(DriveError::Store(StoreError::Unavailable(_) | StoreError::Full(_))) => {
+                ErrorCode::StoreUnavailable
+            }
             Self::Drive(DriveError::Store(StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
                 ErrorCode::JournalCorrupt
             }
@@ -407,6 +404,7 @@ pub fn every_error() -> Vec<RunnerError> {
         head: None,
         version: 2,
         runs: 0,
+        usage: Default::default(),
         title: text(),
         metadata: Default::default(),
         created_by: None,
@@ -462,17 +460,17 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::NotEnded { run: run(), status: Status::Pending },
         RunnerError::NotTheHead {
             run: run(),
-            head: Some(SessionHead { run: run(), status: Status::Pending, version: 3 }),
+            head: Some(SessionHead { run: run(), status: Status::Pending, version: 3, usage: Default::default() }),
         },
         RunnerError::StillDriven(run()),
         RunnerError::SessionBusy {
             session: "chat".into(),
-            head: SessionHead { run: run(), status: Status::Pending, version: 3 },
+            head: SessionHead { run: run(), status: Status::Pending, version: 3, usage: Default::default() },
         },
         RunnerError::NoSuchSession("chat".into()),
         RunnerError::SessionDeleted { session: "chat".into(), at },
         RunnerError::SessionExists("chat".into()),
-        RunnerError::SessionVersion { current: Box::new(session()), seen: 1 },
+        RunnerError::SessionVersion(Box::new(session())),
         RunnerError::RunOfAnotherSession { run: run(), session: "chat".into() },
         RunnerError::SessionChanging("chat".into()),
         RunnerError::SessionHasHistory("chat".into()),

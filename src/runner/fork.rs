@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::id::{RunId, SessionId};
-use toolgate_core::run::{Event, InvalidEvent, Limits, Run, Started, TighterLimits, Trigger};
+use toolgate_core::run::{Event, InvalidEvent, Limits, ResumeError, Run, Started, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Journal};
 use toolgate_ports::SessionClaim;
@@ -20,6 +20,8 @@ pub struct Fork {
     /// How many events are copied; default: the longest prefix after which the model is called or the run is pending
     /// ([`Run::fork_position`]).
     pub at: Option<u64>,
+    /// The length that the journal of the original run must have, if the caller saw one.
+    pub version: Option<u64>,
     /// A message to the new run.
     pub message: Option<Message>,
     /// Limits of the new run, within its agent's. Limits that are not set are those of the original run, as far as the
@@ -43,11 +45,15 @@ impl AgentRunner {
     /// requested again ([`Run::forked`]). Servers that the host application injected into the original run must be
     /// [injected](AgentRunner::inject) into the new run as well, under an id that was created in advance.
     pub async fn fork(&self, run: &RunId, fork: Fork) -> Result<Execution, RunnerError> {
-        let Fork { at, message, limits, metadata, by, id, trace } = fork;
+        let Fork { at, version, message, limits, metadata, by, id, trace } = fork;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
         let mut source = self.events_of(run).await?;
+        if let Some(first) = source.first_mut() {
+            *first = self.inner.ports.store.resolved(first).await.map_err(DriveError::from)?;
+        }
         let ends = source.last().is_some_and(|last| matches!(last, Event::Ended { .. }));
         let length = source.len() as u64;
+        check_length(&source, version)?;
         if let Some(at) = at {
             if at == 0 || at > length - u64::from(ends) {
                 return Err(RunnerError::NoSuchPosition { run: run.clone(), length, at });
@@ -74,8 +80,10 @@ impl AgentRunner {
         if let Some(metadata) = metadata {
             copy.started.metadata = metadata;
         }
+        copy.started.predecessor = copy.started.predecessor.map(|known| known.copied_for(&copy.id));
+        let claim = self.claim_of_fork(&copy);
         let runner = self.clone();
-        self.to_completion(async move { runner.launch_copy(&copy, None).await }).await?
+        self.to_completion(async move { runner.launch_copy(&copy, claim).await }).await?
     }
 
     /// The events of a run.
@@ -108,7 +116,6 @@ impl AgentRunner {
         let ports = &self.inner.ports;
         require_servers(&copy.id, &copy.started.spec, &copy.agent, &self.inner.injections.of(&copy.id))?;
         let first = Event::Started(copy.started.clone().into());
-        let first = ports.store.resolved(&first).await.map_err(DriveError::from)?;
         let (store, clock, sinks) = (ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
         let mut journal = Journal::begin(copy.id.clone(), first, claim, store, clock, sinks)?;
         journal.stage_all(copy.events.clone())?;
@@ -116,6 +123,20 @@ impl AgentRunner {
         let history = journal.staged().to_vec();
         journal.stage_all(copy.own.clone())?;
         self.launch(journal, &history, copy.agent.clone()).await
+    }
+}
+
+/// Refuses a source of another length than the one that the caller saw, where one is given.
+pub(super) fn check_length(source: &[Event], seen: Option<u64>) -> Result<(), RunnerError> {
+    let actual = source.len() as u64;
+    match seen.filter(|expected| *expected != actual) {
+        Some(expected) => {
+            let ending =
+                source.last().and_then(|last| if let Event::Ended { ending } = last { Some(ending) } else { None });
+            let status = ending.map_or("not over", |ending| ending.status().as_str()).to_owned();
+            Err(RunnerError::Refused(vec![ResumeError::VersionConflict { expected, actual, status }]))
+        }
+        None => Ok(()),
     }
 }
 
@@ -155,7 +176,7 @@ impl RunCopy {
         self.own.extend(message.map(|message| Event::MessageAdded { message }));
     }
 
-    /// The state in which its own part begins, without the conversation before it.
+    /// The state in which its own part begins.
     fn fold(&self) -> Result<Option<Run>, InvalidEvent> {
         let first = Event::Started(self.started.clone().into());
         Run::replay([&first].into_iter().chain(&self.events).chain(&self.own))

@@ -39,6 +39,10 @@ impl AgentRunner {
         by: impl Into<String>,
         via: Channel,
     ) -> Result<Grant, RunnerError> {
+        // Its arguments and reason would stay after the deletion of everything else of the session.
+        if let Some(session) = &new.session {
+            self.check_session_not_deleted(&tenant, session).await?;
+        }
         let tools = self.tools(&new.agent).await?;
         let Some(tool) = tools.get(&new.tool) else {
             return Err(RunnerError::NoSuchTool { agent: new.agent, tool: new.tool });

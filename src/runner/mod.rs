@@ -33,7 +33,7 @@ mod system;
 mod tasks;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -213,9 +213,16 @@ impl AgentRunner {
         self.inner.ports.blobs.as_ref()
     }
 
-    /// Runs, newest first.
+    /// Runs, newest first. Each row of a list, and not that of a single run, says whether its run is interrupted.
     pub async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, RunnerError> {
-        Ok(self.inner.ports.store.runs.list(filter).await.map_err(DriveError::from)?)
+        let runs = &self.inner.ports.store.runs;
+        let mut rows = runs.list(filter).await.map_err(DriveError::from)?;
+        if filter.run.is_none() && rows.iter().any(|row| row.status == Status::Running) {
+            let orphaned = runs.orphaned(usize::MAX).await.map_err(DriveError::from)?;
+            let orphaned: BTreeSet<RunId> = orphaned.into_iter().collect();
+            rows.iter_mut().for_each(|row| row.is_interrupted = orphaned.contains(&row.id));
+        }
+        Ok(rows)
     }
 
     /// The updates of a run from now on, in this process. Earlier events are in the journal.

@@ -26,6 +26,7 @@ impl AgentRunner {
     async fn purge_and_forget(&self, run: &RunId, version: u64) -> Result<(), RunnerError> {
         let ports = &self.inner.ports;
         let purged = ports.store.runs.purge(run, version, ports.clock.now()).await.map_err(DriveError::from)?;
+        ports.store.segments.forget(run);
         match (purged, &ports.blobs) {
             // No event follows an ending, so the length of the journal is unchanged.
             (Purged::No, _) => Err(RunnerError::NoSuchRun(run.clone())),

@@ -27,6 +27,8 @@ pub struct Request {
     /// The session that the run continues, or begins if there is no such session. Without one the run is a conversation
     /// of its own, which a later run continues if it names the run's id as its session.
     pub session: Option<SessionId>,
+    /// The version that the session must have, if the caller saw one.
+    pub session_version: Option<u64>,
     /// The tenant; default: the only tenant of a program without others.
     pub tenant: Tenant,
     /// The authenticated caller.
@@ -61,6 +63,7 @@ impl Request {
             input: Message::user(text),
             history: Vec::new(),
             session: None,
+            session_version: None,
             tenant: Tenant::default(),
             by: None,
             id: None,

@@ -7,12 +7,14 @@ use toolgate_core::run::{Event, Run, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::DriveError;
 
-use super::fork::RunCopy;
+use super::fork::{RunCopy, check_length};
 use super::{AgentRunner, Execution, RunnerError};
 
 /// The parameters of a retry. It inherits session, predecessor, tenant and principal from the original run.
 #[derive(Clone, Debug, Default)]
 pub struct Retry {
+    /// The length that the journal of the original run must have, if the caller saw one.
+    pub version: Option<u64>,
     /// A message to the new run. After an answer, the new run replies to it; without a message, it answers again.
     pub message: Option<Message>,
     /// Limits of the new run, as for a [fork](crate::Fork::limits).
@@ -33,13 +35,14 @@ impl AgentRunner {
     /// in the conversation, and the session's grants cover it. The original run has to be the latest of its session. It
     /// does not change.
     pub async fn retry(&self, run: &RunId, retry: Retry) -> Result<Execution, RunnerError> {
-        let Retry { message, limits, metadata, by, id, trace } = retry;
+        let Retry { version, message, limits, metadata, by, id, trace } = retry;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
         let (journal, history) = self.open_unless_over(run).await?;
         if journal.run().ending().is_none() {
             return Err(RunnerError::NotEnded { run: run.clone(), status: journal.run().status() });
         }
         let mut source: Vec<Event> = history.into_iter().map(|recorded| recorded.event).collect();
+        check_length(&source, version)?;
         let (agent, limits) = self.limits_of_copy(run, &source, &limits)?;
         let position = Run::fork_position(&source, message.is_some(), &limits).map_err(corrupt)?;
         source.truncate(usize::try_from(position).unwrap_or(usize::MAX));

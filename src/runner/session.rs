@@ -7,6 +7,7 @@ mod record;
 
 use std::sync::Arc;
 
+use toolgate_core::chat::Usage;
 use toolgate_core::id::{RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, Predecessor, Segment, Started, Status, Trigger};
 use toolgate_driver::{DriveError, fold, title_of};
@@ -17,7 +18,7 @@ use super::envelope::EnvelopeError;
 use super::fork::RunCopy;
 use super::{Agent, AgentRunner, Execution, RunnerError};
 
-use record::{WRITE_ATTEMPTS, check_not_deleted};
+use record::{WRITE_ATTEMPTS, check_not_deleted, check_version};
 
 pub use compaction::SessionCompaction;
 pub use messages::SessionMessage;
@@ -30,9 +31,13 @@ struct SessionPlace {
 }
 
 impl AgentRunner {
-    /// The session with this id. A run without a session is one of its own, under the run's id, once it is continued.
+    /// The session with this id. A run that was started without a session is one of its own, under the run's id: without
+    /// a row in the store, at version 0, until another run continues it or a caller changes it.
     pub async fn session(&self, tenant: &Tenant, id: &SessionId) -> Result<Option<SessionRow>, RunnerError> {
-        Ok(self.inner.ports.store.runs.session(tenant, id).await.map_err(DriveError::from)?)
+        match self.inner.ports.store.runs.session(tenant, id).await.map_err(DriveError::from)? {
+            Some(row) => Ok(Some(row)),
+            None => self.adopted(tenant, id).await,
+        }
     }
 
     /// The sessions that match the filter, newest first.
@@ -40,15 +45,17 @@ impl AgentRunner {
         Ok(self.inner.ports.store.runs.sessions(filter).await.map_err(DriveError::from)?)
     }
 
-    /// Launches a run that continues its session. If another run claimed the session first, begins again.
+    /// Launches a run that continues its session, if the session is at the version that the caller saw, where one is
+    /// given. If another run claimed the session first, begins again.
     pub(super) async fn launch_in_session(
         &self,
         id: &RunId,
         started: Started,
         agent: Arc<Agent>,
+        seen: Option<u64>,
     ) -> Result<Execution, RunnerError> {
         for _ in 0..WRITE_ATTEMPTS {
-            let SessionPlace { predecessor, claim } = self.place(id, &started).await?;
+            let SessionPlace { predecessor, claim } = self.place(id, &started, seen).await?;
             let started = Started { predecessor, ..started.clone() };
             match self.launch_as(id, started, Some(claim), agent.clone()).await {
                 Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
@@ -56,6 +63,38 @@ impl AgentRunner {
             }
         }
         Err(RunnerError::SessionChanging(started.session))
+    }
+
+    /// Launches a single call that uses the grants of a session, without a place in its conversation. An unknown session
+    /// begins with it, so that it belongs to the principal of the call.
+    pub(super) async fn launch_beside_session(
+        &self,
+        id: &RunId,
+        started: Started,
+        agent: Arc<Agent>,
+    ) -> Result<Execution, RunnerError> {
+        for _ in 0..WRITE_ATTEMPTS {
+            if !self.is_open_to(&started).await? {
+                let row = SessionRow { version: 1, ..self.new_session(&started) };
+                // If another writer created it first, that session is looked at.
+                self.inner.ports.store.runs.save_session(0, &row).await.map_err(DriveError::from)?;
+                continue;
+            }
+            match self.launch_as(id, started.clone(), None, agent.clone()).await {
+                Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
+                launched => return launched,
+            }
+        }
+        Err(RunnerError::SessionChanging(started.session))
+    }
+
+    /// Whether there is a session for a new run. One of another agent or principal, or a deleted one, refuses the run.
+    async fn is_open_to(&self, new: &Started) -> Result<bool, RunnerError> {
+        let row = self.session(&new.tenant, &new.session).await?;
+        if row.is_none() {
+            self.check_no_run_of_another_session(&new.tenant, &new.session).await?;
+        }
+        row.map(|row| self.check_access(new, &row)).transpose().map(|checked| checked.is_some())
     }
 
     /// Launches a retry, which takes the place of its source at the head of their session.
@@ -74,10 +113,7 @@ impl AgentRunner {
     /// source.
     async fn claim_of_retry(&self, source: &RunId, copy: &RunCopy) -> Result<SessionClaim, RunnerError> {
         let new = &copy.started;
-        let row = match self.session(&new.tenant, &new.session).await? {
-            Some(row) => row,
-            None => self.adopted(new).await?.unwrap_or_else(|| self.new_session(new)),
-        };
+        let row = self.session(&new.tenant, &new.session).await?.unwrap_or_else(|| self.new_session(new));
         self.check_access(new, &row)?;
         if row.head.as_ref().is_none_or(|head| head.run != *source) {
             return Err(RunnerError::NotTheHead { run: source.clone(), head: row.head });
@@ -85,33 +121,39 @@ impl AgentRunner {
         Ok(self.claim_of(&copy.id, new, row, None))
     }
 
+    /// The claim of a session of its own by a fork, with a copy of the conversation before it. A single call has no
+    /// conversation.
+    pub(super) fn claim_of_fork(&self, copy: &RunCopy) -> Option<SessionClaim> {
+        let new = &copy.started;
+        if is_single_call(&new.spec) {
+            return None;
+        }
+        let segment = new.prior_conversation().map(|prior| prior.as_ref().clone());
+        let mut claim = self.claim_of(&copy.id, new, self.new_session(new), segment);
+        claim.row.authors.extend(new.authors());
+        Some(claim)
+    }
+
     /// The place of a new run in its session: after the head, if the head has ended.
-    async fn place(&self, id: &RunId, new: &Started) -> Result<SessionPlace, RunnerError> {
+    async fn place(&self, id: &RunId, new: &Started, seen: Option<u64>) -> Result<SessionPlace, RunnerError> {
         let known = self.session(&new.tenant, &new.session).await?;
-        let row = match known {
-            Some(row) => row,
-            None => match self.adopted(new).await? {
-                Some(row) => row,
-                None => self.new_session(new),
-            },
-        };
+        if known.is_none() {
+            self.check_no_run_of_another_session(&new.tenant, &new.session).await?;
+        }
+        let row = known.unwrap_or_else(|| self.new_session(new));
         self.check_access(new, &row)?;
+        check_version(&row, seen)?;
         let Some(head) = self.ended_head(&row).await? else {
             return Ok(SessionPlace { predecessor: None, claim: self.claim_of(id, new, row, None) });
         };
         if !new.history.is_empty() {
             return Err(RunnerError::SessionHasHistory(new.session.clone()));
         }
-        let mut links =
-            self.inner.ports.store.runs.conversation(&new.tenant, &head.run).await.map_err(DriveError::from)?;
-        let mut segment = None;
-        if let Some(last) = links.last_mut()
-            && last.segment.is_none()
-        {
-            segment = self.segment(&head.run).await?;
-            last.segment.clone_from(&segment);
-        }
-        let conversation = Segment::join(links.into_iter().filter_map(|link| link.segment));
+        let store = &self.inner.ports.store;
+        let (mut segments, has_segment) = store.conversation(&new.tenant, &head.run).await.map_err(DriveError::from)?;
+        let segment = if has_segment { None } else { self.segment(&head.run).await? };
+        segments.extend(segment.clone());
+        let conversation = Segment::join(segments);
         let predecessor = Predecessor {
             run: head.run,
             position: head.version,
@@ -129,7 +171,11 @@ impl AgentRunner {
         started: &Started,
     ) -> Result<Option<SessionClaim>, RunnerError> {
         let is_alone = started.session.as_str() == id.as_str() && started.predecessor.is_none();
-        if is_alone || is_single_call(&started.spec) {
+        if is_alone {
+            return Ok(None);
+        }
+        if is_single_call(&started.spec) {
+            self.is_open_to(started).await?;
             return Ok(None);
         }
         let row = self.session(&started.tenant, &started.session).await?.unwrap_or_else(|| self.new_session(started));
@@ -165,21 +211,22 @@ impl AgentRunner {
     }
 
     /// The session of a run that was started without one, or before sessions had rows.
-    async fn adopted(&self, new: &Started) -> Result<Option<SessionRow>, RunnerError> {
-        let Some((latest, started)) = self.latest_run_of(&new.tenant, &new.session).await? else {
-            self.check_no_run_of_another_session(&new.tenant, &new.session).await?;
-            return Ok(None);
-        };
+    async fn adopted(&self, tenant: &Tenant, id: &SessionId) -> Result<Option<SessionRow>, RunnerError> {
+        let Some((latest, started)) = self.latest_run_of(tenant, id).await? else { return Ok(None) };
         Ok(Some(SessionRow {
-            head: Some(SessionHead { run: latest.id, status: latest.status, version: latest.version }),
+            head: Some(SessionHead {
+                run: latest.id,
+                status: latest.status,
+                version: latest.version,
+                usage: latest.usage,
+            }),
             agent: latest.agent,
-            principal: started.spec.principal.clone(),
             runs: 1,
             title: latest.title,
-            created_by: started.by.clone(),
             authors: started.authors(),
             created_at: latest.created_at,
-            ..self.new_session(new)
+            updated_at: latest.created_at,
+            ..self.new_session(&started)
         }))
     }
 
@@ -210,6 +257,7 @@ impl AgentRunner {
             head: None,
             version: 0,
             runs: 0,
+            usage: Usage::default(),
             title: String::new(),
             metadata: Default::default(),
             created_by: new.by.clone(),
@@ -222,8 +270,9 @@ impl AgentRunner {
 
     fn claim_of(&self, id: &RunId, new: &Started, row: SessionRow, segment: Option<Segment>) -> SessionClaim {
         let expected = row.version;
-        let head = SessionHead { run: id.clone(), status: Status::Running, version: 0 };
+        let head = SessionHead { run: id.clone(), status: Status::Running, version: 0, usage: Usage::default() };
         let mut row = SessionRow {
+            usage: row.total_usage(),
             head: Some(head),
             agent: new.spec.agent.clone(),
             version: expected + 1,
@@ -260,8 +309,8 @@ impl AgentRunner {
             return Ok(Some(head.clone()));
         }
         let journal = self.open_unless_over(&head.run).await?.0;
-        let (status, version) = (journal.run().status(), journal.run().length());
-        let head = SessionHead { run: head.run.clone(), status, version };
+        let (status, version, usage) = (journal.run().status(), journal.run().length(), journal.run().budget().usage);
+        let head = SessionHead { run: head.run.clone(), status, version, usage };
         match status.is_ended() {
             true => Ok(Some(head)),
             false => Err(RunnerError::SessionBusy { session: row.id.clone(), head }),

@@ -122,7 +122,7 @@ impl ServiceError {
                 let current = head.map(|head| Box::new(CurrentState::of_head(&head)));
                 Self { current, ..Self::new(code, detail) }
             }
-            RunnerError::SessionVersion { current, .. } => {
+            RunnerError::SessionVersion(current) => {
                 Self { current: Some(Box::new(CurrentState::of_session(&current))), ..Self::new(code, detail) }
             }
             RunnerError::RunOfAnotherSession { .. } => Self::invalid("/session_id", detail),
@@ -134,11 +134,15 @@ impl ServiceError {
                     refused.map(|refusal| FieldError { pointer: place(refusal), detail: refusal.to_string() });
                 refused.fold(Self::new(code, detail), Self::and)
             }
-            // The caller who asks about an existing run cannot bring its agent back.
+            // The caller who asks about an existing run or session cannot bring its agent back.
             RunnerError::NoSuchAgent { name, .. } => {
-                let detail = format!("the agent of this run, `{name}`, is no longer configured on this server");
-                Self::new(ErrorCode::Configuration, detail)
+                let detail = format!(
+                    "the agent of this run, `{name}`, is not configured on this server any more; configure it again, or \
+                     cancel the run"
+                );
+                Self::lasting_conflict(detail)
             }
+            RunnerError::ServerMissing { .. } | RunnerError::InjectionMissing { .. } => Self::lasting_conflict(detail),
             RunnerError::WiderLimit { limit, .. } => Self::invalid(format!("/limits/{}", limit.name), detail),
             RunnerError::NoSuchServer { .. } => Self::invalid("/servers", detail),
             RunnerError::ForeignTool { foreign, .. } => {
@@ -154,8 +158,6 @@ impl ServiceError {
             | RunnerError::NoSuchTool { .. }
             | RunnerError::NotOfAServer(_)
             | RunnerError::InvalidArguments { .. }
-            | RunnerError::InjectionMissing { .. }
-            | RunnerError::ServerMissing { .. }
             | RunnerError::ServerTwice(_)
             | RunnerError::NoSuchRun(_)
             | RunnerError::NoSuchSession(_)
@@ -199,6 +201,11 @@ impl From<&StoreError> for ServiceError {
             StoreError::Unavailable(_) => {
                 Self::new(ErrorCode::StoreUnavailable, "the store is not available; this server's log says why")
             }
+            StoreError::Full(_) => {
+                let detail = "the disk of this server's store is full, so nothing was stored; its operator has to free \
+                              disk space";
+                Self::new(ErrorCode::StoreUnavailable, detail)
+            }
             StoreError::Corrupt(_) => {
                 let detail = "the store holds data that this server cannot read; its log says which";
                 Self::new(ErrorCode::JournalCorrupt, detail)
@@ -231,11 +238,15 @@ mod tests {
 
     #[test]
     fn store_errors_appear_only_in_the_log() {
-        let fault = StoreError::Unavailable("/var/lib/toolgate: the disk is full".into());
-        for error in [ServiceError::from(&fault), ServiceError::from(RunnerError::Drive(fault.clone().into()))] {
-            assert_eq!(error.code, ErrorCode::StoreUnavailable);
-            assert!(!error.detail.contains("/var/lib"), "{error:?}");
-            assert_eq!(error.cause, Some(fault.to_string()));
+        let place = "/var/lib/toolgate".to_owned();
+        for (fault, words) in
+            [(StoreError::Unavailable(place.clone()), "not available"), (StoreError::Full(place), "is full")]
+        {
+            for error in [ServiceError::from(&fault), ServiceError::from(RunnerError::Drive(fault.clone().into()))] {
+                assert_eq!(error.code, ErrorCode::StoreUnavailable);
+                assert!(error.detail.contains(words) && !error.detail.contains("/var/lib"), "{error:?}");
+                assert_eq!(error.cause, Some(fault.to_string()));
+            }
         }
     }
 

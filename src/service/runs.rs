@@ -220,24 +220,39 @@ impl TenantRun {
         self.with_current(self.runner.message(self.id(), text).await.map_err(ServiceError::from)).await
     }
 
-    /// A fork of the run, in the same tenant and in the name of the caller.
-    pub async fn fork(&self, fork: Fork) -> Result<Execution, ServiceError> {
+    /// A fork of the run, in the same tenant and in the name of the caller. `to_error` adds the places in the request to
+    /// the runner's errors.
+    pub async fn fork(
+        &self,
+        fork: Fork,
+        to_error: impl FnOnce(RunnerError) -> ServiceError,
+    ) -> Result<Execution, ServiceError> {
         self.require_same_principal().await?;
         let by = Some(self.caller.name.as_ref().to_owned());
-        self.with_current(self.runner.fork(self.id(), Fork { by, ..fork }).await.map_err(ServiceError::from)).await
+        self.with_current(self.runner.fork(self.id(), Fork { by, ..fork }).await.map_err(to_error)).await
     }
 
-    /// A retry of the run, in its session and in the name of the caller.
-    pub async fn retry(&self, retry: Retry) -> Result<Execution, ServiceError> {
+    /// A retry of the run, in its session and in the name of the caller. `to_error` as for a fork.
+    pub async fn retry(
+        &self,
+        retry: Retry,
+        to_error: impl FnOnce(RunnerError) -> ServiceError,
+    ) -> Result<Execution, ServiceError> {
         self.require_same_principal().await?;
         let by = Some(self.caller.name.as_ref().to_owned());
-        self.with_current(self.runner.retry(self.id(), Retry { by, ..retry }).await.map_err(ServiceError::from)).await
+        self.with_current(self.runner.retry(self.id(), Retry { by, ..retry }).await.map_err(to_error)).await
     }
 
-    /// Deletes the run's data.
-    pub async fn purge(&self) -> Result<(), ServiceError> {
+    /// Deletes the run's data, if the run is at the version that the client saw, where one is given. The version of a run
+    /// that has ended never changes.
+    pub async fn purge(&self, seen: Option<u64>) -> Result<(), ServiceError> {
         self.require_same_principal().await?;
-        self.with_current(self.runner.purge(self.id()).await.map_err(ServiceError::from)).await
+        let is_live = self.row.purged_at.is_none() && !self.row.status.is_ended();
+        let purged = match seen.is_some() && is_live {
+            true => Err(RunnerError::NotOver { run: self.id().clone(), status: self.row.status }),
+            false => self.runner.purge(self.id()).await,
+        };
+        self.with_current(purged.map_err(ServiceError::from)).await
     }
 
     /// Adds the run's current state to a conflict about it.

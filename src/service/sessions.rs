@@ -1,6 +1,6 @@
 //! Sessions of one tenant.
 
-use toolgate_core::id::{RunId, SessionId};
+use toolgate_core::id::{Principal, RunId, SessionId};
 use toolgate_core::trace::Trace;
 use toolgate_ports::{SessionFilter, SessionRow};
 use toolgate_runner::{
@@ -24,6 +24,8 @@ impl TenantRunner {
     /// Creates a session for the tenant, in the name of the caller.
     pub async fn create_session(&self, new: NewSession) -> Result<TenantSession, ServiceError> {
         require_name("/id", new.id.as_ref().map(SessionId::as_str))?;
+        // No run could act for an invalid one.
+        require_name("/principal", new.principal.as_ref().map(Principal::as_str))?;
         let Caller { tenant, name, .. } = &self.caller;
         let (tenant, by) = (tenant.clone(), Some(name.as_ref().to_owned()));
         let principal = self.caller.principal_of(new.principal)?;
@@ -51,6 +53,11 @@ impl TenantRunner {
         Ok(self.found_session(row))
     }
 
+    /// Refuses a session that was deleted. There may be no such session.
+    pub async fn require_not_deleted(&self, id: &SessionId) -> Result<(), ServiceError> {
+        Ok(self.runner.check_session_not_deleted(&self.caller.tenant, id).await?)
+    }
+
     /// The row of a session of the tenant, even if the session was deleted.
     pub async fn session_row(&self, id: &str) -> Result<Option<SessionRow>, ServiceError> {
         Ok(self.runner.session(&self.caller.tenant, &id.into()).await?)
@@ -76,15 +83,22 @@ impl TenantSession {
         Ok(Self { runner, caller, row })
     }
 
-    /// Deletes the session and the content of its runs.
-    pub async fn delete(&self) -> Result<(), ServiceError> {
+    /// Deletes the session and the content of its runs, if it is at the version that the client saw, where one is given.
+    pub async fn delete(&self, seen: Option<u64>) -> Result<(), ServiceError> {
         self.require_same_principal()?;
-        Ok(self.runner.delete_session(&self.caller.tenant, &self.row.id, &self.caller.name).await?)
+        Ok(self.runner.delete_session(&self.caller.tenant, &self.row.id, &self.caller.name, seen).await?)
     }
 
-    /// Compacts its conversation: starts a run for it, with this id.
+    /// Refuses a new run of the session's agent if this process does not have the agent.
+    pub fn require_agent(&self) -> Result<(), ServiceError> {
+        Ok(self.runner.agent(&self.row.agent).map(drop)?)
+    }
+
+    /// Compacts its conversation: starts a run for it, with this id, if the session is at the version that the client
+    /// saw, where one is given.
     pub async fn compact(
         &self,
+        seen: Option<u64>,
         keep_tokens: Option<u64>,
         id: Option<RunId>,
         trace: Option<Trace>,
@@ -92,12 +106,12 @@ impl TenantSession {
         self.require_same_principal()?;
         let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
         let session = self.row.id.clone();
-        let compaction = SessionCompaction { tenant, session, keep_tokens, by, id, trace };
+        let compaction = SessionCompaction { tenant, session, session_version: seen, keep_tokens, by, id, trace };
         Ok(self.runner.compact(compaction).await?)
     }
 
-    /// The messages of its runs, oldest first.
-    pub async fn messages(&self) -> Result<Vec<SessionMessage>, ServiceError> {
-        Ok(self.runner.session_messages(&self.caller.tenant, &self.row.id).await?)
+    /// A page of the messages of its runs, oldest first: at most `limit` from this index on.
+    pub async fn messages(&self, from: usize, limit: usize) -> Result<Vec<SessionMessage>, ServiceError> {
+        Ok(self.runner.session_messages_page(&self.caller.tenant, &self.row.id, from, limit).await?)
     }
 }

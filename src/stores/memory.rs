@@ -57,10 +57,12 @@ impl RunStore for MemoryStore {
             return Err(AppendError::Conflict { length });
         }
         let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
-        let Append { run, events, row, session, .. } = append;
+        let Append { run, at, events, row, session, .. } = append;
         if let Some(claim) = session {
             contents.check_claim(&claim, &row)?;
             contents.claim_session(*claim, &row);
+        } else if at == 0 {
+            contents.check_not_deleted(&row)?;
         }
         let Contents { runs, run_index, webhooks, .. } = &mut *contents;
         webhooks.changed(&row);
@@ -147,7 +149,7 @@ impl RunStore for MemoryStore {
         if !run.row.status.is_ended() || run.row.version != at {
             return Ok(Purged::No);
         }
-        requests.values_mut().for_each(|stored| stored.forget_answer(id));
+        requests.values_mut().for_each(|stored| stored.forget_answer(|reply| reply.run.as_ref() == Some(id)));
         segments.remove(&(run.row.tenant.clone(), id.clone()));
         if let Some(session) = sessions.get_mut(&(run.row.tenant.clone(), run.row.session.clone())) {
             let quotes_it = session.title == run.row.title;
@@ -167,6 +169,8 @@ impl RunStore for MemoryStore {
         };
         run_index.replace(Some(&run.row), &row);
         run.row = row;
+        contents.forget_conversation_before(id);
+        contents.blank_grants(|grant| grant.given_with.as_ref().is_some_and(|call| call.run == *id));
         Ok(Purged::Since(now))
     }
 

@@ -9,6 +9,7 @@ mod costs;
 mod desk;
 mod envelope;
 mod fallback;
+mod full_disk;
 mod hostile;
 mod images;
 mod ineffective;

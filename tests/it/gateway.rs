@@ -35,6 +35,8 @@ mod retrying;
 mod runs;
 mod served;
 mod servers;
+mod session_remains;
+mod session_rules;
 mod sessions;
 mod stalled;
 pub(crate) mod streamed;

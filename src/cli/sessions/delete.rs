@@ -45,7 +45,7 @@ impl Delete {
         let tenant = self.tenant.tenant();
         let session = find(app, &tenant, &self.session).await?;
         let by = self.by.clone().unwrap_or_else(who);
-        app.runner.delete_session(&tenant, &session, &by).await?;
+        app.runner.delete_session(&tenant, &session, &by, None).await?;
         Ok(session)
     }
 }

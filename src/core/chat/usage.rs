@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Usd;
 
 /// The usage of one or more model calls. `None` means that the provider did not report it; it is never read as zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
     /// Tokens read, cached ones included.
@@ -32,7 +32,7 @@ pub struct Usage {
 }
 
 /// The parts of a cost, in US dollars. Their sum is the whole cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Costs {
     /// Input tokens that were neither read from nor written to the cache.
     pub input: Usd,
@@ -74,6 +74,11 @@ impl Costs {
 }
 
 impl Usage {
+    /// Whether no figure is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Adds another call's usage. A known figure plus an unknown one is the known figure.
     pub fn add(&mut self, other: &Self) {
         let sum = |a: &mut Option<u64>, b: Option<u64>| {

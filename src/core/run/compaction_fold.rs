@@ -13,7 +13,7 @@ use super::compaction::{DEFAULT_KEEP_TOKENS, boundary, estimate, has_results, ta
 use super::fork::RENEWED_NOTE;
 use super::state::{Compacting, Phase};
 use super::transcript::say;
-use super::{Ending, Event, InvalidEvent, Output, Run, Segment, Step, Trigger};
+use super::{Ending, Event, InvalidEvent, Output, Run, Segment, Step};
 use crate::chat::{Message, Part, Role, Usage};
 use crate::error::{ErrorCode, Failure};
 use crate::id::ModelName;
@@ -54,9 +54,10 @@ impl Run {
         self.execution.1.context(&super::labels::compaction(compacting.seq))
     }
 
-    /// Whether the run has no other task than a compaction. A message that is added to it makes it an ordinary run.
+    /// Whether the run has no other task than a compaction, or repeats such a run. A message that is added to it makes it
+    /// an ordinary run.
     pub(super) fn is_compaction_alone(&self) -> bool {
-        self.started.trigger == Trigger::Compaction && self.compactions.latest.is_none()
+        self.started.is_compaction() && self.compactions.latest.is_none()
     }
 
     /// Whether such a failure of a model leads to a compaction, if there is anything to replace.
@@ -270,6 +271,9 @@ impl Run {
             say(conversation, message.clone());
         }
         say(&mut self.transcript, message);
+        if self.transcript.last().is_some_and(|last| last.role == Role::Assistant) {
+            self.unanswered.clear();
+        }
     }
 
     /// Adds a message of the user or of the application.
@@ -278,6 +282,10 @@ impl Run {
         let latest = (!is_note && !message.is_blank()).then(|| message.clone());
         self.say(message);
         if let Some(latest) = latest {
+            // Results that it is joined to belong to an answered turn, with everything that is joined to them.
+            if !self.transcript.last().is_some_and(has_results) {
+                self.unanswered.push(latest.clone());
+            }
             self.compactions.latest = Some((self.transcript.len().saturating_sub(1), latest));
         }
     }

@@ -36,6 +36,7 @@ impl Run {
             granted: Vec::new(),
             transcript: Vec::new(),
             inbox: Vec::new(),
+            unanswered: Vec::new(),
             budget: Budget { limits: started.spec.limits.clone(), ..Budget::default() },
             correction: None,
             calls_seen: started.history.iter().flat_map(call_ids).collect(),
@@ -65,7 +66,12 @@ impl Run {
             run.blobs.clone_from(&prior.blobs);
             run.has_cut_results = prior.has_cut_results;
         }
-        started.history.iter().for_each(|message| run.say(message.clone()));
+        for message in &started.history {
+            match message.role {
+                Role::User => run.hear(message.clone()),
+                Role::Assistant => run.say(message.clone()),
+            }
+        }
         run.hear(started.input.clone());
         run
     }

@@ -13,8 +13,8 @@ use crate::chat::{Message, Role};
 /// A part of a conversation: what one ended run added, or the whole conversation before a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Its messages up to the last answered turn, results included, without toolgate's notes about a budget. Empty if
-    /// no turn was answered. People read all of them.
+    /// Its messages up to the last answered turn, results included, and the user's messages after it, which have no reply.
+    /// Without toolgate's notes about a budget. People read all of them.
     pub messages: Vec<Arc<Message>>,
     /// What models read up to its end, if a compaction replaced messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,8 +4,13 @@ use std::sync::Arc;
 
 use super::fold::BUDGET_NOTE;
 use super::fork::RENEWED_NOTE;
+use super::transcript::say;
 use super::{CompactedSegment, Event, InvalidEvent, Run, Segment};
 use crate::chat::{Message, Part, Role};
+use crate::error::ErrorCode;
+
+/// The note in the place of a message that was refused, followed by the error code.
+const REFUSED_NOTE: &str = "[toolgate] A message of the user stood here. It has no reply, because it was refused:";
 
 impl Segment {
     /// The segment of a run: of its journal alone, whether the conversation before it was read or not. `None` for an
@@ -15,9 +20,12 @@ impl Segment {
         let Some(first) = events.next() else { return Ok(None) };
         let Some(mut run) = Run::replay([&first.with_conversation(None)])? else { return Ok(None) };
         events.try_for_each(|event| run.apply(event))?;
+        let unanswered = run.unanswered();
+        let mut messages = answered(run.conversation());
+        unanswered.iter().for_each(|message| say(&mut messages, message.clone()));
         Ok(Some(Self {
-            messages: answered(run.conversation()),
-            compacted: run.compacted_segment(),
+            messages,
+            compacted: run.compacted_segment(unanswered),
             tokens: run.measured_tokens(),
             blobs: run.blobs().clone(),
             has_cut_results: run.has_cut_results(),
@@ -27,20 +35,46 @@ impl Segment {
 
 impl Run {
     /// What models read after the run, if it compacted its conversation. The conversation before it was not read.
-    fn compacted_segment(&self) -> Option<CompactedSegment> {
+    fn compacted_segment(&self, unanswered: Option<Message>) -> Option<CompactedSegment> {
         let compactions = &self.compactions;
         if compactions.summary_parts == 0 {
             return None;
         }
         let mut messages = answered(&self.transcript);
-        if messages.is_empty() {
+        let has_reply = !messages.is_empty();
+        if !has_reply {
             // A message of the user that was joined to the summary has no answer.
             messages.extend(self.transcript.first().cloned());
             let first = messages.first_mut().map(Arc::make_mut);
             first.into_iter().for_each(|first| first.content.truncate(compactions.summary_parts));
         }
+        match unanswered {
+            // Messages from before the run stand between the summary and this one.
+            Some(message) if !has_reply && compactions.keeps_before > 0 => messages.push(message.into()),
+            Some(message) => say(&mut messages, message),
+            None => {}
+        }
         Some(CompactedSegment { keeps: compactions.keeps_before as u64, messages })
     }
+
+    /// The user's messages that have no reply, as one message. A note stands in the place of those that a model or its
+    /// provider refused: they would have every later run of the conversation refused.
+    fn unanswered(&self) -> Option<Message> {
+        let mut content: Vec<Part> = self.unanswered.iter().flat_map(|message| message.content.clone()).collect();
+        if let Some(code) = self.ending().and_then(|ending| ending.failure()).map(|failure| failure.code)
+            && refuses_the_message(code)
+            && !content.is_empty()
+        {
+            content = vec![Part::text(format!("{REFUSED_NOTE} {}", code.as_str()))];
+        }
+        (!content.is_empty()).then(|| Message { content, ..Message::user("") })
+    }
+}
+
+/// Whether a run that ends with this code may have ended because of what its message says.
+fn refuses_the_message(code: ErrorCode) -> bool {
+    use ErrorCode::{ContentFilter, ContextWindow, ModelRefused, ProviderRejected};
+    [ContentFilter, ContextWindow, ModelRefused, ProviderRejected].contains(&code)
 }
 
 /// The messages up to the last answered turn, results included, without toolgate's notes about a budget.

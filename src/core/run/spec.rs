@@ -96,6 +96,12 @@ impl Started {
         before.chain(copied.into_iter().flatten()).chain(&self.by).cloned().collect()
     }
 
+    /// Whether the run has no other task than a compaction of its session: it has no message. A retry or a fork of such a
+    /// run is one too.
+    pub fn is_compaction(&self) -> bool {
+        self.input.is_blank()
+    }
+
     /// The conversation before the run, once it was read.
     pub fn prior_conversation(&self) -> Option<&Arc<Segment>> {
         self.predecessor.as_ref()?.conversation.as_ref()

@@ -36,6 +36,8 @@ pub struct Run {
     pub(super) granted: Vec<ToolGrant>,
     pub(super) transcript: Vec<Arc<Message>>,
     pub(super) inbox: Vec<Message>,
+    /// The messages of the user at the end of the transcript, which have no reply.
+    pub(super) unanswered: Vec<Message>,
     pub(super) budget: Budget,
     pub(super) correction: Option<Correction>,
     pub(super) calls_seen: BTreeSet<CallId>,

@@ -28,6 +28,13 @@ pub fn needs_escaping(c: char) -> bool {
     c.is_control() || (c.is_whitespace() && c != ' ') || is_invisible(c)
 }
 
+/// Whether a character has no place in a short text that callers choose: as for [`needs_escaping`], except white space
+/// and the joiners of letters and emoji.
+pub fn is_deceptive(c: char) -> bool {
+    let is_joiner = matches!(c, '\u{200c}' | '\u{200d}');
+    c.is_control() || (is_invisible(c) && !is_joiner)
+}
+
 /// Whether a name has characters outside plain ASCII: one of them may look like an ASCII character, so the name
 /// deserves a second look. This does not know which letters look alike.
 pub fn is_suspicious(name: &str) -> bool {

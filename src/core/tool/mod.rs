@@ -34,7 +34,7 @@ pub use call_transport::{CallTransport, Transport};
 pub use definition::{Annotations, ExternalTool, McpTool, Tool};
 pub use difference::Difference;
 pub use endpoint::Endpoint;
-pub use escape::{escape_untrusted, is_suspicious, needs_escaping};
+pub use escape::{escape_untrusted, is_deceptive, is_suspicious, needs_escaping};
 pub use filter::{ForeignName, ToolFilter};
 pub use left_out::LeftOut;
 pub use name::{ToolName, external_name, mcp_name};

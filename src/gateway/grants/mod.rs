@@ -5,6 +5,7 @@ mod view;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -19,6 +20,7 @@ use utoipa_axum::routes;
 use self::view::GrantView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::{Body, Path, Query};
+use crate::idempotency::QuotedSession;
 use crate::pagination::{Page, limit, unknown_cursor};
 use crate::problem::Problem;
 use crate::state::Gateway;
@@ -68,7 +70,7 @@ async fn create(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     Body(given): Body<NewGrantBody>,
-) -> Result<(StatusCode, Json<GrantView>), Problem> {
+) -> Result<Response, Problem> {
     caller.require(Scope::ApprovalsDecide)?;
     let runner = gateway.runner_of(&caller);
     let new = NewGrant {
@@ -81,7 +83,8 @@ async fn create(
         expires_at: given.expires_at,
     };
     let grant = runner.grant(new).await?;
-    Ok((StatusCode::CREATED, Json(GrantView::of(grant, runner.now()))))
+    let quoted = grant.session.clone().map(QuotedSession);
+    Ok((StatusCode::CREATED, quoted, Json(GrantView::of(grant, runner.now()))).into_response())
 }
 
 /// Filters of the list.

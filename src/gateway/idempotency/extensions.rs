@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::{IntoResponseParts, ResponseParts};
-use toolgate_core::id::RunId;
+use toolgate_core::id::{RunId, SessionId};
 
 /// The id of the run that this request will start, if it is known beforehand.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +12,10 @@ pub(crate) struct PlannedRunId(pub(crate) Option<RunId>);
 /// Marks a response that holds a secret: it is not stored, and the request cannot be repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Confidential;
+
+/// Marks a response that quotes a session and no run of it.
+#[derive(Clone, Debug)]
+pub(crate) struct QuotedSession(pub(crate) SessionId);
 
 impl<S: Sync> FromRequestParts<S> for PlannedRunId {
     type Rejection = std::convert::Infallible;
@@ -22,6 +26,15 @@ impl<S: Sync> FromRequestParts<S> for PlannedRunId {
 }
 
 impl IntoResponseParts for Confidential {
+    type Error = std::convert::Infallible;
+
+    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
+        response.extensions_mut().insert(self);
+        Ok(response)
+    }
+}
+
+impl IntoResponseParts for QuotedSession {
     type Error = std::convert::Infallible;
 
     fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {

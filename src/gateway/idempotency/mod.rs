@@ -24,7 +24,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use jiff::Timestamp;
 
-pub(super) use self::extensions::{Confidential, PlannedRunId};
+pub(super) use self::extensions::{Confidential, PlannedRunId, QuotedSession};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::RunId;
 use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
@@ -124,6 +124,9 @@ async fn answer_repeat(
             // A response quotes its run, and is deleted with it.
             if let Some(run) = &reply.run {
                 gateway.runner_of(caller).run(run.as_str()).await?;
+            }
+            if let Some(session) = &reply.session {
+                gateway.runner_of(caller).require_not_deleted(session).await?;
             }
             return Ok(RepeatedRequest::Answer(replayed(reply)));
         }

@@ -9,9 +9,8 @@ use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
 use toolgate_core::tool::{ExternalTool, ToolFilter};
-use toolgate_ports::SessionRow;
 use toolgate_runner::Request;
-use toolgate_service::{Caller, Scope};
+use toolgate_service::{Caller, Scope, TenantSession};
 use utoipa::ToSchema;
 
 use super::events::FrameDescription;
@@ -102,22 +101,25 @@ pub(super) async fn create(
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    start_run(&gateway, &caller, preference, id, new).await
+    start_run(&gateway, &caller, preference, id, new, None).await
 }
 
-/// Starts a run, and responds as the client prefers.
+/// Starts a run, and responds as the client prefers. `seen` is the version that the run's session must have, where one is
+/// given.
 pub(crate) async fn start_run(
     gateway: &Gateway,
     caller: &Caller,
     preference: ResponsePreference,
     id: Option<RunId>,
     new: NewRun,
+    seen: Option<u64>,
 ) -> Result<Response, Problem> {
     let runner = gateway.runner_of(caller);
     // The idempotency layer generates and records the id before the run starts, so that a repeated request finds the run.
     let id = id.unwrap_or_else(|| runner.fresh_id());
     let agent = new.agent.clone().map_or_else(|| runner.default_agent(), Ok)?;
-    let request = Request { trace: preference.trace.clone(), id: Some(id), ..new.request(agent)? };
+    let trace = preference.trace.clone();
+    let request = Request { trace, id: Some(id), session_version: seen, ..new.request(agent)? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
     preference.answer(gateway, run, execution, StatusCode::CREATED).await
@@ -125,7 +127,11 @@ pub(crate) async fn start_run(
 
 impl NewRun {
     /// The run as one of a session, with the session's agent and principal by default.
-    pub(crate) fn in_session(self, session: &SessionRow) -> Result<Self, Problem> {
+    pub(crate) fn in_session(self, session: &TenantSession) -> Result<Self, Problem> {
+        if self.agent.is_none() {
+            session.require_agent()?;
+        }
+        let session = &session.row;
         if self.session_id.as_ref().is_some_and(|named| *named != session.id) {
             return Err(Problem::invalid("/session_id", "the path names another session; leave out `session_id`"));
         }

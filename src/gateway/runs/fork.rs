@@ -1,17 +1,18 @@
 //! `POST /v1/runs/{run}/fork`
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::run::TighterLimits;
 use toolgate_runner::Fork;
-use toolgate_service::Scope;
+use toolgate_service::{Scope, ServiceError};
 use utoipa::ToSchema;
 
 use super::events::FrameDescription;
+use super::precondition;
 use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::access::Authenticated;
@@ -51,6 +52,7 @@ pub(super) struct NewFork {
     post, path = "/v1/runs/{run}/fork", tag = "runs", operation_id = "forkRun", request_body = NewFork,
     params(
         ("run" = String, Path, description = "The id of the run to fork"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the new run is pending or has ended; `respond-async`: do not wait"),
         StreamParams,
     ),
@@ -62,6 +64,7 @@ pub(super) struct NewFork {
 pub(super) async fn fork(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
+    headers: HeaderMap,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Path(run): Path<String>,
@@ -77,8 +80,9 @@ pub(super) async fn fork(
         return Err(Problem::invalid("/message", "a message needs text"));
     }
     let message = message.map(Message::user);
-    let fork = Fork { at, message, limits, metadata, id, trace: preference.trace.clone(), ..Fork::default() };
-    let execution = source.fork(fork).await?;
+    let version = precondition::required(&headers, &source.row)?;
+    let fork = Fork { at, version, message, limits, metadata, id, trace: preference.trace.clone(), ..Fork::default() };
+    let execution = source.fork(fork, |error| precondition::unmet(error, version, ServiceError::from)).await?;
     let made = runner.run(execution.run.as_str()).await?;
     preference.answer(&gateway, made, execution, StatusCode::CREATED).await
 }

@@ -8,6 +8,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use toolgate_core::chat::{Media, Message, Part, Role};
 use utoipa::ToSchema;
 
+use crate::objects::TaggedObject;
 use crate::problem::Problem;
 
 /// A text, or messages.
@@ -157,9 +158,9 @@ impl<'de> Deserialize<'de> for NewInput {
 
 impl<'de> Deserialize<'de> for NewContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match deserializer.deserialize_any(TextOr(std::marker::PhantomData))? {
+        Ok(match deserializer.deserialize_any(TextOr::<TaggedObject<NewPart>>(std::marker::PhantomData))? {
             TextOrList::Text(text) => Self::Text(text),
-            TextOrList::List(parts) => Self::Parts(parts),
+            TextOrList::List(parts) => Self::Parts(parts.into_iter().map(|TaggedObject(part)| part).collect()),
         })
     }
 }

@@ -65,7 +65,7 @@ impl FromRequestParts<Gateway> for ResponsePreference {
 
 impl ResponsePreference {
     /// Whether content is included.
-    pub(super) fn quotes(&self) -> bool {
+    pub(crate) fn quotes(&self) -> bool {
         self.content == Content::Include
     }
 

@@ -1,17 +1,18 @@
 //! `POST /v1/runs/{run}/retry`
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::run::TighterLimits;
 use toolgate_runner::Retry;
-use toolgate_service::Scope;
+use toolgate_service::{Scope, ServiceError};
 use utoipa::ToSchema;
 
 use super::events::FrameDescription;
+use super::precondition;
 use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::access::Authenticated;
@@ -47,6 +48,7 @@ pub(super) struct NewRetry {
     post, path = "/v1/runs/{run}/retry", tag = "runs", operation_id = "retryRun", request_body = NewRetry,
     params(
         ("run" = String, Path, description = "The id of the run to retry"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the new run is pending or has ended; `respond-async`: do not wait"),
         StreamParams,
     ),
@@ -58,6 +60,7 @@ pub(super) struct NewRetry {
 pub(super) async fn retry(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
+    headers: HeaderMap,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Path(run): Path<String>,
@@ -73,8 +76,9 @@ pub(super) async fn retry(
         return Err(Problem::invalid("/message", "a message needs text"));
     }
     let message = message.map(Message::user);
-    let retry = Retry { message, limits, metadata, id, trace: preference.trace.clone(), ..Retry::default() };
-    let execution = source.retry(retry).await?;
+    let version = precondition::required(&headers, &source.row)?;
+    let retry = Retry { version, message, limits, metadata, id, trace: preference.trace.clone(), ..Retry::default() };
+    let execution = source.retry(retry, |error| precondition::unmet(error, version, ServiceError::from)).await?;
     let made = runner.run(execution.run.as_str()).await?;
     preference.answer(&gateway, made, execution, StatusCode::CREATED).await
 }

@@ -98,6 +98,27 @@ pub(crate) enum StatusView {
     Expired,
 }
 
+/// The status of a run in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = SummaryStatus)]
+enum SummaryStatusView {
+    /// The status of the run.
+    Known(StatusView),
+    /// The run is `running`, but no process executes it: its process has died. A server or `toolgate runs recover`
+    /// continues it.
+    Interrupted(InterruptedView),
+}
+
+/// The status of a run whose process has died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Interrupted)]
+enum InterruptedView {
+    /// No process executes the run.
+    Interrupted,
+}
+
 /// An answer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Output)]
@@ -216,7 +237,7 @@ pub(crate) struct SummaryView {
     /// The length of the run's journal.
     version: u64,
     /// The run's status.
-    status: StatusView,
+    status: SummaryStatusView,
     /// The run's agent.
     agent: String,
     /// The session of the run.
@@ -235,6 +256,8 @@ pub(crate) struct SummaryView {
     due_at: Option<Timestamp>,
     /// The number of pending items of each kind.
     pending_counts: PendingCountsView,
+    /// Tokens and cost of the run, as far as the providers reported them.
+    usage: UsageView,
     /// Why this server cannot continue the run: its agent is not configured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
@@ -343,7 +366,7 @@ impl FailureView {
 }
 
 impl UsageView {
-    fn of(usage: &Usage) -> Self {
+    pub(crate) fn of(usage: &Usage) -> Self {
         Self {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
@@ -382,7 +405,10 @@ impl SummaryView {
             id: row.id,
             object: "run.summary",
             version: row.version,
-            status: row.status.into(),
+            status: match row.is_interrupted {
+                true => SummaryStatusView::Interrupted(InterruptedView::Interrupted),
+                false => SummaryStatusView::Known(row.status.into()),
+            },
             agent: row.agent.to_string(),
             session_id: row.session.to_string(),
             title: row.title,
@@ -390,6 +416,7 @@ impl SummaryView {
             updated_at: row.updated_at,
             due_at: row.pending_counts.due_at,
             pending_counts: PendingCountsView::of(&row.pending_counts),
+            usage: UsageView::of(&row.usage),
             blocked,
         }
     }

@@ -1,6 +1,9 @@
 //! Write timeout: a socket whose writes have to make progress. A client that never reads its stream would hold a task,
 //! a buffer and a watcher for ever; heartbeats do not help, because they fill the buffer and then wait like everything
 //! else.
+//!
+//! The socket also reports the end of its input one poll later than it is known. hyper drops a request in progress when it
+//! reads that end, and can read it together with the request, before the handler began (decision 0020).
 
 use std::io;
 use std::pin::Pin;
@@ -19,6 +22,8 @@ pub(super) struct WriteTimeout<S> {
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
     flushed: Flushed,
+    /// Whether the end of the input was read.
+    has_ended: bool,
 }
 
 /// Whether the last write to a socket was followed by a complete flush. Hyper flushes the socket only after it has written
@@ -39,7 +44,7 @@ impl Flushed {
 impl<S> WriteTimeout<S> {
     /// A socket on which a write that waits for `longest` fails.
     pub(super) fn new(socket: S, longest: Duration) -> Self {
-        Self { socket, longest, stalled: None, flushed: Flushed(Arc::new(AtomicBool::new(true))) }
+        Self { socket, longest, stalled: None, flushed: Flushed(Arc::new(AtomicBool::new(true))), has_ended: false }
     }
 
     /// Follows the state of the socket.
@@ -60,7 +65,15 @@ impl<S> WriteTimeout<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.socket).poll_read(cx, buffer));
+        let is_end = read.is_err() || (buffer.filled().len() == before && buffer.remaining() > 0);
+        if is_end && !std::mem::replace(&mut self.has_ended, true) {
+            // After an error, the next read reports the end.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(read)
     }
 }
 

@@ -1,7 +1,8 @@
 //! `PATCH /v1/sessions/{session}`
 
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -10,7 +11,7 @@ use toolgate_service::Scope;
 use utoipa::ToSchema;
 
 use super::precondition;
-use super::view::{SessionView, tagged};
+use super::view::{SessionView, tag, tagged};
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::problem::Problem;
@@ -34,13 +35,14 @@ pub(super) struct SessionChangeBody {
 /// Update a session
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "changeSession",
-    request_body = SessionChangeBody,
+    request_body(content((SessionChangeBody = "application/json"), (SessionChangeBody = "application/merge-patch+json"))),
     params(
         ("session" = String, Path, description = "The session's id"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` of the session that you saw; if the session has changed since, the request is refused"),
     ),
     responses(
         (status = 200, description = "The session as it is now", body = SessionView),
+        (status = 204, description = "The session is changed; these credentials lack the scope `runs:read`"),
     ),
 )]
 pub(super) async fn change(
@@ -52,7 +54,11 @@ pub(super) async fn change(
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
     let session = gateway.runner_of(&caller).session(&session).await?;
-    let seen = precondition::required(&headers, session.row.version);
-    let changed = session.change(SessionChange { title, metadata }, seen).await?;
-    Ok(tagged(changed.row).into_response())
+    let seen = precondition::required(&headers, &session.row)?;
+    let row = session.change(SessionChange { title, metadata }, seen).await?.row;
+    // The response has all of the session, not only what was changed.
+    Ok(match caller.scopes.contains(Scope::RunsRead) {
+        true => tagged(row).into_response(),
+        false => (StatusCode::NO_CONTENT, [(ETAG, tag(row.version, row.head.as_ref()))]).into_response(),
+    })
 }

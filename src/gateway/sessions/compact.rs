@@ -1,12 +1,13 @@
 //! `POST /v1/sessions/{session}/compact`
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use toolgate_service::Scope;
 use utoipa::ToSchema;
 
+use super::precondition;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::idempotency::PlannedRunId;
@@ -34,6 +35,7 @@ pub(super) struct NewCompaction {
     post, path = "/v1/sessions/{session}/compact", tag = "sessions", operation_id = "compactSession", request_body = NewCompaction,
     params(
         ("session" = String, Path, description = "The session's id"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the session that you saw; if the session has changed since, the request is refused"),
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run has ended; `respond-async`: do not wait"),
         StreamParams,
     ),
@@ -45,15 +47,20 @@ pub(super) struct NewCompaction {
 pub(super) async fn compact(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
+    headers: HeaderMap,
     Path(session): Path<String>,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Body(NewCompaction { keep_tokens }): Body<NewCompaction>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
+    if preference.quotes() {
+        caller.require(Scope::RunsRead)?;
+    }
     let runner = gateway.runner_of(&caller);
     let session = runner.session(&session).await?;
-    let execution = session.compact(keep_tokens, id, preference.trace.clone()).await?;
+    let seen = precondition::required(&headers, &session.row)?;
+    let execution = session.compact(seen, keep_tokens, id, preference.trace.clone()).await?;
     let run = runner.run(execution.run.as_str()).await?;
     preference.answer(&gateway, run, execution, StatusCode::CREATED).await
 }

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::view::{SessionView, tagged};
 use crate::access::Authenticated;
 use crate::body::Body;
+use crate::idempotency::QuotedSession;
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -67,5 +68,6 @@ pub(super) async fn create(
     };
     let row = runner.create_session(new).await?.row;
     let location = gateway.address_of_session(&row.id);
-    Ok((StatusCode::CREATED, [(LOCATION, location)], tagged(row)).into_response())
+    let quoted = QuotedSession(row.id.clone());
+    Ok((StatusCode::CREATED, quoted, [(LOCATION, location)], tagged(row)).into_response())
 }

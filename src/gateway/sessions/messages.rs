@@ -47,8 +47,8 @@ pub(super) async fn list(
 ) -> Result<Json<Page<SessionMessageView>>, Problem> {
     caller.require(Scope::RunsRead)?;
     let limit = limit(which.limit)?;
-    let messages = gateway.runner_of(&caller).session(&session).await?.messages().await?;
-    let found = messages.into_iter().enumerate().skip(which.from()).take(limit + 1).collect();
+    let messages = gateway.runner_of(&caller).session(&session).await?.messages(which.from(), limit + 1).await?;
+    let found = (which.from()..).zip(messages).collect();
     let view = |(index, SessionMessage { run, message })| SessionMessageView {
         run_id: run,
         message: MessageView::of(index, &message),

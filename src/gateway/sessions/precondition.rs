@@ -3,19 +3,30 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::IF_MATCH;
+use toolgate_ports::SessionRow;
+use toolgate_runner::RunnerError;
 
 use crate::etag;
+use crate::problem::Problem;
 
-/// The version that the request requires, if it requires one: the current one if it is among those that the client
-/// names, or else one that no session has.
-pub(super) fn required(headers: &HeaderMap, current: u64) -> Option<u64> {
+/// Refuses a request for another version of the session. Returns the version that the request requires, if it requires
+/// one.
+pub(super) fn required(headers: &HeaderMap, row: &SessionRow) -> Result<Option<u64>, Problem> {
+    match is_met(headers, row.version) {
+        None => Ok(None),
+        Some(true) => Ok(Some(row.version)),
+        Some(false) => Err(RunnerError::SessionVersion(Box::new(row.clone())).into()),
+    }
+}
+
+/// Whether the client names the current version; `None` if it requires none.
+fn is_met(headers: &HeaderMap, current: u64) -> Option<bool> {
     // An empty list matches nothing.
     let known: Vec<&str> = etag::listed(headers, &IF_MATCH).filter(|tag| !tag.is_empty()).collect();
     if known.is_empty() || known.contains(&"*") {
         return None;
     }
-    let versions: Vec<u64> = known.iter().filter_map(|tag| version(tag)).collect();
-    Some(if versions.contains(&current) { current } else { versions.first().copied().unwrap_or(0) })
+    Some(known.iter().filter_map(|tag| version(tag)).any(|version| version == current))
 }
 
 /// The version of the session in its `ETag`.
@@ -29,19 +40,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_requires_the_current_version_if_it_is_named() {
+    fn a_condition_is_met_by_the_current_version() {
         let of = |known: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(IF_MATCH, known.parse().unwrap());
-            required(&headers, 7)
+            is_met(&headers, 7)
         };
         for known in ["\"7\"", "\"7.12\"", "\"3.1\", \"7.9\""] {
-            assert_eq!(of(known), Some(7), "{known}");
+            assert_eq!(of(known), Some(true), "{known}");
         }
         assert_eq!((of("*"), of("")), (None, None));
-        assert_eq!(of("\"6.12\""), Some(6));
-        for other in ["W/\"7.12\"", "7", "\"x\""] {
-            assert_eq!(of(other), Some(0), "{other}");
+        for other in ["\"6.12\"", "7", "W/\"7.12\"", "\"seven\""] {
+            assert_eq!(of(other), Some(false), "{other}");
         }
     }
 }

@@ -1,9 +1,11 @@
 //! `POST /v1/sessions/{session}/runs`
 
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use toolgate_service::Scope;
 
+use super::precondition;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::idempotency::PlannedRunId;
@@ -21,6 +23,7 @@ use crate::state::Gateway;
     post, path = "/v1/sessions/{session}/runs", tag = "sessions", operation_id = "createSessionRun", request_body = NewRun,
     params(
         ("session" = String, Path, description = "The session's id"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the session that you saw; if the session has changed since, the request is refused"),
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
         StreamParams,
     ),
@@ -32,12 +35,14 @@ use crate::state::Gateway;
 pub(super) async fn start(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
+    headers: HeaderMap,
     Path(session): Path<String>,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    let session = gateway.runner_of(&caller).session(&session).await?.row;
-    start_run(&gateway, &caller, preference, id, new.in_session(&session)?).await
+    let session = gateway.runner_of(&caller).session(&session).await?;
+    let seen = precondition::required(&headers, &session.row)?;
+    start_run(&gateway, &caller, preference, id, new.in_session(&session)?, seen).await
 }

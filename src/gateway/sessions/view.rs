@@ -11,7 +11,7 @@ use toolgate_core::run::Status;
 use toolgate_ports::{SessionHead, SessionRow};
 use utoipa::ToSchema;
 
-use crate::runs::view::StatusView;
+use crate::runs::view::{StatusView, UsageView};
 
 /// A session: a conversation of successive runs.
 #[derive(Debug, Serialize, ToSchema)]
@@ -39,6 +39,8 @@ pub(crate) struct SessionView {
     head: Option<SessionHeadView>,
     /// The number of its runs.
     runs: u64,
+    /// Tokens and cost of its runs, those that a retry replaced included, as far as the providers reported them.
+    usage: UsageView,
     /// The caller who created it.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
@@ -80,6 +82,7 @@ struct SessionHeadView {
 
 impl SessionView {
     pub(super) fn of(row: SessionRow) -> Self {
+        let usage = UsageView::of(&row.total_usage());
         Self {
             status: SessionStatusView::of(row.head.as_ref()),
             id: row.id.to_string(),
@@ -91,6 +94,7 @@ impl SessionView {
             metadata: row.metadata,
             head: row.head.map(SessionHeadView::of),
             runs: row.runs,
+            usage,
             created_by: row.created_by,
             created_at: row.created_at,
             updated_at: row.updated_at,

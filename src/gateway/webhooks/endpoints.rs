@@ -154,7 +154,8 @@ pub(super) struct EndpointChangeBody {
 /// Update a webhook endpoint
 #[utoipa::path(
     patch, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "changeWebhookEndpoint",
-    request_body = EndpointChangeBody, params(("endpoint" = String, Path, description = "The endpoint")),
+    request_body(content((EndpointChangeBody = "application/json"), (EndpointChangeBody = "application/merge-patch+json"))),
+    params(("endpoint" = String, Path, description = "The endpoint")),
     responses(
         (status = 200, description = "The endpoint as it is now", body = EndpointView),
     ),

@@ -14,6 +14,8 @@ pub struct SessionCompaction {
     pub tenant: Tenant,
     /// The session.
     pub session: SessionId,
+    /// The version that the session must have, if the caller saw one.
+    pub session_version: Option<u64>,
     /// The most tokens at the end of the conversation that are kept. Default: those of the agent.
     pub keep_tokens: Option<u64>,
     /// The authenticated name of the caller.
@@ -27,7 +29,15 @@ pub struct SessionCompaction {
 impl SessionCompaction {
     /// A compaction of a session of the default tenant, as its agent is configured.
     pub fn new(session: impl Into<SessionId>) -> Self {
-        Self { tenant: Tenant::default(), session: session.into(), keep_tokens: None, by: None, id: None, trace: None }
+        Self {
+            tenant: Tenant::default(),
+            session: session.into(),
+            session_version: None,
+            keep_tokens: None,
+            by: None,
+            id: None,
+            trace: None,
+        }
     }
 }
 
@@ -36,7 +46,7 @@ impl AgentRunner {
     /// empty if there is nothing to replace. Later runs of the session read the summary in place of the replaced messages;
     /// [`AgentRunner::session_messages`] returns every message.
     pub async fn compact(&self, compaction: SessionCompaction) -> Result<Execution, RunnerError> {
-        let SessionCompaction { tenant, session, keep_tokens, by, id, trace } = compaction;
+        let SessionCompaction { tenant, session, session_version: seen, keep_tokens, by, id, trace } = compaction;
         let row = self.known_session(&tenant, &session).await?;
         let agent = self.agent(&row.agent)?;
         let spec = agent.spec();
@@ -56,6 +66,6 @@ impl AgentRunner {
             metadata: Default::default(),
         };
         let runner = self.clone();
-        self.to_completion(async move { runner.launch_in_session(&id, started, agent).await }).await?
+        self.to_completion(async move { runner.launch_in_session(&id, started, agent, seen).await }).await?
     }
 }

@@ -6,33 +6,48 @@ use toolgate_core::run::Status;
 use toolgate_driver::DriveError;
 use toolgate_ports::{GrantFilter, RunFilter, SessionHead, SessionRow, SessionSaved};
 
-use super::record::WRITE_ATTEMPTS;
+use super::record::{WRITE_ATTEMPTS, check_version};
 use crate::{AgentRunner, RunnerError};
 
 impl AgentRunner {
     /// Permanently deletes the content of a session without a live run: title, metadata, and its runs, as
     /// [`purge`](Self::purge) does. Grants for the session are revoked in the name `by`. The row stays, so that the id is
-    /// not used again. Deleting twice changes nothing, and finishes a deletion that was interrupted.
-    pub async fn delete_session(&self, tenant: &Tenant, id: &SessionId, by: &str) -> Result<(), RunnerError> {
+    /// not used again. Deleting twice changes nothing, and finishes a deletion that was interrupted. `seen` is the
+    /// version that the session must have, where one is given.
+    pub async fn delete_session(
+        &self,
+        tenant: &Tenant,
+        id: &SessionId,
+        by: &str,
+        seen: Option<u64>,
+    ) -> Result<(), RunnerError> {
         let (runner, tenant, id, by) = (self.clone(), tenant.clone(), id.clone(), by.to_owned());
         let unit = async move {
-            runner.mark_deleted(&tenant, &id).await?;
+            runner.mark_deleted(&tenant, &id, seen).await?;
             runner.revoke_grants_of(&tenant, &id, &by).await?;
             runner.purge_runs_of(&tenant, &id).await
         };
         self.to_completion(unit).await?
     }
 
-    async fn mark_deleted(&self, tenant: &Tenant, id: &SessionId) -> Result<(), RunnerError> {
+    async fn mark_deleted(&self, tenant: &Tenant, id: &SessionId, seen: Option<u64>) -> Result<(), RunnerError> {
+        let mut seen = seen;
         for _ in 0..WRITE_ATTEMPTS {
             let row = self.session(tenant, id).await?.ok_or_else(|| RunnerError::NoSuchSession(id.clone()))?;
             if row.deleted_at.is_some() {
                 return Ok(());
             }
+            check_version(&row, seen)?;
             // A head that is over its deadline is ended first.
             self.ended_head(&row).await?;
             self.check_no_live_call(tenant, id).await?;
             let now = self.inner.ports.clock.now();
+            if row.version == 0 {
+                // The session of a run that was started without one: the row records that its id is used.
+                let saved = self.inner.ports.store.runs.save_session(0, &row).await.map_err(DriveError::from)?;
+                seen = seen.map(|_| if saved == SessionSaved::Saved { 1 } else { 0 });
+                continue;
+            }
             let marked = SessionRow {
                 title: String::new(),
                 metadata: Default::default(),
@@ -53,7 +68,7 @@ impl AgentRunner {
         for status in [Status::Running, Status::Pending] {
             let filter = RunFilter { status: Some(status), limit: 1, ..runs_of(tenant, id) };
             if let Some(live) = self.list(&filter).await?.pop() {
-                let head = SessionHead { run: live.id, status: live.status, version: live.version };
+                let head = SessionHead { run: live.id, status: live.status, version: live.version, usage: live.usage };
                 return Err(RunnerError::SessionBusy { session: id.clone(), head });
             }
         }

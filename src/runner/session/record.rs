@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
+use toolgate_core::tool::is_deceptive;
 use toolgate_driver::DriveError;
 use toolgate_ports::{RunFilter, SessionRow, SessionSaved};
 
@@ -28,7 +30,7 @@ pub struct NewSession {
     pub agent: AgentName,
     /// The principal of its runs.
     pub principal: Option<Principal>,
-    /// Its title, of at most 256 bytes without control characters. Default: the beginning of the first message.
+    /// Its title, of at most 256 bytes without control, bidirectional and invisible characters. Default: the beginning of the first message.
     pub title: Option<String>,
     /// Metadata of the caller, of at most 16 KiB as JSON.
     pub metadata: Map<String, Value>,
@@ -103,7 +105,8 @@ impl AgentRunner {
         let agent = self.agent(&new.agent)?.name.clone();
         let id = new.id.unwrap_or_else(|| self.inner.ids.session_id());
         self.check_no_run_of_another_session(&new.tenant, &id).await?;
-        if self.latest_run_of(&new.tenant, &id).await?.is_some() {
+        if let Some(row) = self.session(&new.tenant, &id).await? {
+            check_not_deleted(&row)?;
             return Err(RunnerError::SessionExists(id));
         }
         let now = self.inner.ports.clock.now();
@@ -115,6 +118,7 @@ impl AgentRunner {
             head: None,
             version: 1,
             runs: 0,
+            usage: Usage::default(),
             title: new.title.unwrap_or_default(),
             metadata: new.metadata,
             created_by: new.by,
@@ -126,11 +130,7 @@ impl AgentRunner {
         check_texts(&row)?;
         match self.inner.ports.store.runs.save_session(0, &row).await.map_err(DriveError::from)? {
             SessionSaved::Saved => Ok(row),
-            SessionSaved::Changed(Some(current)) => {
-                check_not_deleted(&current)?;
-                Err(RunnerError::SessionExists(row.id))
-            }
-            SessionSaved::Changed(None) => Err(RunnerError::SessionExists(row.id)),
+            SessionSaved::Changed(_) => Err(RunnerError::SessionExists(row.id)),
         }
     }
 
@@ -144,9 +144,7 @@ impl AgentRunner {
     ) -> Result<SessionRow, RunnerError> {
         for _ in 0..WRITE_ATTEMPTS {
             let row = self.known_session(tenant, id).await?;
-            if let Some(seen) = seen.filter(|seen| *seen != row.version) {
-                return Err(RunnerError::SessionVersion { current: Box::new(row), seen });
-            }
+            check_version(&row, seen)?;
             let mut changed = row.clone();
             change.clone().apply(&mut changed);
             if changed == row {
@@ -167,6 +165,11 @@ impl AgentRunner {
         let row = self.session(tenant, id).await?.ok_or_else(|| RunnerError::NoSuchSession(id.clone()))?;
         check_not_deleted(&row)?;
         Ok(row)
+    }
+
+    /// Refuses a deleted session. There may be no such session.
+    pub async fn check_session_not_deleted(&self, tenant: &Tenant, id: &SessionId) -> Result<(), RunnerError> {
+        self.session(tenant, id).await?.map_or(Ok(()), |row| check_not_deleted(&row))
     }
 
     /// Refuses the id of a run that belongs to another session: a session of that id would not have the run's messages.
@@ -198,11 +201,20 @@ pub(super) fn check_not_deleted(row: &SessionRow) -> Result<(), RunnerError> {
     }
 }
 
+/// Refuses a session at another version than the one that the caller saw, where one is given.
+pub(super) fn check_version(row: &SessionRow, seen: Option<u64>) -> Result<(), RunnerError> {
+    match seen.is_none_or(|seen| seen == row.version) {
+        true => Ok(()),
+        false => Err(RunnerError::SessionVersion(Box::new(row.clone()))),
+    }
+}
+
 /// Refuses a title or metadata that break the rules.
 fn check_texts(row: &SessionRow) -> Result<(), RunnerError> {
     let invalid = |member, why| Err(RunnerError::InvalidSession { member, why });
-    if row.title.len() > MAX_TITLE_BYTES || row.title.chars().any(char::is_control) {
-        return invalid("title", format!("a title has at most {MAX_TITLE_BYTES} bytes and no control characters"));
+    if row.title.len() > MAX_TITLE_BYTES || row.title.chars().any(is_deceptive) {
+        let rule = "no control characters, and no characters that are invisible or change the direction of text";
+        return invalid("title", format!("a title has at most {MAX_TITLE_BYTES} bytes, {rule}"));
     }
     let size = Value::from(row.metadata.clone()).to_string().len();
     match size > MAX_METADATA_BYTES {

@@ -9,8 +9,8 @@ use toolgate_core::blob::BlobHandle;
 use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Blob, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RunRow, SessionRow, WebhookDelivery,
-    WebhookEndpoint,
+    AccessKey, Blob, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RunRow, SessionRow, StoredResponse,
+    WebhookDelivery, WebhookEndpoint,
 };
 
 use super::run_index::RunIndex;
@@ -61,11 +61,18 @@ pub(super) struct StoredRequest {
 }
 
 impl StoredRequest {
-    /// Drops the stored response if it quotes the run, and keeps the fact that the request was answered.
-    pub(super) fn forget_answer(&mut self, run: &RunId) {
-        if matches!(&self.record.state, RequestState::Answered(reply) if reply.run.as_ref() == Some(run)) {
+    /// Drops the stored response if it quotes what is deleted, and keeps the fact that the request was answered.
+    pub(super) fn forget_answer(&mut self, quotes: impl Fn(&StoredResponse) -> bool) {
+        if matches!(&self.record.state, RequestState::Answered(reply) if quotes(reply)) {
             self.record.state = RequestState::NotStored;
         }
+    }
+}
+
+impl Contents {
+    /// Deletes the texts of the grants that quote what is deleted.
+    pub(super) fn blank_grants(&mut self, quotes: impl Fn(&Grant) -> bool) {
+        self.grants.values_mut().filter(|grant| quotes(grant)).for_each(Grant::blank);
     }
 }
 

@@ -4,22 +4,22 @@
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
 use toolgate_core::id::{NodeId, RunId};
-use toolgate_ports::{Append, AppendError, StoreError};
+use toolgate_ports::{Append, AppendError, RunRow, StoreError};
 use uuid::Uuid;
 
 use super::json::to_json;
-use super::session::ClaimSession;
+use super::session::{self, ClaimSession};
 use super::units::{integer, millis, nanos, now_ms};
 use super::writer::Write;
 
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
-        approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor)
+        approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor, usage)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
-    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
      ON CONFLICT (id) DO NOTHING"
 );
 
@@ -27,6 +27,7 @@ const CREATE: &str = concat!(
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
         approvals = ?9, asked_at = ?10, due_at = ?11, results = ?12, answers = ?13, tasks = ?14,
+        usage = ?15,
         owner = CASE WHEN ?3 = 'running' THEN coalesce(?7, owner) END,
         lease_until = CASE WHEN ?3 <> 'running' THEN NULL WHEN ?7 IS NULL THEN lease_until ELSE ",
     now_ms!(),
@@ -43,6 +44,8 @@ pub(super) struct AppendEvents {
     append: Append,
     events: Vec<String>,
     claim: Option<ClaimSession>,
+    /// The usage of the run, if any figure of it is known.
+    usage: Option<String>,
     commit: Uuid,
 }
 
@@ -56,7 +59,9 @@ impl AppendEvents {
         });
         let events = json.collect::<Result<_, _>>()?;
         let claim = ClaimSession::of(&append)?;
-        Ok(Self { append, events, claim, commit: Uuid::now_v7() })
+        let usage = Some(&append.row.usage).filter(|usage| !usage.is_unknown());
+        let usage = usage.map(|usage| to_json(format_args!("the usage of run {run}"), usage)).transpose()?;
+        Ok(Self { append, events, claim, usage, commit: Uuid::now_v7() })
     }
 
     /// Inserts the index row of a new run; false if the row exists.
@@ -80,7 +85,8 @@ impl AppendEvents {
             .bind(row.pending_counts.answers)
             .bind(row.pending_counts.tasks)
             .bind(row.tenant.as_str())
-            .bind(row.predecessor.as_ref().map(RunId::as_str));
+            .bind(row.predecessor.as_ref().map(RunId::as_str))
+            .bind(&self.usage);
         Ok(insert.execute(db).await?.rows_affected() == 1)
     }
 
@@ -101,7 +107,8 @@ impl AppendEvents {
             .bind(row.pending_counts.due_at.map(nanos))
             .bind(row.pending_counts.results)
             .bind(row.pending_counts.answers)
-            .bind(row.pending_counts.tasks);
+            .bind(row.pending_counts.tasks)
+            .bind(&self.usage);
         Ok(update.execute(db).await?.rows_affected() == 1)
     }
 
@@ -162,6 +169,13 @@ impl Write for AppendEvents {
             }
             if let Err(refusal) = claim.apply(db).await? {
                 return Ok(Err(refusal));
+            }
+        } else if self.append.at == 0 {
+            let RunRow { tenant, session, .. } = &self.append.row;
+            match session::deleted(db, tenant, session).await? {
+                Ok(None) => {}
+                Ok(Some(row)) => return Ok(Err(AppendError::SessionChanged { current: Some(row.into()) })),
+                Err(error) => return Ok(Err(error.into())),
             }
         }
         let taken = if self.append.at == 0 { self.create(db).await? } else { self.advance(db).await? };

@@ -7,13 +7,18 @@ use toolgate_ports::StoreError;
 /// The error as text: which file, what happened, how to fix it.
 pub(super) fn fault(file: &Path, error: &sqlx::Error) -> StoreError {
     let file = file.display();
+    if extended_code(error) == Some(SHARED_MEMORY_SIZE) {
+        return StoreError::Full(format!(
+            "there is no room for the shared memory file of `{file}` ({error}); free some disk space"
+        ));
+    }
     match primary_code(error) {
         Some(5 | 6) => unavailable(format!(
             "`{file}` is locked by another process ({error}); stop whatever holds it, a second toolgate or a database shell"
         )),
         Some(8) => unavailable(format!("`{file}` is read-only ({error}); make it and its directory writable")),
         Some(10) => unavailable(format!("`{file}` could not be read or written ({error}); check the disk")),
-        Some(13) => unavailable(format!("there is no room for `{file}` to grow ({error}); free some disk space")),
+        Some(13) => StoreError::Full(format!("there is no room for `{file}` to grow ({error}); free some disk space")),
         Some(14) => unavailable(format!(
             "`{file}` cannot be opened ({error}); it must be a file in a directory this user may write to"
         )),
@@ -37,10 +42,16 @@ pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
     }
 }
 
+/// `SQLITE_IOERR_SHMSIZE`: a process that opens the file first allocates its shared memory, which a full disk refuses.
+const SHARED_MEMORY_SIZE: i32 = 4874;
+
 /// The result code without its extended bits (<https://www.sqlite.org/rescode.html>).
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(code & 0xff)
+    extended_code(error).map(|code| code & 0xff)
+}
+
+fn extended_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
 }
 
 fn without_code(file: &str, error: &sqlx::Error) -> StoreError {

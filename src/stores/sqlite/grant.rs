@@ -22,6 +22,18 @@ pub(super) const NAMED: &str =
     "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN approval_grant AS given
     ON given.id = asked.value";
 
+/// Deletes the texts of grants, as `Grant::blank` does.
+macro_rules! blank_grants {
+    () => {
+        "UPDATE approval_grant SET body = json_remove(json_set(body, '$.summary', body ->> 'tool'), '$.reason')"
+    };
+}
+pub(super) use blank_grants;
+
+/// Deletes the texts of the grants that were given for a session.
+pub(super) const BLANK_OF_SESSION: &str =
+    concat!(blank_grants!(), " WHERE coalesce(body ->> 'tenant', 'default') = ?1 AND body ->> 'session' = ?2");
+
 /// The grant as it was given and its revocation, both as JSON.
 pub(super) type Row = (String, Option<String>);
 

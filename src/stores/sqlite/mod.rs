@@ -85,11 +85,26 @@ impl SqliteStore {
     /// missing. Needs a tokio runtime, which must outlive the store.
     ///
     /// # Errors
-    /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is not a database, or a newer
-    /// toolgate or a build before the first release wrote it.
+    /// `Unavailable` when the file cannot be opened or is locked, `Full` when there is no room to open it, `Corrupt` when it
+    /// is not a database, or a newer toolgate or a build before the first release wrote it.
     pub async fn open_with_durability(path: impl AsRef<Path>, durability: Durability) -> Result<Self, StoreError> {
         let options = open::options(path.as_ref(), durability)?;
         Self::open_with(options).await
+    }
+
+    /// The same for a program that mostly reads: on a full disk it can be read, and each write returns `Full`. Until it is
+    /// closed, no other process can open the file then.
+    pub async fn open_even_if_full(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        match Self::open_with_durability(path, durability).await {
+            Err(StoreError::Full(why)) => {
+                let options = open::options(path, durability)?;
+                let pool = open::exclusive(options.get_filename()).await?;
+                let (readers, lookups, reserved) = (pool.clone(), pool.clone(), pool);
+                let writer = Writer::refusing(StoreError::Full(why));
+                Ok(Self { options, writer, write_health: Arc::default(), readers, lookups, reserved })
+            }
+            opened => opened,
+        }
     }
 
     async fn open_with(options: SqliteConnectOptions) -> Result<Self, StoreError> {

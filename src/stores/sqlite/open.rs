@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 use tokio::time::Instant;
@@ -17,6 +18,9 @@ use super::fault::{fault, is_busy};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 const READER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The version of the schema.
+const SCHEMA: i64 = 3;
 
 /// The first release in which a reset of the write-ahead log cannot corrupt the database.
 const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
@@ -81,6 +85,26 @@ pub(super) async fn connect_and_migrate(options: &SqliteConnectOptions) -> Resul
     }
 }
 
+/// A pool of one connection for a disk without room for the shared memory of several: it locks the file for itself. The
+/// schema must be of this version.
+pub(super) async fn exclusive(path: &Path) -> Result<SqlitePool, StoreError> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_TIMEOUT)
+        .locking_mode(SqliteLockingMode::Exclusive)
+        .disable_statement_logging();
+    let pool = SqlitePoolOptions::new().max_connections(1).acquire_timeout(READER_TIMEOUT).connect_lazy_with(options);
+    let applied = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(&pool).await;
+    let applied: Option<i64> = applied.map_err(|error| fault(path, &error))?;
+    match applied == Some(SCHEMA) {
+        true => Ok(pool),
+        false => Err(StoreError::Full(format!(
+            "`{}` has an earlier schema, which cannot be migrated; free some disk space",
+            path.display()
+        ))),
+    }
+}
+
 /// Switching a new file to write-ahead logging ignores the busy timeout, so this retries.
 async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
     let deadline = Instant::now() + BUSY_TIMEOUT;
@@ -116,11 +140,12 @@ pub(super) fn is_sound(version: &str) -> bool {
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
     let schema = include_str!("schema/0001_schema.sql").into_sql_str();
     let session = include_str!("schema/0002_session.sql").into_sql_str();
+    let usage = include_str!("schema/0003_usage.sql").into_sql_str();
     let migrations = vec![
         Migration::new(1, "schema".into(), MigrationType::Simple, schema, false),
         Migration::new(2, "session".into(), MigrationType::Simple, session, false),
+        Migration::new(SCHEMA, "usage".into(), MigrationType::Simple, usage, false),
     ];
-    let latest = migrations.iter().map(|migration| migration.version).max();
     let mut migrator = Migrator::with_migrations(migrations);
     // Compares checksums first: a file of a build before the first release has more migrations, but is not newer.
     migrator.set_ignore_missing(true);
@@ -131,7 +156,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
     let applied: Option<i64> =
         sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(&mut *transaction).await?;
     match applied {
-        Some(newer) if applied > latest => Err(MigrateError::VersionMissing(newer)),
+        Some(newer) if newer > SCHEMA => Err(MigrateError::VersionMissing(newer)),
         Some(_) | None => Ok(transaction.commit().await?),
     }
 }
@@ -156,6 +181,9 @@ fn refused(file: &Path, error: MigrateError) -> StoreError {
 }
 
 fn cannot_create(path: &Path, error: &io::Error) -> StoreError {
+    if error.kind() == io::ErrorKind::StorageFull {
+        return StoreError::Full(format!("`{}` cannot be created ({error}); free some disk space", path.display()));
+    }
     StoreError::Unavailable(format!(
         "`{}` cannot be created ({error}); name a file in a directory this user may write to",
         path.display()

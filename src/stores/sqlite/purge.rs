@@ -6,6 +6,7 @@ use sqlx::sqlite::SqliteConnection;
 use toolgate_core::id::RunId;
 use toolgate_core::run::Status;
 
+use super::grant::blank_grants;
 use super::units::integer;
 use super::writer::Write;
 
@@ -23,9 +24,19 @@ const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
 /// Later runs of the conversation no longer read it.
 pub(super) const FORGET: &str =
     "DELETE FROM segment WHERE tenant = (SELECT tenant FROM run WHERE id = ?1) AND run = ?1";
+/// Removes the conversation before the run, if the store does not have the runs of it and no other run continues it: a
+/// fork's copy, or the beginning that a run brought from another store. Only a retry shares it, in the same session.
+pub(super) const FORGET_BEFORE: &str = "DELETE FROM segment
+    WHERE (tenant, run) IN (SELECT tenant, predecessor FROM run WHERE id = ?1)
+    AND NOT EXISTS (SELECT 1 FROM run WHERE run.id = segment.run AND run.tenant = segment.tenant)
+    AND NOT EXISTS (SELECT 1 FROM run AS own CROSS JOIN run AS other
+        ON other.tenant = own.tenant AND other.session = own.session AND other.purged_at IS NULL
+        WHERE own.id = ?1 AND other.predecessor = own.predecessor)";
 /// Removes stored responses that quote the run. The record that the request was answered stays.
 pub(super) const UNQUOTE: &str =
     "UPDATE idempotency_record SET response = NULL, body = NULL WHERE response ->> 'run' = ?1";
+/// Removes what grants quote of calls of the run. The grants stay valid.
+pub(super) const BLANK: &str = concat!(blank_grants!(), " WHERE body ->> 'run' = ?1");
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
 
 /// A run whose content is deleted if the run has ended and its journal has exactly this length.
@@ -57,7 +68,7 @@ impl Write for PurgeRun {
             .execute(&mut *db)
             .await?;
         if marked.rows_affected() == 1 {
-            for statement in [EMPTY, FORGET, UNQUOTE] {
+            for statement in [EMPTY, FORGET, FORGET_BEFORE, UNQUOTE, BLANK] {
                 sqlx::query(statement).bind(self.run.as_str()).execute(&mut *db).await?;
             }
         }

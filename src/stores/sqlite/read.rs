@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
 use sqlx::{FromRow, QueryBuilder, Row};
+use toolgate_core::chat::Usage;
 use toolgate_core::id::RunId;
 use toolgate_core::run::{Event, JournalEntry, PendingCounts, Status};
 use toolgate_ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
@@ -17,7 +18,7 @@ pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run =
 /// The columns of an index row.
 const COLUMNS: &str = "run.id, run.tenant, run.agent, run.session, run.status, run.version, run.title, run.created_at, \
     run.updated_at, run.predecessor, run.approvals, run.results, run.answers, run.tasks, run.asked_at, run.due_at, \
-    run.purged_at";
+    run.usage, run.purged_at";
 
 pub(super) const LISTED_BY_DEFAULT: usize = 100;
 
@@ -38,6 +39,7 @@ pub(super) struct IndexRow {
     created_at: String,
     updated_at: String,
     pending_counts: PendingCounts,
+    usage: Option<String>,
     purged_at: Option<String>,
 }
 
@@ -63,6 +65,7 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
                 asked_at: moment("asked_at")?,
                 due_at: moment("due_at")?,
             },
+            usage: row.try_get("usage")?,
             purged_at: row.try_get("purged_at")?,
         })
     }
@@ -245,6 +248,7 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         created_at,
         updated_at,
         pending_counts,
+        usage,
         purged_at,
     } = row;
     let unreadable = |what: &str| StoreError::Corrupt(format!("the index row of run {id} has {what}"));
@@ -263,7 +267,15 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         tenant: tenant.into(),
         title,
         pending_counts,
+        usage: usage.map_or(Ok(Usage::default()), |usage| usage_of(&id, &usage))?,
+        is_interrupted: false,
     })
+}
+
+/// Parses the usage of a run.
+pub(super) fn usage_of(run: &str, json: &str) -> Result<Usage, StoreError> {
+    serde_json::from_str(json)
+        .map_err(|error| StoreError::Corrupt(format!("the index row of run {run} has an unreadable usage: {error}")))
 }
 
 /// Parses a time of an index row.

@@ -8,16 +8,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteRow};
 use sqlx::{FromRow, QueryBuilder, Row as _};
+use toolgate_core::chat::Usage;
 use toolgate_core::id::{Principal, RunId, SessionId, Tenant};
-use toolgate_core::run::Status;
+use toolgate_core::run::{Segment, Status};
 use toolgate_ports::{
-    Append, AppendError, ChainLink, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionSaved, SessionStore,
-    StoreError,
+    Append, AppendError, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionSaved, SessionStore, StoreError,
 };
 
 use super::SqliteStore;
+use super::grant::BLANK_OF_SESSION;
+use super::idempotency::UNQUOTE_SESSION;
 use super::json::to_json;
-use super::read::LISTED_BY_DEFAULT;
+use super::read::{LISTED_BY_DEFAULT, usage_of};
 use super::units::{integer, moment, nanos};
 use super::writer::Write;
 
@@ -25,7 +27,8 @@ use super::writer::Write;
 macro_rules! columns {
     () => {
         "session.tenant, session.id, session.agent, session.principal, session.head, session.version, session.runs,
-        session.title, session.created_at, session.updated_at, session.deleted_at, session.body, run.status, run.version AS length"
+        session.title, session.created_at, session.updated_at, session.deleted_at, session.body, run.status, run.version AS length,
+        run.usage AS head_usage"
     };
 }
 
@@ -49,26 +52,31 @@ pub(super) const REPLACE: &str = "UPDATE session SET version = ?3, agent = ?4, p
     WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1 AND deleted_at IS NULL AND NOT EXISTS
         (SELECT 1 FROM run WHERE id IN (session.head, ?12) AND tenant = ?1 AND status IN ('running', 'pending'))";
 
-/// Replaces what a caller may change, in a row at the version before, unless it is deleted. Deletes it unless its head is
-/// live.
+/// Replaces what a caller may change, in a row at the version before, unless it is deleted. Deletes it unless it has a
+/// live run, as its head or beside the conversation.
 const CHANGE: &str = "UPDATE session SET version = ?3, title = ?8, updated_at = ?10, deleted_at = ?13,
         body = json_set(body, '$.metadata', ?11 -> '$.metadata')
     WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1 AND deleted_at IS NULL AND (?13 IS NULL OR NOT EXISTS
-        (SELECT 1 FROM run WHERE id = session.head AND tenant = ?1 AND status IN ('running', 'pending')))";
+        (SELECT 1 FROM run WHERE tenant = ?1 AND session = ?2 AND status IN ('running', 'pending') AND purged_at IS NULL))";
 
 /// Stores the segment of a run once, and not after the deletion of the run.
-const KEEP: &str = "INSERT INTO segment (tenant, run, body) SELECT ?1, ?2, ?3
+const KEEP: &str = "INSERT INTO segment (tenant, run, body, messages) SELECT ?1, ?2, ?3, ?4
     WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = ?2 AND tenant = ?1 AND purged_at IS NOT NULL)
     ON CONFLICT DO NOTHING";
 
-/// The runs of a conversation in any order, with their predecessors and segments. `UNION` ends a walk in a circle.
-pub(super) const CONVERSATION: &str = "WITH RECURSIVE chain (run) AS (
+/// The runs of a conversation in any order, with their predecessors and the lengths of their segments. `UNION` ends a walk in
+/// a circle.
+pub(super) const LENGTHS: &str = "WITH RECURSIVE chain (run) AS (
         VALUES (?2)
         UNION SELECT run.predecessor FROM chain CROSS JOIN run ON run.id = chain.run AND run.tenant = ?1
             WHERE run.predecessor IS NOT NULL)
-    SELECT chain.run, run.predecessor, segment.body FROM chain
+    SELECT chain.run, run.predecessor, segment.messages FROM chain
         LEFT JOIN run ON run.id = chain.run AND run.tenant = ?1
         LEFT JOIN segment ON segment.tenant = ?1 AND segment.run = chain.run";
+
+/// The segments of the runs in a JSON array of ids.
+pub(super) const SEGMENTS: &str = "SELECT segment.run, segment.body FROM json_each(?2) AS asked
+    CROSS JOIN segment ON segment.tenant = ?1 AND segment.run = asked.value";
 
 #[async_trait]
 impl SessionStore for SqliteStore {
@@ -86,27 +94,46 @@ impl SessionStore for SqliteStore {
 
     async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError> {
         let version = expected.saturating_add(1);
-        let row = SessionRow { head: None, runs: 0, version, ..row.clone() };
+        let row = SessionRow { version, ..row.clone() };
         self.writer.make(SaveSession(SessionWrite::new(row, None)?)).await?
     }
 
-    async fn conversation(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<ChainLink>, StoreError> {
-        let query = sqlx::query_as(CONVERSATION).bind(tenant.as_str()).bind(run.as_str());
-        let rows: Vec<(String, Option<String>, Option<String>)> =
+    async fn segment_lengths(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<(RunId, Option<u64>)>, StoreError> {
+        let query = sqlx::query_as(LENGTHS).bind(tenant.as_str()).bind(run.as_str());
+        let rows: Vec<(String, Option<String>, Option<i64>)> =
             query.fetch_all(&self.lookups).await.map_err(|error| self.fault(error))?;
         let mut runs: BTreeMap<_, _> =
-            rows.into_iter().map(|(run, predecessor, segment)| (run, (predecessor, segment))).collect();
+            rows.into_iter().map(|(run, predecessor, messages)| (run, (predecessor, messages))).collect();
         let mut links = Vec::with_capacity(runs.len());
         let mut next = Some(run.as_str().to_owned());
-        while let Some((run, (predecessor, segment))) = next.and_then(|run| runs.remove_entry(&run)) {
-            let segment =
-                segment.map(|segment| parsed(format_args!("the segment of run {run}"), &segment)).transpose()?;
-            links.push(ChainLink { run: run.into(), segment });
+        while let Some((run, (predecessor, messages))) = next.and_then(|run| runs.remove_entry(&run)) {
+            links.push((run.into(), messages.map(|messages| u64::try_from(messages).unwrap_or_default())));
             next = predecessor;
         }
         links.reverse();
         Ok(links)
     }
+
+    async fn segments(&self, tenant: &Tenant, runs: &[RunId]) -> Result<Vec<(RunId, Segment)>, StoreError> {
+        let query = sqlx::query_as(SEGMENTS).bind(tenant.as_str()).bind(serde_json::json!(runs).to_string());
+        let rows: Vec<(String, String)> = query.fetch_all(&self.lookups).await.map_err(|error| self.fault(error))?;
+        let read = |(run, segment): (String, String)| {
+            let segment = parsed(format_args!("the segment of run {run}"), &segment)?;
+            Ok((run.into(), segment))
+        };
+        rows.into_iter().map(read).collect()
+    }
+}
+
+/// The session, if it was deleted.
+pub(super) async fn deleted(
+    db: &mut SqliteConnection,
+    tenant: &Tenant,
+    id: &SessionId,
+) -> Result<Result<Option<SessionRow>, StoreError>, sqlx::Error> {
+    let query = sqlx::query_as(FIND).bind(tenant.as_str()).bind(id.as_str());
+    let row: Option<StoredSession> = query.fetch_optional(db).await?;
+    Ok(row.filter(|row| row.deleted_at.is_some()).map(StoredSession::read).transpose())
 }
 
 /// The query for a page of sessions, newest first.
@@ -141,6 +168,8 @@ struct Body {
     metadata: Map<String, Value>,
     created_by: Option<String>,
     authors: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    usage: Usage,
 }
 
 /// A session as SQLite returns it.
@@ -149,8 +178,8 @@ struct StoredSession {
     id: String,
     agent: String,
     principal: Option<String>,
-    /// The head, with its status and the length of its journal.
-    head: Option<(String, String, i64)>,
+    /// The head, with its status, the length of its journal and its usage.
+    head: Option<(String, String, i64, Option<String>)>,
     version: i64,
     runs: i64,
     title: String,
@@ -162,8 +191,11 @@ struct StoredSession {
 
 impl<'r> FromRow<'r, SqliteRow> for StoredSession {
     fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
-        let head: Option<String> = row.try_get("head")?;
-        let head = head.map(|run| Ok::<_, sqlx::Error>((run, row.try_get("status")?, row.try_get("length")?)));
+        // A head without a row is none.
+        let head = row.try_get::<Option<String>, _>("head")?.zip(row.try_get::<Option<String>, _>("status")?);
+        let head = head.map(|(run, status)| {
+            Ok::<_, sqlx::Error>((run, status, row.try_get("length")?, row.try_get("head_usage")?))
+        });
         Ok(Self {
             tenant: row.try_get("tenant")?,
             id: row.try_get("id")?,
@@ -186,12 +218,13 @@ impl StoredSession {
         let unreadable = |what: &str| StoreError::Corrupt(format!("session {} has {what}", self.id));
         let count = |count: i64| u64::try_from(count).map_err(|_| unreadable(&format!("the impossible count {count}")));
         let time = |nanos: i64| moment(nanos).ok_or_else(|| unreadable(&format!("`{nanos}` for a time")));
-        let head = self.head.map(|(run, status, version)| {
+        let head = self.head.map(|(run, status, version, usage)| {
             let known = Status::parse(&status);
             let status = known.ok_or_else(|| unreadable(&format!("a head with the unknown status `{status}`")))?;
-            Ok(SessionHead { run: run.into(), status, version: count(version)? })
+            let usage = usage.map_or(Ok(Usage::default()), |usage| usage_of(&run, &usage))?;
+            Ok(SessionHead { run: run.into(), status, version: count(version)?, usage })
         });
-        let Body { metadata, created_by, authors } = parsed(format_args!("session {}", self.id), &self.body)?;
+        let Body { metadata, created_by, authors, usage } = parsed(format_args!("session {}", self.id), &self.body)?;
         Ok(SessionRow {
             head: head.transpose()?,
             version: count(self.version)?,
@@ -207,6 +240,7 @@ impl StoredSession {
             metadata,
             created_by,
             authors,
+            usage,
         })
     }
 }
@@ -225,8 +259,8 @@ struct SessionWrite {
 
 impl SessionWrite {
     fn new(row: SessionRow, predecessor: Option<RunId>) -> Result<Self, StoreError> {
-        let SessionRow { metadata, created_by, authors, .. } = row.clone();
-        let body = to_json(format_args!("session {}", row.id), &Body { metadata, created_by, authors })?;
+        let SessionRow { metadata, created_by, authors, usage, .. } = row.clone();
+        let body = to_json(format_args!("session {}", row.id), &Body { metadata, created_by, authors, usage })?;
         Ok(Self { row, body, predecessor })
     }
 
@@ -271,6 +305,12 @@ impl Write for SaveSession {
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
         let Self(write) = self;
         if write.execute(CHANGE, db).await? {
+            if write.row.deleted_at.is_some() {
+                for statement in [UNQUOTE_SESSION, BLANK_OF_SESSION] {
+                    let query = sqlx::query(statement).bind(write.row.tenant.as_str()).bind(write.row.id.as_str());
+                    query.execute(&mut *db).await?;
+                }
+            }
             return Ok(Ok(SessionSaved::Saved));
         }
         Ok(write.current(db).await?.map(SessionSaved::Changed))
@@ -280,7 +320,8 @@ impl Write for SaveSession {
 /// A session's next head, and the segment of the run before it.
 pub(super) struct ClaimSession {
     write: SessionWrite,
-    segment: Option<String>,
+    /// The segment as JSON, and the number of its messages.
+    segment: Option<(String, u64)>,
 }
 
 impl ClaimSession {
@@ -289,7 +330,8 @@ impl ClaimSession {
         let Some(claim) = &append.session else { return Ok(None) };
         let SessionClaim { row, segment, .. } = &**claim;
         let what = format_args!("the segment before run {}", append.run);
-        let segment = segment.as_ref().map(|segment| to_json(what, segment)).transpose()?;
+        let written = |segment: &Segment| Ok::<_, StoreError>((to_json(what, segment)?, segment.messages.len() as u64));
+        let segment = segment.as_ref().map(written).transpose()?;
         Ok(Some(Self { write: SessionWrite::new(row.clone(), append.row.predecessor.clone())?, segment }))
     }
 }
@@ -304,9 +346,9 @@ impl Write for ClaimSession {
             let current = write.current(db).await?;
             return Ok(Err(current.map_or_else(AppendError::from, |current| AppendError::SessionChanged { current })));
         }
-        if let (Some(segment), Some(predecessor)) = (segment, &write.predecessor) {
+        if let (Some((segment, messages)), Some(predecessor)) = (segment, &write.predecessor) {
             let query = sqlx::query(KEEP).bind(write.row.tenant.as_str()).bind(predecessor.as_str()).bind(segment);
-            query.execute(db).await?;
+            query.bind(integer(*messages)).execute(db).await?;
         }
         Ok(Ok(()))
     }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use sqlx::Connection;
 use tempfile::TempDir;
+use toolgate_core::chat::Usage;
 use toolgate_core::run::{Event, PendingCounts, Status};
 use toolgate_ports::{
     AccessKeys as _, EndpointFilter, KeyFilter, PendingKind, SessionClaim, SessionFilter, SessionHead, SessionRow,
@@ -38,6 +39,8 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
         pending_counts: PendingCounts::default(),
+        usage: Usage::default(),
+        is_interrupted: false,
         purged_at: None,
     };
     let events = vec![JournalEntry { seq: at, at: Timestamp::UNIX_EPOCH, event }];
@@ -46,7 +49,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
 
 fn unavailable(outcome: Result<(), AppendError>) -> String {
     match outcome {
-        Err(AppendError::Store(StoreError::Unavailable(why))) => why,
+        Err(AppendError::Store(StoreError::Unavailable(why) | StoreError::Full(why))) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -175,9 +178,10 @@ fn claiming(run: &str, expected: u64) -> Append {
         tenant: append.row.tenant.clone(),
         agent: append.row.agent.clone(),
         principal: None,
-        head: Some(SessionHead { run: run.into(), status: Status::Running, version: 1 }),
+        head: Some(SessionHead { run: run.into(), status: Status::Running, version: 1, usage: Usage::default() }),
         version: expected + 1,
         runs: expected + 1,
+        usage: Usage::default(),
         title: String::new(),
         metadata: serde_json::Map::new(),
         created_by: None,
@@ -252,7 +256,7 @@ async fn a_blob_that_does_not_fit_is_rejected_alone() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "50")).await.unwrap();
     let huge = Blob { media_type: "text/plain".into(), bytes: vec![0; 1_000_000] };
-    let Err(BlobError::Store(StoreError::Unavailable(why))) = store.put(&"run_a".into(), huge.clone()).await else {
+    let Err(BlobError::Store(StoreError::Full(why))) = store.put(&"run_a".into(), huge.clone()).await else {
         panic!("it was kept")
     };
     assert!(why.starts_with("there is no room for"), "{why}");
@@ -282,6 +286,15 @@ async fn every_lookup_uses_an_index() {
         ),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
         (purge::UNQUOTE.to_owned(), "SEARCH idempotency_record USING INDEX idempotency_record_by_run (<expr>=?)"),
+        (purge::BLANK.to_owned(), "SEARCH approval_grant USING INDEX approval_grant_by_run (<expr>=?)"),
+        (
+            idempotency::UNQUOTE_SESSION.to_owned(),
+            "SEARCH idempotency_record USING INDEX idempotency_record_by_session (tenant=? AND <expr>=?)",
+        ),
+        (
+            grant::BLANK_OF_SESSION.to_owned(),
+            "SEARCH approval_grant USING INDEX approval_grant_by_session (<expr>=? AND <expr>=?)",
+        ),
         (webhook::outbox::UNANNOUNCED.to_owned(), "SCAN run USING INDEX run_by_unannounced"),
         (
             webhook::delivery::TAKE.to_owned(),
@@ -365,14 +378,17 @@ async fn sessions_and_conversations_are_looked_up_by_primary_key() {
     for (sql, wanted) in [
         (session::FIND, vec![session, head]),
         (session::REPLACE, vec![session, run]),
-        (session::CONVERSATION, vec![run, head, &segment_of_a_link]),
+        (session::LENGTHS, vec![run, head, &segment_of_a_link]),
+        (session::SEGMENTS, vec![segment]),
         (purge::FORGET, vec![segment, run]),
     ] {
         let steps = steps(&mut db, sql).await;
         let searches: Vec<&str> = steps.iter().map(String::as_str).filter(|step| step.starts_with("SEARCH")).collect();
         assert_eq!(searches, wanted, "{steps:?}");
         let scanned: Vec<&String> = steps.iter().filter(|step| step.starts_with("SCAN")).collect();
-        let is_own = |step: &&String| ["SCAN chain", "SCAN CONSTANT ROW"].contains(&step.as_str());
+        let is_own = |step: &&String| {
+            ["SCAN chain", "SCAN CONSTANT ROW", "SCAN asked VIRTUAL TABLE INDEX 1:"].contains(&step.as_str())
+        };
         assert!(scanned.iter().all(is_own), "{steps:?}");
     }
 }

@@ -33,6 +33,8 @@ pub(super) trait Write: Send + Sync + 'static {
 pub(super) struct Writer {
     queue: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
     task: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+    /// The answer to every change without a queue.
+    refusal: StoreError,
 }
 
 impl Writer {
@@ -40,7 +42,13 @@ impl Writer {
     pub(super) fn start(options: SqliteConnectOptions, connection: SqliteConnection, health: Arc<WriteHealth>) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUED);
         let task = tokio::spawn(write_until_closed(Session { options, connection: Some(connection), health }, jobs));
-        Self { queue: Mutex::new(Some(queue)), task: tokio::sync::Mutex::new(Some(task)) }
+        let refusal = StoreError::Unavailable("it is closed".to_owned());
+        Self { queue: Mutex::new(Some(queue)), task: tokio::sync::Mutex::new(Some(task)), refusal }
+    }
+
+    /// A writer that refuses every change.
+    pub(super) fn refusing(refusal: StoreError) -> Self {
+        Self { queue: Mutex::new(None), task: tokio::sync::Mutex::new(None), refusal }
     }
 
     /// Makes one change and returns when it is durable. The change happens even if the caller stops waiting.
@@ -50,7 +58,7 @@ impl Writer {
         let job = Box::new(Queued { write, answer: None, done });
         match queue {
             Some(queue) => queue.send(job).await.map_err(|_| stopped())?,
-            None => return Err(StoreError::Unavailable("it is closed".to_owned())),
+            None => return Err(self.refusal.clone()),
         }
         answer.await.map_err(|_| stopped())?
     }

@@ -28,12 +28,21 @@ macro_rules! delegate_sessions {
                 self.$inner.save_session(expected, row).await
             }
 
-            async fn conversation(
+            async fn segment_lengths(
                 &self,
                 tenant: &toolgate::core::id::Tenant,
                 run: &toolgate::core::id::RunId,
-            ) -> Result<Vec<toolgate::ports::ChainLink>, toolgate::ports::StoreError> {
-                self.$inner.conversation(tenant, run).await
+            ) -> Result<Vec<(toolgate::core::id::RunId, Option<u64>)>, toolgate::ports::StoreError> {
+                self.$inner.segment_lengths(tenant, run).await
+            }
+
+            async fn segments(
+                &self,
+                tenant: &toolgate::core::id::Tenant,
+                runs: &[toolgate::core::id::RunId],
+            ) -> Result<Vec<(toolgate::core::id::RunId, toolgate::core::run::Segment)>, toolgate::ports::StoreError>
+            {
+                self.$inner.segments(tenant, runs).await
             }
         }
     };

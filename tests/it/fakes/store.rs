@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use toolgate::core::blob::BlobHandle;
 use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
-use toolgate::core::run::{Event, JournalEntry};
+use toolgate::core::run::{Event, JournalEntry, Segment};
 use toolgate::ports::{
-    Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, ChainLink, Claim, Purged, RunFilter, RunRow, RunStore,
+    Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, Claim, Purged, RunFilter, RunRow, RunStore,
     SessionFilter, SessionRow, SessionSaved, SessionStore, StoreError,
 };
 
@@ -54,6 +54,7 @@ struct Plan {
     reads: usize,
     most_reads: usize,
     shared: Vec<(RunId, Vec<BlobHandle>)>,
+    segments: Vec<RunId>,
 }
 
 impl FailingStore {
@@ -96,6 +97,11 @@ impl FailingStore {
     /// The maximum of concurrent blob reads.
     pub(crate) fn most_reads_at_once(&self) -> usize {
         self.plan.lock().unwrap().most_reads
+    }
+
+    /// The segments that were read one by one, and forgets them.
+    pub(crate) fn take_read_segments(&self) -> Vec<RunId> {
+        std::mem::take(&mut self.plan.lock().unwrap().segments)
     }
 
     fn refuses_a_read(&self) -> Result<(), StoreError> {
@@ -229,9 +235,14 @@ impl SessionStore for FailingStore {
         self.inner.save_session(expected, row).await
     }
 
-    async fn conversation(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<ChainLink>, StoreError> {
+    async fn segment_lengths(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<(RunId, Option<u64>)>, StoreError> {
         self.refuses_a_read()?;
-        self.inner.conversation(tenant, run).await
+        self.inner.segment_lengths(tenant, run).await
+    }
+
+    async fn segments(&self, tenant: &Tenant, runs: &[RunId]) -> Result<Vec<(RunId, Segment)>, StoreError> {
+        self.plan.lock().unwrap().segments.extend(runs.iter().cloned());
+        self.inner.segments(tenant, runs).await
     }
 }
 

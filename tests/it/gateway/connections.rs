@@ -14,11 +14,11 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
-use toolgate::core::run::JournalEntry;
+use toolgate::core::run::{JournalEntry, Segment};
 use toolgate::gateway::ServeSettings;
 use toolgate::ports::{
-    Append, AppendError, ChainLink, Claim, RunFilter, RunRow, RunStore, SessionFilter, SessionRow, SessionSaved,
-    SessionStore, StoreError,
+    Append, AppendError, Claim, RunFilter, RunRow, RunStore, SessionFilter, SessionRow, SessionSaved, SessionStore,
+    StoreError,
 };
 use toolgate::runner::AgentRunner;
 use toolgate::stores::MemoryStore;
@@ -212,7 +212,11 @@ impl SessionStore for Panicking {
         panic!("the disk said hunter2")
     }
 
-    async fn conversation(&self, _: &Tenant, _: &RunId) -> Result<Vec<ChainLink>, StoreError> {
+    async fn segment_lengths(&self, _: &Tenant, _: &RunId) -> Result<Vec<(RunId, Option<u64>)>, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn segments(&self, _: &Tenant, _: &[RunId]) -> Result<Vec<(RunId, Segment)>, StoreError> {
         panic!("the disk said hunter2")
     }
 }

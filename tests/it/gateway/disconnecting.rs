@@ -4,14 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use axum::http::request::Parts;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
+use tokio::sync::{Notify, Semaphore};
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::Status;
+use toolgate::gateway::{Authenticator, Gateway, Problem, ServeSettings};
 use toolgate::ports::{RunFilter, RunRow};
-use toolgate::runner::AgentRunner;
+use toolgate::runner::{AgentRunner, Request};
+use toolgate::service::Caller;
 use toolgate::stores::{Durability, SqliteStore};
 
 use super::test_site::{Site, until};
@@ -32,10 +37,7 @@ struct Abandoned {
 impl Abandoned {
     async fn serves(given: Given) -> Self {
         let directory = TempDir::new().unwrap();
-        let store = open(directory.path()).await;
-        let servers = given.servers();
-        let builder = AgentRunner::builder().store(store).servers(servers).lease(LEASE).poll(LEASE);
-        let runner = builder.agent(given.agent()).build().unwrap();
+        let runner = runner(&directory, given).await;
         Self { site: Site::over(runner).await, _directory: directory }
     }
 
@@ -85,6 +87,12 @@ impl Abandoned {
     }
 }
 
+async fn runner(directory: &TempDir, given: Given) -> AgentRunner {
+    let store = open(directory.path()).await;
+    let builder = AgentRunner::builder().store(store).servers(given.servers()).lease(LEASE).poll(LEASE);
+    builder.agent(given.agent()).build().unwrap()
+}
+
 async fn open(directory: &Path) -> Arc<SqliteStore> {
     Arc::new(SqliteStore::open_with_durability(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap())
 }
@@ -92,6 +100,79 @@ async fn open(directory: &Path) -> Arc<SqliteStore> {
 fn one_order() -> Given {
     let turns = json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]);
     given_an_agent().with_an_external_tool("order").whose_model_says(turns)
+}
+
+/// An authenticator that looks up credentials until it is released.
+struct SlowAuthenticator {
+    arrived: Notify,
+    released: Semaphore,
+}
+
+/// The authenticator, as the gateway has it.
+struct Waits(Arc<SlowAuthenticator>);
+
+#[async_trait]
+impl Authenticator for Waits {
+    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
+        if !request.method.is_safe() {
+            self.0.arrived.notify_one();
+            self.0.released.acquire().await.unwrap().forget();
+        }
+        Ok(Some(Caller::local()))
+    }
+}
+
+// Issue 39, row 21
+#[tokio::test]
+async fn a_whole_request_is_handled_although_its_client_has_gone_during_authentication() {
+    let directory = TempDir::new().unwrap();
+    let given = given_an_agent().whose_model_says(json!([say("Done.")]));
+    let slow = Arc::new(SlowAuthenticator { arrived: Notify::new(), released: Semaphore::new(0) });
+    let gateway =
+        Gateway::builder(runner(&directory, given).await).authenticator(Arc::new(Waits(slow.clone()))).build();
+    let server = Abandoned { site: Site::serving(gateway, ServeSettings::default()).await, _directory: directory };
+    server.site.runner.start(Request { session: Some("chat".into()), ..Request::new("clerk", "Hi") }).await.unwrap();
+    server.all_rest().await;
+
+    for (method, path, body, runs) in [
+        ("POST", "/v1/runs", r#"{"input": "Hello"}"#, 2),
+        ("POST", "/v1/sessions/chat/runs", r#"{"input": "Hello"}"#, 3),
+        ("DELETE", "/v1/sessions/chat", "", 1),
+    ] {
+        let mut socket = TcpStream::connect(server.site.address).await.unwrap();
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n");
+        socket.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+        slow.arrived.notified().await;
+        drop(socket);
+        for _ in 0..5 {
+            // The server does other things meanwhile.
+            assert_eq!(server.site.get("/v1/runs").await.status, 200);
+        }
+        slow.released.add_permits(1);
+        until(async || server.runs().await.len() == runs).await;
+        server.all_rest().await;
+    }
+
+    until(async || server.site.get("/v1/sessions/chat").await.status == 410).await;
+    assert_eq!(server.count(Status::Completed).await, 1, "the session's runs are deleted, and the other run completed");
+}
+
+#[tokio::test]
+async fn every_whole_request_of_a_client_that_closes_at_once_is_handled() {
+    let server = Abandoned::serves(given_an_agent().whose_model_says(json!([say("Done.")]))).await;
+    let body = r#"{"input": "Hello"}"#;
+    let (source, _) = server.resting().await;
+    for round in 0..ROUNDS {
+        // With and without a body.
+        let (path, body) = if round % 2 == 0 { ("/v1/runs".to_owned(), body) } else { (format!("{source}/fork"), "") };
+        let mut socket = TcpStream::connect(server.site.address).await.unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n");
+        socket.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+    }
+
+    until(async || server.runs().await.len() == ROUNDS as usize + 1).await;
+    server.all_rest().await;
+    assert_eq!(server.count(Status::Completed).await, ROUNDS as usize + 1);
 }
 
 #[tokio::test]

@@ -92,13 +92,15 @@ async fn a_new_runner_cancels_and_drains_old_runs() {
 }
 
 #[tokio::test]
-async fn resuming_a_run_without_its_agent_is_a_configuration_error() {
+async fn no_request_about_a_run_without_its_agent_is_an_internal_error() {
     let waits = agent(&json!([{"calls": [{"name": "ext_lookup"}]}]));
     let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(waits);
     let site = Site::over(builder.build().unwrap()).await;
     let body = json!({"input": "Hello", "external_tools": [{"name": "lookup"}]});
     let run = site.post("/v1/runs", body).await;
     let call = &run.body["pending"][0]["call_id"];
+    let ended = site.post("/v1/runs", json!({"input": "Hello", "session_id": "chat-77"})).await;
+    site.post(&format!("/v1/runs/{}/cancel", ended.text("id")), json!({})).await;
     let other = Agent { name: "another".into(), ..agent(&json!([])) };
     let new = site.runner.reconfigured(AgentRunner::builder().agent(other)).unwrap();
     site.gateway.replace(new, Arc::new(toolgate::gateway::NoBackends));
@@ -107,7 +109,18 @@ async fn resuming_a_run_without_its_agent_is_a_configuration_error() {
     let refused = site.post(&format!("/v1/runs/{}/resume", run.text("id")), given).await;
     let named = site.post("/v1/runs", json!({"input": "Hello", "agent": "clerk"})).await;
 
-    assert_eq!((refused.status.as_u16(), refused.problem()), (500, "configuration"), "{refused:?}");
-    assert!(refused.text("detail").contains("clerk") && refused.body.get("errors").is_none(), "{refused:?}");
+    // Issue 39, row 22
+    let ended = format!("/v1/runs/{}", ended.text("id"));
+    let others = [
+        site.post(&format!("{ended}/retry"), json!({})).await,
+        site.post(&format!("{ended}/fork"), json!({})).await,
+        site.post("/v1/sessions/chat-77/compact", json!({})).await,
+        site.post("/v1/sessions/chat-77/runs", json!({"input": "Hello"})).await,
+    ];
+    for refused in others.iter().chain([&refused]) {
+        assert_eq!((refused.status.as_u16(), refused.problem()), (409, "conflict"), "{refused:?}");
+        assert_eq!(refused.body["retryable"], false, "{refused:?}");
+        assert!(refused.text("detail").contains("clerk") && refused.body.get("errors").is_none(), "{refused:?}");
+    }
     assert_eq!((named.problem(), &named.body["errors"][0]["pointer"]), ("validation", &json!("/agent")));
 }

@@ -113,7 +113,7 @@ async fn a_created_session_has_its_title_and_metadata_before_its_first_run() {
     let times = [&created.body["created_at"], &created.body["updated_at"]];
     let expected = json!({
         "id": "chat 77/ä", "object": "session", "version": 1, "status": "idle", "agent": "clerk", "principal": "bob",
-        "title": "Refund", "metadata": {"ticket": 9}, "head": null, "runs": 0, "created_by": "key:ann",
+        "title": "Refund", "metadata": {"ticket": 9}, "head": null, "runs": 0, "usage": {}, "created_by": "key:ann",
         "created_at": times[0], "updated_at": times[1],
     });
     assert_eq!(created.body, expected);

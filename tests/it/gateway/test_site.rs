@@ -34,7 +34,15 @@ impl Site {
         settings: ServeSettings,
         change: impl FnOnce(axum::Router) -> axum::Router,
     ) -> Self {
-        let gateway = Gateway::builder(runner.clone()).anonymous(Caller::local()).build();
+        Self::of(Gateway::builder(runner).anonymous(Caller::local()).build(), settings, change).await
+    }
+
+    pub(super) async fn serving(gateway: Gateway, settings: ServeSettings) -> Self {
+        Self::of(gateway, settings, |router| router).await
+    }
+
+    async fn of(gateway: Gateway, settings: ServeSettings, change: impl FnOnce(axum::Router) -> axum::Router) -> Self {
+        let runner = gateway.service().runner();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, closing) = (listener.local_addr().unwrap(), CancellationToken::new());
         let mut serving = JoinSet::new();

@@ -12,7 +12,7 @@ use super::principals::{self, Person};
 use super::served::{HttpAnswer, Served};
 use super::test_site::until;
 use crate::fakes::tool;
-use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, yes};
+use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, say, yes};
 
 fn clerk() -> Given {
     given_an_agent()
@@ -89,6 +89,42 @@ on_every_store! {
         let report = served.world.another_process().await.resume(&run, resume).await.unwrap();
         assert_eq!(report.output.unwrap().text, "delete done");
         assert_eq!(served.world.servers.calls().len(), 1);
+    }
+
+    // Issue 39, row 17
+    async fn a_call_with_a_session_has_the_principal_of_the_session(kept: Kept) {
+        let served = principals::served(clerk().whose_model_says(json!([say("One.")])).kept(kept).await).await;
+        let ann = Person { served: &served, badge: "key:ann acme all ann" };
+        let bob = Person { served: &served, badge: "key:bob acme all bob" };
+        ann.post("/v1/sessions", json!({"id": "chat-77"})).await;
+        let lone = ann.post("/v1/runs", json!({"input": "First"})).await;
+        ann.post("/v1/tools/mcp_files_read/call", json!({"session_id": "chat-78"})).await;
+
+        for session in ["chat-77", lone.text("id"), "chat-78"] {
+            let refused = bob.post("/v1/tools/mcp_files_delete/call", json!({"session_id": session})).await;
+            assert_eq!((refused.status.as_u16(), refused.problem()), (403, "forbidden"), "{session}: {refused:?}");
+            let own = ann.post("/v1/tools/mcp_files_read/call", json!({"session_id": session})).await;
+            assert_eq!(own.status, 200, "{session}: {own:?}");
+            assert_eq!(ann.delete(&format!("/v1/sessions/{session}")).await.status, 204, "{session}");
+        }
+        assert_eq!(served.world.servers.calls().len(), 4, "the calls of ann");
+    }
+
+    async fn a_deleted_session_has_neither_new_calls_nor_new_grants(kept: Kept) {
+        let served = Served::to_all(clerk().kept(kept).await).await;
+        served.post("/v1/sessions", json!({"id": "chat-77"})).await;
+        let request = served.request(Method::DELETE, "/v1/sessions/chat-77");
+        assert_eq!(request.send().await.unwrap().status(), 204);
+
+        let called = served.post("/v1/tools/mcp_files_delete/call", json!({"session_id": "chat-77"})).await;
+        let grant = json!({"tool": "mcp_files_delete", "session_id": "chat-77", "reason": "a secret"});
+        let granted = served.post("/v1/approval-grants", grant).await;
+
+        for gone in [called, granted] {
+            assert_eq!((gone.status.as_u16(), gone.problem()), (410, "gone"), "{gone:?}");
+        }
+        assert_eq!(served.get("/v1/approval-grants?ended=true").await.body["data"], json!([]));
+        assert_eq!(served.get("/v1/runs").await.body["data"], json!([]));
     }
 }
 

@@ -10,7 +10,7 @@ use toolgate::core::lifecycle::{Content, Lifecycle};
 use toolgate::core::run::{COMPACTION_INSTRUCTION, Compaction, Event, Status, ToolAccess};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
-use toolgate::runner::{AgentRunner, Report, Request, RunnerError, SessionCompaction};
+use toolgate::runner::{AgentRunner, Report, Request, Retry, RunnerError, SessionCompaction};
 use toolgate::telemetry::spans::{Span, SpanContent, project};
 
 use super::world::{Given, Kept, LEASE, World, answer_to, given_an_agent, names, on_every_store, said, say};
@@ -214,6 +214,36 @@ on_every_store! {
             _ => None,
         });
         assert_eq!(attempts.collect::<Vec<_>>(), [1, 2]);
+    }
+
+    // Issue 39, row 19
+    async fn a_retry_of_a_compaction_compacts_again(kept: Kept) {
+        for is_failed in [true, false] {
+            let summary = || say("They counted.");
+            let turns = json!([say("One."), say("Two."), say("Three.")]);
+            let script = match is_failed {
+                true => json!({"turns": turns}),
+                false => json!({"turns": turns, "summary": summary()}),
+            };
+            let keeping = |given: Given| given.that(|agent| agent.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() }));
+            let world = keeping(compacting(script, None).0).kept(kept).await;
+            say_to(&world.runner, "First").await;
+            let before = conversation(&world).await;
+            let first = compacted(&world).await;
+            assert_eq!(first.status == Status::Failed, is_failed, "{first:?}");
+            let (given, read) = compacting(json!({"turns": turns, "summary": summary()}), None);
+            let world = keeping(given).sharing(&world).await;
+
+            let retried = world.runner.retry(&first.run_id, Retry::default()).await.unwrap().until_idle().await.unwrap();
+
+            assert!(retried.output.unwrap().text.starts_with("They counted."), "is_failed: {is_failed}");
+            assert!(read.lock().unwrap().iter().all(Read::is_for_a_summary), "is_failed: {is_failed}");
+            assert_eq!(conversation(&world).await, before);
+            let next = say_to(&world.runner, "Second").await;
+            assert_eq!(next.status, Status::Completed);
+            let last = read.lock().unwrap().last().cloned().unwrap();
+            assert!(last.contains("They counted.") && !last.contains("First"), "{last:?}");
+        }
     }
 }
 

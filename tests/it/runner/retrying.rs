@@ -156,7 +156,7 @@ on_every_store! {
         let second = say_to(&world.runner, "Second").await;
 
         assert_eq!(said(&second), ["user: First", "model: One.", "user: Second", "model: Two."]);
-        world.runner.delete_session(&Tenant::default(), &"chat".into(), "ann").await.unwrap();
+        world.runner.delete_session(&Tenant::default(), &"chat".into(), "ann", None).await.unwrap();
         let gone = world.runner.retry(&again.run_id, Retry::default()).await.unwrap_err();
         assert_eq!(gone.code(), ErrorCode::Gone, "{gone}");
     }

@@ -229,6 +229,45 @@ on_every_store! {
         assert_eq!(said(&third)[..3], ["user: First", "model: One.", "user: Third"]);
     }
 
+    // Issue 39, row 24
+    async fn a_page_of_messages_reads_only_the_segments_it_shows(kept: Kept) {
+        let answers: Vec<String> = (0..10).map(|number| format!("Answer {number}.")).collect();
+        let world = answering(&answers.iter().map(String::as_str).collect::<Vec<_>>()).kept(kept).await;
+        for number in 0..10 {
+            say_to(&world.runner, &format!("Message {number}")).await;
+        }
+        let whole = world.runner.session_messages(&Tenant::default(), &chat()).await.unwrap();
+        assert_eq!(whole.len(), 20);
+        world.store.take_read_segments();
+
+        for from in 0..21 {
+            let page = world.runner.session_messages_page(&Tenant::default(), &chat(), from, 3).await.unwrap();
+
+            assert_eq!(page, whole[from.min(20)..(from + 3).min(20)], "from {from}");
+            assert!(world.store.take_read_segments().len() <= 2, "from {from}");
+        }
+        world.runner.purge(&whole[4].run).await.unwrap();
+        let rest: Vec<_> = whole.iter().filter(|of| of.run != whole[4].run).cloned().collect();
+        let page = world.runner.session_messages_page(&Tenant::default(), &chat(), 3, 4).await.unwrap();
+        assert_eq!(page, rest[3..7]);
+    }
+
+    async fn a_run_reads_only_the_segments_that_its_process_does_not_know(kept: Kept) {
+        let world = answering(&["One.", "Two.", "Three.", "Four.", "Five.", "Six."]).kept(kept).await;
+        for text in ["First", "Second", "Third", "Fourth"] {
+            say_to(&world.runner, text).await;
+            let read = world.store.take_read_segments();
+            assert!(read.len() <= 1, "{text} reads {read:?}");
+        }
+
+        let fifth = say_to(&world.another_process().await, "Fifth").await;
+        let sixth = say_to(&world.runner, "Sixth").await;
+
+        assert_eq!(said(&fifth).len(), 10);
+        assert_eq!(said(&sixth)[..10], said(&fifth));
+        assert!(world.store.take_read_segments().len() <= 2);
+    }
+
     async fn an_image_of_the_first_run_reaches_the_model_in_the_third(kept: Kept) {
         let world = answering(&["One.", "Two.", "Three."]).kept(kept).await;
         let picture = Part::Image(Media::inline("image/png", b"\x89PNG\r\n\x1a\nnot much of a picture"));

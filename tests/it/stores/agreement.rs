@@ -104,7 +104,16 @@ impl Request {
                 }
                 Self::Start(meant)
             }
-            Self::Save(expected, row) => Self::Save(placed(store, &row, expected).await, row),
+            Self::Save(expected, mut row) => {
+                // A caller creates a session with a head only for a run of it.
+                let (run, tenant, session) = (row.head.as_ref().map(|head| head.run.clone()), &row.tenant, &row.id);
+                let (tenant, session) = (Some(tenant.clone()), Some(session.clone()));
+                let filter = RunFilter { run, tenant, session, ..RunFilter::default() };
+                if store.list(&filter).await.unwrap().is_empty() {
+                    row.head = None;
+                }
+                Self::Save(placed(store, &row, expected).await, row)
+            }
             Self::Load(..) | Self::List(_) | Self::Claim(_) | Self::Renew(..) => self,
             Self::Sessions(_) | Self::Conversation(..) | Self::Purge(..) => self,
         }

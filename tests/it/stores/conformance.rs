@@ -98,6 +98,9 @@ macro_rules! conforms {
             a_session_is_saved_only_at_its_version
             a_save_changes_only_what_a_caller_may_change
             a_deleted_session_is_neither_claimed_nor_changed_nor_listed
+            no_run_begins_beside_a_deleted_session
+            an_answer_that_quotes_a_deleted_session_is_forgotten
+            a_grant_quotes_no_deleted_run_or_session
             a_conversation_is_read_back_oldest_first
             a_segment_is_stored_once
             a_deleted_run_is_no_longer_read

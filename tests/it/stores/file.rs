@@ -6,10 +6,13 @@ use std::sync::Arc;
 use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tempfile::TempDir;
+use toolgate::core::chat::Usage;
 use toolgate::core::id::Tenant;
 use toolgate::core::json;
 use toolgate::core::run::{Event, OutputVerdict, Status};
-use toolgate::ports::{AppendError, ApprovalCache, GrantFilter, RunFilter, RunStore, SessionStore as _, StoreError};
+use toolgate::ports::{
+    AppendError, ApprovalCache, GrantFilter, RunFilter, RunRow, RunStore, SessionStore as _, StoreError,
+};
 use toolgate::stores::SqliteStore;
 
 use super::conformance::grant;
@@ -87,13 +90,18 @@ async fn a_file_without_sessions_is_migrated() {
         "DROP TABLE session",
         "DROP TABLE segment",
         "ALTER TABLE run DROP COLUMN predecessor",
-        "DELETE FROM _sqlx_migrations WHERE version = 2",
+        "ALTER TABLE run DROP COLUMN usage",
+        "DROP INDEX idempotency_record_by_session",
+        "DROP INDEX approval_grant_by_run",
+        "DROP INDEX approval_grant_by_session",
+        "DELETE FROM _sqlx_migrations WHERE version > 1",
     ] {
         tamper(&file(&directory), sql).await;
     }
 
     let store = open(&file(&directory)).await;
-    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [old.row]);
+    let unknown = RunRow { usage: Usage::default(), ..old.row };
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [unknown]);
     assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
     let next = claiming(run(2), "session_1", 0).after(run(1)).with_segment(segment("Hello"));
     store.append(next).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolgate::core::chat::Message;
+use toolgate::core::chat::{Message, Usage};
 use toolgate::core::id::{NodeId, RunId, Tenant};
 use toolgate::core::run::{Event, JournalEntry, PendingCounts, Segment, Started, Status};
 use toolgate::ports::{Append, Claim, RunRow, SessionClaim, SessionHead, SessionRow};
@@ -63,6 +63,8 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         created_at: fact(0).at,
         updated_at: fact(at + count).at,
         pending_counts: PendingCounts::default(),
+        usage: usage(at + count),
+        is_interrupted: false,
         purged_at: None,
     };
     Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG, session: None }
@@ -77,9 +79,15 @@ pub(crate) fn claiming(run: RunId, session: &str, expected: u64) -> Append {
         tenant: Tenant::default(),
         agent: "clerk".into(),
         principal: Some("ann".into()),
-        head: Some(SessionHead { run, status: append.row.status, version: append.row.version }),
+        head: Some(SessionHead {
+            run,
+            status: append.row.status,
+            version: append.row.version,
+            usage: append.row.usage,
+        }),
         version: expected + 1,
         runs: expected + 1,
+        usage: usage(expected),
         title: format!("Order {expected}"),
         metadata: json!({"ticket": {"id": expected}}).as_object().unwrap().clone(),
         created_by: Some("web".to_owned()),
@@ -90,6 +98,11 @@ pub(crate) fn claiming(run: RunId, session: &str, expected: u64) -> Append {
     };
     append.session = Some(SessionClaim { expected, row, segment: None }.into());
     append
+}
+
+/// Usage with this number of input tokens.
+pub(crate) fn usage(input_tokens: u64) -> Usage {
+    Usage { input_tokens: Some(input_tokens), cost_usd: Some(0.25.try_into().unwrap()), ..Usage::default() }
 }
 
 /// A segment with one message.

@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn a_segment_at_any_position_ends_with_an_answered_turn(tape in tapes()) {
+    fn every_provider_accepts_a_new_message_after_a_segment_at_any_position(tape in tapes()) {
         let journal = wild_journey(tape);
         for length in 1..=journal.len() {
             let segment = Segment::of(&journal[..length]).unwrap().unwrap();

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate::core::run::{Channel, ToolGrant};
+use toolgate::core::id::RunId;
+use toolgate::core::run::{Channel, Status, ToolGrant};
 use toolgate::core::tool::{Origin, ToolName};
-use toolgate::ports::{ApprovedCall, Grant, GrantContext, GrantFilter, GuardedTool, Revoked};
+use toolgate::ports::{ApprovedCall, Grant, GrantContext, GrantFilter, GuardedTool, Revoked, SessionRow};
 
 use super::Store;
+use crate::stores::journals::{Appending, append, claiming, run};
 
 pub(crate) fn grant(id: &str, definition: &str) -> Grant {
     Grant {
@@ -228,5 +230,35 @@ pub(crate) async fn pages_of_grants_contain_each_match_once<S: Store>(store: Arc
             }
             assert_eq!(paged, meant, "{filter:?} in pages of {limit}");
         }
+    }
+}
+
+pub(crate) async fn a_grant_quotes_no_deleted_run_or_session<S: Store>(store: Arc<S>) {
+    let quoting = |id: &str, session: Option<&str>, run: Option<RunId>| Grant {
+        session: session.map(Into::into),
+        reason: Some("a reason".to_owned()),
+        given_with: run.map(|run| ApprovedCall { run, call: "call_1".into() }),
+        ..grant(id, "d")
+    };
+    let grants =
+        [quoting("a", Some("chat"), None), quoting("b", None, Some(run(1))), quoting("c", Some("other"), Some(run(2)))];
+    for grant in &grants {
+        store.grant(grant).await.unwrap();
+    }
+    store.append(append(run(1), 0, 2).leaving(Status::Completed)).await.unwrap();
+    let row = SessionRow { head: None, ..claiming(run(3), "chat", 0).session.unwrap().row };
+    store.save_session(0, &row).await.unwrap();
+
+    store.purge(&run(1), 2, at(101)).await.unwrap();
+    store.save_session(1, &SessionRow { deleted_at: Some(at(102)), ..row }).await.unwrap();
+
+    for grant in grants {
+        let filter = GrantFilter { id: Some(grant.id.clone()), ..GrantFilter::default() };
+        let mut wanted = grant.clone();
+        if grant.id.as_str() != "c" {
+            wanted.blank();
+            assert_eq!((wanted.summary.as_str(), &wanted.reason), ("mcp_disk_delete", &None));
+        }
+        assert_eq!(store.grants(&filter, at(103)).await.unwrap(), [wanted]);
     }
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use futures::future::join_all;
 use jiff::Timestamp;
 use toolgate::core::run::Status;
-use toolgate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoredResponse};
+use toolgate::ports::{
+    IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, SessionRow, SessionSaved, StoredResponse,
+};
 
 use super::Store;
-use crate::stores::journals::{Appending, append, run};
+use crate::stores::journals::{Appending, append, claiming, run};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -32,7 +34,7 @@ fn begun(state: RequestState) -> Option<IdempotencyRecord> {
 
 fn reply() -> StoredResponse {
     let headers = vec![("location".to_owned(), "/v1/runs/1".to_owned())];
-    StoredResponse { status: 201, run: Some("run_1".into()), headers, body: vec![0, 255, b'"'] }
+    StoredResponse { status: 201, run: Some("run_1".into()), session: None, headers, body: vec![0, 255, b'"'] }
 }
 
 pub(crate) async fn a_request_is_recorded_once_with_its_response<S: Store>(store: Arc<S>) {
@@ -132,4 +134,25 @@ pub(crate) async fn an_answer_that_quotes_a_purged_run_is_forgotten<S: Store>(st
         let left = if quoted == Some(run(1)) { RequestState::NotStored } else { quoting(quoted) };
         assert_eq!(store.begin(&request, at(102)).await.unwrap(), begun(left), "{}", request.key);
     }
+}
+
+pub(crate) async fn an_answer_that_quotes_a_deleted_session_is_forgotten<S: Store>(store: Arc<S>) {
+    let quoting =
+        |session: &str| RequestState::Answered(StoredResponse { run: None, session: Some(session.into()), ..reply() });
+    let row = claiming(run(1), "chat", 0).session.unwrap().row;
+    let row = SessionRow { head: None, tenant: asked("ann", "a").tenant, ..row };
+    assert_eq!(store.save_session(0, &row).await, Ok(SessionSaved::Saved));
+    let foreign = IdempotentRequest { tenant: "bolt".into(), ..asked("ann", "a") };
+    for (request, session) in [(asked("ann", "a"), "chat"), (asked("bob", "b"), "other"), (foreign.clone(), "chat")] {
+        store.begin(&request, at(100)).await.unwrap();
+        IdempotencyStore::settle(&*store, &request, &quoting(session)).await.unwrap();
+    }
+
+    let deleted = SessionRow { deleted_at: Some(at(101)), ..row };
+    assert_eq!(store.save_session(1, &deleted).await, Ok(SessionSaved::Saved));
+
+    let state = async |request: &IdempotentRequest| store.begin(request, at(102)).await.unwrap().unwrap().state;
+    assert_eq!(state(&asked("ann", "a")).await, RequestState::NotStored);
+    assert_eq!(state(&asked("bob", "b")).await, quoting("other"));
+    assert_eq!(state(&foreign).await, quoting("chat"));
 }

@@ -11,7 +11,7 @@ use toolgate::ports::{
 };
 
 use super::Store;
-use crate::stores::journals::{Appending, append, claiming, fact, run, segment};
+use crate::stores::journals::{Appending, append, claiming, fact, run, segment, usage};
 
 /// The session "chat" of the default tenant.
 async fn chat(store: &dyn RunStore) -> Option<SessionRow> {
@@ -69,7 +69,7 @@ pub(crate) async fn a_session_has_the_status_of_its_head<S: Store>(store: Arc<S>
         let mut next = append(run(1), at, 1).leaving(status);
         next.row.session = "chat".into();
         store.append(next).await.unwrap();
-        let head = Some(SessionHead { run: run(1), status, version: at + 1 });
+        let head = Some(SessionHead { run: run(1), status, version: at + 1, usage: usage(at + 1) });
         assert_eq!(chat(&*store).await, Some(SessionRow { head, ..row.clone() }), "the row itself stays");
     }
 }
@@ -203,12 +203,17 @@ pub(crate) async fn an_id_of_another_tenant_is_another_session<S: Store>(store: 
 }
 
 pub(crate) async fn a_session_is_saved_only_at_its_version<S: Store>(store: Arc<S>) {
-    let row = |title: &str| SessionRow { head: None, title: title.to_owned(), ..claimed(&claiming(run(1), "chat", 0)) };
+    let row = |title: &str| SessionRow {
+        head: None,
+        runs: 0,
+        title: title.to_owned(),
+        ..claimed(&claiming(run(1), "chat", 0))
+    };
     let missing = store.save_session(1, &row("Early")).await;
     assert_eq!(missing, Ok(SessionSaved::Changed(None)));
 
     assert_eq!(store.save_session(0, &row("First")).await, Ok(SessionSaved::Saved));
-    let first = SessionRow { runs: 0, version: 1, ..row("First") };
+    let first = row("First");
     assert_eq!(chat(&*store).await, Some(first.clone()));
     assert!(!first.is_live());
     for expected in [0, 2] {
@@ -271,6 +276,28 @@ pub(crate) async fn a_deleted_session_is_neither_claimed_nor_changed_nor_listed<
         assert_eq!(refused, Ok(SessionSaved::Changed(kept.clone().map(Box::new))), "{expected}");
     }
     assert_eq!(store.sessions(&SessionFilter::default()).await, Ok(Vec::new()));
+}
+
+pub(crate) async fn no_run_begins_beside_a_deleted_session<S: Store>(store: Arc<S>) {
+    let row = claim_and_end(&*store, 1, 0).await;
+    let beside = |number: usize| {
+        let mut beside = append(run(number), 0, 1);
+        beside.row.session = "chat".into();
+        beside
+    };
+    store.append(beside(2)).await.unwrap();
+    let deleted = SessionRow { deleted_at: Some(fact(9).at), ..row.clone() };
+    let refused = store.save_session(1, &deleted).await;
+    assert_eq!(refused, Ok(SessionSaved::Changed(Some(row.into()))), "a run beside the conversation is live");
+    let mut ended = append(run(2), 1, 1).leaving(Status::Completed);
+    ended.row.session = "chat".into();
+    store.append(ended).await.unwrap();
+    assert_eq!(store.save_session(1, &deleted).await, Ok(SessionSaved::Saved));
+
+    assert_eq!(store.append(beside(3)).await, changed(chat(&*store).await));
+
+    assert!(!exists(&*store, run(3)).await);
+    store.append(beside(4).of_tenant("acme")).await.unwrap();
 }
 
 pub(crate) async fn a_conversation_is_read_back_oldest_first<S: Store>(store: Arc<S>) {
