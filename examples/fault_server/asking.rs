@@ -1,6 +1,8 @@
 //! Elicitation: questions to the user of the client during a call. The legacy protocol sends them as requests of the
 //! server. The modern protocol answers the call with the missing input, and the client repeats the call with it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::faults::Fault;
@@ -11,6 +13,9 @@ use crate::tools;
 
 /// The key of the only question.
 const KEY: &str = "who";
+
+/// When `elicits-and-withdraws` answers after it withdrew its question.
+const ANSWERS_AFTER: Duration = Duration::from_millis(500);
 
 /// An open question: the call it belongs to, and the number of rounds.
 pub(crate) struct Question {
@@ -31,6 +36,9 @@ impl Server {
         let (method, params) = self.question(request.dialect)?;
         if request.dialect == Dialect::Legacy {
             let (exchange, call, result) = (request.exchange, request.id.clone(), result.clone());
+            if let Some(time) = self.faults.withdraws_after() {
+                return Some(self.ask_and_withdraw(request, (method, params), result, time));
+            }
             self.executed += u64::from(self.faults.has(&Fault::ElicitsLate));
             return Some(self.ask_aside(Question { exchange, call, result, round: 1 }));
         }
@@ -77,6 +85,26 @@ impl Server {
         result
     }
 
+    /// Asks, withdraws the question, and answers the call without it.
+    fn ask_and_withdraw(
+        &mut self,
+        request: &Request<'_>,
+        (method, params): (&str, Value),
+        result: Value,
+        withdraws_after: Duration,
+    ) -> Vec<Action> {
+        self.executed += 1;
+        let id = format!("{KEY}-{}", request.exchange);
+        let withdrawn = json!({"requestId": id, "reason": "it found the name by itself"});
+        vec![
+            Action::answer(message::request(&id, method, params)),
+            Action::Wait(withdraws_after),
+            Action::answer(message::notification("notifications/cancelled", withdrawn)),
+            Action::Wait(ANSWERS_AFTER),
+            Action::answer(message::response(request.id, result)),
+        ]
+    }
+
     fn ask_aside(&mut self, question: Question) -> Vec<Action> {
         let Some((method, params)) = self.question(Dialect::Legacy) else {
             return Vec::new();
@@ -89,7 +117,8 @@ impl Server {
     /// The question that a call of that protocol version asks.
     fn question(&self, dialect: Dialect) -> Option<(&'static str, Value)> {
         let has = |fault: Fault| self.faults.has(&fault);
-        if has(Fault::Elicits) || has(Fault::ElicitsForever) || has(Fault::ElicitsLate) {
+        let withdraws = self.faults.withdraws_after().is_some() && dialect == Dialect::Legacy;
+        if withdraws || has(Fault::Elicits) || has(Fault::ElicitsForever) || has(Fault::ElicitsLate) {
             return Some(elicitation());
         }
         if has(Fault::AsksSampling) {

@@ -13,6 +13,7 @@ use crate::tools;
 /// The number of notifications about one change of the tools.
 const STORM: usize = 20;
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
 
 impl Server {
     /// Handles a call.
@@ -54,6 +55,13 @@ impl Server {
 
     /// Forgets all sessions once, after the configured number of calls.
     fn lose_session(&mut self) -> Option<Vec<Action>> {
+        if let Some(calls) = self.forgets_with_200() {
+            if self.has_lost_session || self.executed < calls {
+                return None;
+            }
+            self.has_lost_session = true;
+            return Some(vec![Action::ForgetSessions, Action::AnswerHttp(no_such_session_with_200())]);
+        }
         let sessions = self.faults.find(|fault| if let Fault::LostSession(calls) = fault { Some(calls) } else { None });
         let streams = self.faults.find(|fault| if let Fault::LostStreams(calls) = fault { Some(calls) } else { None });
         let calls = sessions.or(streams)?;
@@ -71,6 +79,11 @@ impl Server {
         let (status, refusal) = self.no_such_session(&Value::Null);
         let not_found = HttpAnswer { status, headers: JSON, body: refusal.to_string() };
         vec![Action::ForgetSessions, Action::AnswerHttp(not_found)]
+    }
+
+    /// The number of calls after which the sessions are lost, if that is told with HTTP 200.
+    pub(crate) fn forgets_with_200(&self) -> Option<u64> {
+        self.faults.find(|fault| if let Fault::LostSessionWith200(calls) = fault { Some(calls) } else { None })
     }
 
     /// The rejection of an unknown or expired session: as the specification requires, or as the examples of the
@@ -124,6 +137,8 @@ impl Server {
         }
         let every = self.faults.find(|fault| if let Fault::ProgressEvery(time) = fault { Some(time) } else { None });
         let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken"));
+        let text = token.filter(|_| self.faults.has(&Fault::ProgressTokenAsText)).map(|token| json!(token.to_string()));
+        let token = text.as_ref().or(token);
         let (Some(every), Some(token)) = (every.filter(|every| !every.is_zero()), token) else {
             return vec![Action::Wait(delay)];
         };
@@ -162,6 +177,9 @@ impl Server {
         if let Some(broken) = self.http_fault(Moment::Call, &answer) {
             return vec![Action::AnswerHttp(broken)];
         }
+        if self.ends_streams() {
+            return vec![Action::AnswerHttp(ended_stream())];
+        }
         if has(Fault::LateReply) {
             self.held_back.insert(request.exchange, answer);
             return vec![Action::Hold];
@@ -198,6 +216,34 @@ impl Server {
         actions
     }
 
+    /// Whether the stream of a call ends without an answer.
+    fn ends_streams(&self) -> bool {
+        self.faults
+            .find(|fault| {
+                matches!(fault, Fault::StreamEnds | Fault::ResumeRefused(_) | Fault::ResumedAsJson).then_some(())
+            })
+            .is_some()
+    }
+
+    /// The response to a client that resumes the stream of a call.
+    pub(crate) fn resumed(&self) -> Option<HttpAnswer> {
+        self.faults.find(|fault| match fault {
+            Fault::StreamEnds => Some(ended_stream()),
+            Fault::ResumeRefused(status) => {
+                let status = u16::try_from(status).unwrap_or(401);
+                Some(HttpAnswer {
+                    status,
+                    headers: &[("content-type", "text/plain")],
+                    body: "the badge has expired".into(),
+                })
+            }
+            Fault::ResumedAsJson => {
+                Some(HttpAnswer { status: 200, headers: JSON, body: r#"{"detail":"streams are over"}"#.into() })
+            }
+            _ => None,
+        })
+    }
+
     /// The result, distorted by the faults.
     fn distorted(&self, name: &str, result: Value) -> Value {
         if self.faults.has(&Fault::IsError) {
@@ -225,5 +271,19 @@ impl Server {
             Some(size) => tools::structured(json!({"text": text(size)})),
             None => result,
         }
+    }
+}
+
+/// A stream that can be resumed, and ends without an answer.
+fn ended_stream() -> HttpAnswer {
+    HttpAnswer { status: 200, headers: EVENTS, body: "id: 1\nretry: 0\ndata:\n\n".into() }
+}
+
+/// The rejection of an unknown session that looks like a success.
+pub(crate) fn no_such_session_with_200() -> HttpAnswer {
+    HttpAnswer {
+        status: 200,
+        headers: EVENTS,
+        body: "event: message\ndata: {\"error\":\"Session not found\"}\n\n".into(),
     }
 }

@@ -62,6 +62,17 @@ pub(crate) enum Fault {
     ConnectionReset,
     LostSession(u64),
     LostSessionAtList,
+    LostSessionWith200(u64),
+    InitializedRefused(u64),
+    RestartsInside(u64),
+    StreamEnds,
+    ResumeRefused(u64),
+    ResumedAsJson,
+    AnswersOnOneStream,
+    Forks,
+    NoToolsCapability,
+    EmptyCursor,
+    ProgressTokenAsText,
     LostStreams(u64),
     SessionsEndWith400,
     HttpError,
@@ -85,6 +96,7 @@ pub(crate) enum Fault {
     Elicits,
     ElicitsForever,
     ElicitsLate,
+    ElicitsAndWithdraws(Duration),
     AsksSampling,
     AsksNothing,
     Task(u64),
@@ -151,6 +163,11 @@ impl Faults {
     /// The delay of answers at that moment.
     pub(crate) fn delay(&self, moment: Moment) -> Option<Duration> {
         self.find(|fault| if let Fault::Slow(when, time) = fault { (when == moment).then_some(time) } else { None })
+    }
+
+    /// How long after its question the server withdraws it.
+    pub(crate) fn withdraws_after(&self) -> Option<Duration> {
+        self.find(|fault| if let Fault::ElicitsAndWithdraws(time) = fault { Some(time) } else { None })
     }
 
     /// Adds the fault that is written `name` or `name=value`.
@@ -261,14 +278,18 @@ pub(crate) const TABLE: &[Kind] = {
         kind("die-at-discover", Anywhere, Plain(Fault::DieAtDiscover), "exits with 1 when the first message is not initialize"),
         kind("node-stack", Anywhere, Plain(Fault::NodeStack), "exits with 1 as Node does: the reason, a long stack, its version"),
         kind("unknown-version", Anywhere, Plain(Fault::UnknownVersion), "agrees in initialize to a revision of 2099"),
+        kind("forks", Stdio, Plain(Fault::Forks), "leaves a process behind that serves on its pipes, and exits with 0"),
+        kind("initialized-refused", LegacyHttp, Number("STATUS", Fault::InitializedRefused, 404), "refuses its first notifications/initialized with that HTTP status (404) and forgets the session"),
         kind("asks-roots", Anywhere, Plain(Fault::AsksRoots), "asks for roots right after initialize (without sessions: in each call)"),
         kind("asks-in-a-list", Anywhere, Plain(Fault::AsksInAList), "sends a request whose params are a list right after initialize"),
 
+        kind("no-tools-capability", Anywhere, Plain(Fault::NoToolsCapability), "has no tools, and no capability of that name"),
         kind("hang-at-list", Anywhere, Plain(Fault::Hang(Moment::List)), "never answers tools/list"),
         kind("slow-list", Anywhere, Seconds(|time| Fault::Slow(Moment::List, time), 2.0), "answers tools/list that late (2)"),
         kind("endless-cursor", Anywhere, Plain(Fault::EndlessCursor), "each page of tools has the same nextCursor"),
         kind("growing-cursor", Anywhere, Plain(Fault::GrowingCursor), "each page of tools has one more tool and a new nextCursor"),
         kind("page-size", Anywhere, Number("COUNT", Fault::PageSize, 50), "lists its tools in pages of that many (50); with 0 all pages are empty"),
+        kind("empty-cursor", Anywhere, Plain(Fault::EmptyCursor), "the nextCursor of its first page is the empty text, under which it has one more tool"),
         kind("malformed-tool", Anywhere, Plain(Fault::MalformedTool), "three of its tools have no usable inputSchema"),
         kind("duplicate-tool", Anywhere, Plain(Fault::DuplicateTool), "lists echo twice, with different definitions"),
         kind("task-only-tool", Anywhere, Plain(Fault::TaskOnlyTool), "one more tool, whose execution.taskSupport is required"),
@@ -283,6 +304,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("hang-at-call", Anywhere, Plain(Fault::Hang(Moment::Call)), "never answers tools/call"),
         kind("slow-call", Anywhere, Seconds(|time| Fault::Slow(Moment::Call, time), 2.0), "answers tools/call that late (2)"),
         kind("progress-every", Anywhere, Milliseconds(Fault::ProgressEvery, 100), "reports progress that often (100) in slow calls"),
+        kind("progress-token-as-text", Anywhere, Plain(Fault::ProgressTokenAsText), "reports progress under its token as text"),
         kind("die-in-call", Anywhere, Plain(Fault::DieInCall), "gives a reason on stderr and exits with 4 in tools/call"),
         kind("die-in-answer", Stdio, Plain(Fault::DieInAnswer), "exits with 3 in the middle of the answer to a call"),
         kind("late-reply", Anywhere, Plain(Fault::LateReply), "answers a call only once it was cancelled"),
@@ -314,6 +336,9 @@ pub(crate) const TABLE: &[Kind] = {
         kind("id-only", Anywhere, At(|at| Fault::Flawed(Flaw::IdOnly, at)), "the answer breaks off behind its id"),
         kind("error-null", Anywhere, At(|at| Fault::Flawed(Flaw::ErrorNull, at)), "the answer has the error null and no result"),
         kind("unknown-result-type", Modern, At(|at| Fault::Flawed(Flaw::UnknownResultType, at)), "the answer has the resultType `later`"),
+        kind("utf-16", Anywhere, At(|at| Fault::Flawed(Flaw::Utf16, at)), "the answer is in UTF-16"),
+        kind("behind-log-prefix", Anywhere, At(|at| Fault::Flawed(Flaw::BehindLogPrefix, at)), "the answer stands behind the beginning of a log line"),
+        kind("no-line-feed", Stdio, At(|at| Fault::Flawed(Flaw::NoLineFeed, at)), "no line feed follows the answer"),
         kind("ping-flood", Anywhere, Plain(Fault::PingFlood), "a call sends pings without end and reads nothing any more"),
         kind("request-flood", Anywhere, Plain(Fault::RequestFlood), "the same with requests for roots"),
         kind("unknown-flood", Anywhere, Plain(Fault::UnknownFlood), "the same with requests that no client knows"),
@@ -332,6 +357,12 @@ pub(crate) const TABLE: &[Kind] = {
         kind("lost-session", LegacyHttp, Number("CALLS", Fault::LostSession, 2), "forgets its sessions once, after that many (2) calls"),
         kind("lost-session-at-list", LegacyHttp, Plain(Fault::LostSessionAtList), "forgets its sessions once, at the first tools/list"),
         kind("lost-streams", LegacyHttp, Number("CALLS", Fault::LostStreams, 2), "the same, and breaks off all answers under way, as a restart does"),
+        kind("lost-session-with-200", LegacyHttp, Number("CALLS", Fault::LostSessionWith200, 2), "the same after that many (2) calls, and answers requests of unknown sessions with HTTP 200 and an event that is no message"),
+        kind("restarts-inside", Anywhere, Number("CALLS", Fault::RestartsInside, 2), "after that many (2) calls it refuses everything but initialize, as a server that was restarted behind its command"),
+        kind("answers-on-one-stream", Http, Plain(Fault::AnswersOnOneStream), "sends all answers on the response of the newest request, and ends no response while another one is open"),
+        kind("stream-ends", LegacyHttp, Plain(Fault::StreamEnds), "ends the stream of a call behind an id and `retry: 0`, and each stream that resumes it"),
+        kind("resume-refused", LegacyHttp, Number("STATUS", Fault::ResumeRefused, 401), "ends the stream of a call behind an id, and refuses to resume it with that HTTP status (401)"),
+        kind("resumed-as-json", LegacyHttp, Plain(Fault::ResumedAsJson), "ends the stream of a call behind an id, and resumes it with JSON that is no message"),
         kind("sessions-end-with-400", LegacyHttp, Plain(Fault::SessionsEndWith400), "refuses unknown sessions with HTTP 400 instead of 404"),
         kind("http-error", Http, Plain(Fault::HttpError), "refuses a call with HTTP 400 and a JSON-RPC error"),
         kind("error-id-null", Http, Plain(Fault::ErrorIdNull), "the id of errors that go with an HTTP status is null"),
@@ -356,6 +387,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("elicits", Anywhere, Plain(Fault::Elicits), "asks for a name in each call, and answers once it has one"),
         kind("elicits-forever", Anywhere, Plain(Fault::ElicitsForever), "asks again after every answer"),
         kind("elicits-late", Anywhere, Plain(Fault::ElicitsLate), "executes each call, then asks for a name before it answers"),
+        kind("elicits-and-withdraws", Anywhere, Milliseconds(Fault::ElicitsAndWithdraws, 200), "asks for a name in each call, withdraws the question that much later (200), and answers 0.5 s after that"),
         kind("asks-sampling", Anywhere, Plain(Fault::AsksSampling), "asks for a completion in each call"),
         kind("asks-nothing", Modern, Plain(Fault::AsksNothing), "wants each call again and again, without a question"),
 

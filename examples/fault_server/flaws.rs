@@ -47,6 +47,12 @@ pub(crate) enum Flaw {
     IdOnly,
     /// `error` is null, and there is no `result`.
     ErrorNull,
+    /// In UTF-16.
+    Utf16,
+    /// Behind the beginning of a log line.
+    BehindLogPrefix,
+    /// Without the line feed that ends it.
+    NoLineFeed,
     /// A `resultType` that no specification defines.
     UnknownResultType,
 }
@@ -96,6 +102,9 @@ impl Flaw {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},").into()
             }
             Self::ErrorNull => message::with(without("result", answer), json!({"error": null})).to_string().into(),
+            Self::Utf16 => plain().encode_utf16().flat_map(u16::to_le_bytes).collect(),
+            Self::BehindLogPrefix => format!("[INFO] answered with {answer}").into(),
+            Self::NoLineFeed => plain().into(),
             Self::UnknownResultType => plain().replacen("\"complete\"", "\"later\"", 1).into(),
         }
     }

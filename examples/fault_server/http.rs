@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::calls::no_such_session_with_200;
 use crate::faults::Fault;
 use crate::log::Log;
 use crate::message::{self, HEADER_MISMATCH, Message, UNKNOWN_METHOD, UNSUPPORTED_VERSION, text};
@@ -36,13 +37,15 @@ const ODD_BEGINNING: &str = "\u{feff}: welcome\r\nfolder: inbox\r\nid\r\nretry: 
 pub(crate) async fn serve(port: u16, server: Server, log: Log) -> std::io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     println!("{}", json!({"url": format!("http://{}/mcp", listener.local_addr()?)}));
-    let outlet = Arc::new(Responses::default());
+    let one_stream = server.faults.has(&Fault::AnswersOnOneStream);
+    let outlet = Arc::new(Responses { one_stream, ..Responses::default() });
     let player = Player::new(outlet.clone());
     // Clients that connect in the meantime wait, as for any server that is starting.
     player.perform(server.opening()).await;
     let endpoint = Arc::new(Endpoint {
         streams_always: server.faults.has(&Fault::DuplicateReplies)
             || server.faults.has(&Fault::AnswersAsEvents)
+            || server.faults.has(&Fault::AnswersOnOneStream)
             || server.faults.has(&Fault::OddEvents),
         oddities: server.faults.has(&Fault::OddEvents),
         odd_content_types: server.faults.has(&Fault::OddContentTypes),
@@ -73,6 +76,10 @@ struct Endpoint {
 #[derive(Default)]
 struct Responses {
     open: Mutex<HashMap<u64, UnboundedSender<Piece>>>,
+    /// Whether all answers go to the newest response.
+    one_stream: bool,
+    /// The exchanges whose responses are open although they have ended.
+    ended: Mutex<HashSet<u64>>,
     listeners: Mutex<Vec<UnboundedSender<Piece>>>,
     /// Unsolicited messages that have no listener yet.
     unheard: Mutex<Vec<Value>>,
@@ -103,6 +110,9 @@ async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body
     endpoint.log.received(&message);
     endpoint.log.note("posted", &posted(&headers, &message));
     let dialect = locked(&endpoint.server).dialect(message.get("params").unwrap_or(&Value::Null));
+    if let Some(refused) = endpoint.unconfirmed(&message) {
+        return refused;
+    }
     let session = match endpoint.admit(dialect, &headers, &message) {
         Ok(session) => session,
         Err(refused) => return *refused,
@@ -140,6 +150,11 @@ fn posted(headers: &HeaderMap, message: &Value) -> Value {
 async fn listen(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Response {
     if !endpoint.knows(&headers) {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    let resumed = headers.contains_key("last-event-id").then(|| locked(&endpoint.server).resumed()).flatten();
+    if let Some(answer) = resumed {
+        endpoint.log.note("resumed", &json!(answer.status));
+        return complete(answer);
     }
     let (sender, pieces) = unbounded_channel();
     for unheard in locked(&endpoint.outlet.unheard).drain(..) {
@@ -179,6 +194,9 @@ impl Endpoint {
         }
         match headers.get(SESSION).and_then(|session| session.to_str().ok()) {
             Some(session) if self.knows(headers) => Ok(Some(session.to_owned())),
+            Some(_) if locked(&self.server).forgets_with_200().is_some() => {
+                Err(Box::new(complete(no_such_session_with_200())))
+            }
             Some(_) => {
                 let id = message.get("id").unwrap_or(&Value::Null);
                 let (status, refusal) = locked(&self.server).no_such_session(id);
@@ -186,6 +204,20 @@ impl Endpoint {
             }
             None => refuse(StatusCode::BAD_REQUEST, -32000, "Bad Request: there is no session; initialize first"),
         }
+    }
+
+    /// The refusal of the first `notifications/initialized`.
+    fn unconfirmed(&self, message: &Value) -> Option<Response> {
+        let status = |fault| if let Fault::InitializedRefused(status) = fault { Some(status) } else { None };
+        let mut server = locked(&self.server);
+        let status = server.faults.find(status).filter(|_| text(message, "method") == "notifications/initialized")?;
+        if std::mem::replace(&mut server.has_lost_session, true) {
+            return None;
+        }
+        locked(&self.outlet.sessions).clear();
+        let status = u16::try_from(status).unwrap_or(404);
+        let headers = &[("content-type", "text/plain")];
+        Some(complete(HttpAnswer { status, headers, body: "no such session here".into() }))
     }
 
     fn json(&self) -> &'static str {
@@ -223,7 +255,9 @@ impl Endpoint {
 
 impl Outlet for Responses {
     fn send(&self, exchange: u64, to: Target, message: &Value) {
+        let newest = || locked(&self.open).keys().max().copied().unwrap_or(exchange);
         let exchange = match to {
+            Target::Here if self.one_stream => newest(),
             Target::Here => exchange,
             Target::Exchange(other) => other,
             Target::Unasked => return self.say(message),
@@ -258,7 +292,13 @@ impl Outlet for Responses {
     }
 
     fn close(&self, exchange: u64) {
-        locked(&self.open).remove(&exchange);
+        let mut open = locked(&self.open);
+        let mut ended = locked(&self.ended);
+        ended.insert(exchange);
+        if !self.one_stream || open.keys().all(|open| ended.contains(open)) {
+            open.retain(|open, _| !ended.contains(open));
+            ended.clear();
+        }
     }
 
     fn forget_sessions(&self) {
@@ -301,12 +341,7 @@ impl Reader {
         match self.pieces.recv().await {
             Some(Piece::Answer(answer)) => {
                 self.endpoint.log.note("answered", &json!({"status": answer.status, "body": answer.body}));
-                let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                let mut response = (status, answer.body).into_response();
-                for (name, value) in answer.headers {
-                    response.headers_mut().insert(*name, HeaderValue::from_static(value));
-                }
-                response
+                complete(answer)
             }
             Some(Piece::Message(message)) if message::is_response(&message) && !self.endpoint.streams_always => {
                 self.endpoint.log.sent(&message);
@@ -375,6 +410,15 @@ impl Drop for Reader {
             runtime.spawn(async move { player.play(scripts).await });
         }
     }
+}
+
+fn complete(answer: HttpAnswer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, answer.body).into_response();
+    for (name, value) in answer.headers {
+        response.headers_mut().insert(*name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 /// The HTTP status of an error. In the modern protocol, some errors have a status of their own.

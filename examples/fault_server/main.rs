@@ -57,6 +57,9 @@ async fn main() -> ExitCode {
 }
 
 async fn serve(options: Options) -> std::io::Result<()> {
+    if options.faults.has(&faults::Fault::Forks) && process::fork()? {
+        return Ok(());
+    }
     let log = log::Log::open(options.log.as_deref())?;
     let ignores_sigterm = options.faults.has(&faults::Fault::IgnoresSigterm);
     if ignores_sigterm {

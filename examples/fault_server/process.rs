@@ -36,6 +36,16 @@ pub(crate) fn ignore_sigterm() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Starts a copy that serves on the same pipes. `false` in the copy.
+pub(crate) fn fork() -> std::io::Result<bool> {
+    const IS_COPY: &str = "FAULT_SERVER_IS_COPY";
+    if std::env::var_os(IS_COPY).is_some() {
+        return Ok(false);
+    }
+    let arguments = std::env::args_os().skip(1);
+    Command::new(std::env::current_exe()?).args(arguments).env(IS_COPY, "1").spawn().map(|_| true)
+}
+
 /// Starts a stubborn copy that keeps stderr open, and prints its process id there.
 pub(crate) fn spawn_grandchild() {
     let Ok(program) = std::env::current_exe() else {

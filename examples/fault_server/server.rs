@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::asking::Question;
 use crate::faults::{Fault, Faults, Moment};
+use crate::flaws::Flaw;
 use crate::message::{self, INVALID_PARAMS, Message, UNKNOWN_METHOD, UNSUPPORTED_VERSION, text, with};
 use crate::options::Era;
 use crate::script::{Action, HttpAnswer, Origin, Script, Target};
@@ -163,6 +164,9 @@ impl Server {
         if let Some(refusal) = refused_version(request) {
             return vec![Action::answer(refusal)];
         }
+        if let Some(refusal) = self.before_initialization(request) {
+            return vec![Action::answer(refusal)];
+        }
         match (request.method, request.dialect) {
             ("initialize", Dialect::Legacy) if self.faults.has(&Fault::HangAtInitialize) => vec![Action::Hold],
             ("initialize", Dialect::Legacy) => self.at(Moment::Start, request, self.initialized(request.params)),
@@ -175,6 +179,9 @@ impl Server {
             ("tools/list", _) if self.faults.has(&Fault::LostSessionAtList) && !self.has_lost_session => {
                 self.forget_session()
             }
+            ("tools/list", _) if self.faults.has(&Fault::NoToolsCapability) => {
+                vec![Action::answer(message::refusal(request.id, UNKNOWN_METHOD, "Method not found"))]
+            }
             ("tools/list", _) => {
                 if self.faults.has(&Fault::ListFailsOtherwise) {
                     self.listings += 1;
@@ -183,7 +190,8 @@ impl Server {
                 }
                 let changes = self.faults.has(&Fault::ToolsChange) || self.faults.has(&Fault::ToolsChangeSilently);
                 let changed = changes && self.executed > 0;
-                let page = tools::page(&self.faults, changed, text(request.params, "cursor"));
+                let cursor = request.params.get("cursor").and_then(Value::as_str);
+                let page = tools::page(&self.faults, changed, cursor);
                 self.at(Moment::List, request, with(page, cache_hint(request.dialect)))
             }
             ("tools/call", _) => self.call(request),
@@ -212,6 +220,7 @@ impl Server {
     pub(crate) fn spoilt(&self, moment: Moment, answer: Value) -> Action {
         let flaw = |fault| if let Fault::Flawed(flaw, when) = fault { (when == moment).then_some(flaw) } else { None };
         match self.faults.find(flaw) {
+            Some(Flaw::NoLineFeed) => Action::Print(answer.to_string()),
             Some(flaw) => Action::SendBytes(flaw.spoil(moment, &answer)),
             None => Action::answer(answer),
         }
@@ -256,7 +265,22 @@ impl Server {
         with(result, cache_hint(Dialect::Modern))
     }
 
+    /// The refusal of a request by a server that was restarted behind its command.
+    fn before_initialization(&mut self, request: &Request<'_>) -> Option<Value> {
+        let calls =
+            self.faults.find(|fault| if let Fault::RestartsInside(calls) = fault { Some(calls) } else { None })?;
+        if self.executed < calls || self.has_lost_session {
+            return None;
+        }
+        self.has_lost_session = request.method == "initialize";
+        let words = "Received request before initialization was complete";
+        (!self.has_lost_session).then(|| message::refusal(request.id, INVALID_PARAMS, words))
+    }
+
     fn capabilities(&self) -> Value {
+        if self.faults.has(&Fault::NoToolsCapability) {
+            return json!({"prompts": {}});
+        }
         match self.makes_tasks() {
             true => json!({"tools": {"listChanged": true}, "extensions": {"io.modelcontextprotocol/tasks": {}}}),
             false => json!({"tools": {"listChanged": true}}),

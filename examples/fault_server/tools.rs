@@ -11,7 +11,14 @@ use crate::message::{text, with};
 pub(crate) const WITNESS: &str = "count";
 
 /// A page of tools, as `tools/list` returns it for the cursor.
-pub(crate) fn page(faults: &Faults, changed: bool, cursor: &str) -> Value {
+pub(crate) fn page(faults: &Faults, changed: bool, cursor: Option<&str>) -> Value {
+    if faults.has(&Fault::EmptyCursor) {
+        return match cursor {
+            None => json!({"tools": all(faults, changed), "nextCursor": ""}),
+            Some(_) => json!({"tools": [plain("under_the_empty_cursor")]}),
+        };
+    }
+    let cursor = cursor.unwrap_or_default();
     if faults.has(&Fault::EndlessCursor) {
         let page = if cursor.is_empty() { all(faults, changed) } else { vec![plain("again")] };
         return json!({"tools": page, "nextCursor": "again"});

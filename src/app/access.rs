@@ -82,6 +82,8 @@ fn http(settings: &Settings, server: &ServerId) -> Result<HttpSettings, AccessEr
     let configured = settings.servers.get(server).ok_or_else(|| AccessError::Unknown(server.clone()))?;
     match server_settings(server, configured, &settings.credentials, Propagation::NOTHING).transport {
         Transport::Http(http) => Ok(http),
-        Transport::Stdio(_) | Transport::InProcess(_) => Err(AccessError::Program(server.clone())),
+        Transport::Stdio(_) | Transport::InProcess(_) | Transport::Unavailable(_) => {
+            Err(AccessError::Program(server.clone()))
+        }
     }
 }

@@ -33,6 +33,7 @@ impl Adapters {
         let transport = |settings: &TransportSettings| match settings {
             TransportSettings::Stdio { .. } => "stdio",
             TransportSettings::Http { .. } => "http",
+            TransportSettings::Unavailable { .. } => "unavailable",
         };
         let transports = settings.servers.iter().map(|(id, server)| (id.clone(), transport(&server.transport)));
         Self { models: models.iter().map(card).collect(), transports: transports.collect(), servers: servers.clone() }

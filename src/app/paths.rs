@@ -53,7 +53,7 @@ impl LocalPaths {
             TransportSettings::Stdio { command, args, .. } => {
                 !std::iter::once(command).chain(args).any(|word| is_elsewhere(word))
             }
-            TransportSettings::Http { .. } => false,
+            TransportSettings::Http { .. } | TransportSettings::Unavailable { .. } => false,
         };
         let local = settings.servers.iter().filter(|(_, server)| is_local(&server.transport));
         Self { local: local.map(|(id, _)| id.clone()).collect() }

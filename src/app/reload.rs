@@ -118,6 +118,7 @@ fn spelled(server: &config::ServerSettings) -> SecretString {
                 AuthSettings::Client { proof: ClientProof::PrivateKey { pem, .. }, .. } => add(pem),
             }
         }
+        TransportSettings::Unavailable { .. } => {}
     }
     text.into()
 }

@@ -34,6 +34,7 @@ pub(super) fn server_settings(
             oauth: oauth(id, auth, credentials),
             egress: mcp::Egress::Operator,
         }),
+        TransportSettings::Unavailable { reason } => mcp::Transport::Unavailable(reason.clone()),
     };
     mcp::ServerSettings {
         transport,

@@ -97,6 +97,7 @@ fn found(settings: &Settings, is_usable: bool) -> Vec<String> {
         let what = match &server.transport {
             TransportSettings::Stdio { command, args, .. } => format!("stdio, {} {}", command, args.join(" ")),
             TransportSettings::Http { url, .. } => format!("http, {url}"),
+            TransportSettings::Unavailable { reason } => reason.clone(),
         };
         let trusted = if server.trusted { ", trusted" } else { "" };
         lines.push(format!("server   {id}: {what}{trusted}"));

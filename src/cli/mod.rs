@@ -49,6 +49,7 @@ mod view;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::telemetry::logging;
@@ -134,10 +135,19 @@ fn refused(error: &clap::Error) -> ExitCode {
     };
     if error.use_stderr() {
         out.note(rendered(out.note_paint()).trim_end());
+        let words: Vec<String> = std::env::args().skip(2).collect();
+        if error.kind() == ErrorKind::UnknownArgument && is_unquoted_message(&words) {
+            out.note(format!("\nquote a message of several words: toolgate run \"{}\"", words.join(" ")));
+        }
         return Exit::Usage.into();
     }
     out.line(rendered(out.paint()).trim_end());
     Exit::Done.into()
+}
+
+/// Whether these are the words of a message for `toolgate run` without quotation marks.
+fn is_unquoted_message(words: &[String]) -> bool {
+    std::env::args().nth(1).is_some_and(|command| command == "run") && words.iter().all(|word| !word.starts_with('-'))
 }
 
 impl Command {

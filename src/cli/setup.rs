@@ -63,7 +63,7 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
 }
 
 /// The default log filter of a command.
-const USUAL_LOG: &str = "warn,toolgate::run=off,rmcp=off,opentelemetry=off";
+const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate_mcp::supervisor=error,rmcp=off,opentelemetry=off";
 
 /// Opens the log on standard error first, then everything that the settings name.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
@@ -134,7 +134,7 @@ impl ConfigOverrides {
                     .policies
                     .get(name)
                     .cloned()
-                    .ok_or_else(|| unknown("policy", name, settings.policies.keys().map(String::as_str)))?,
+                    .ok_or_else(|| unknown_policy(settings, name))?,
             ),
         };
         let added = self.added_servers()?;
@@ -238,6 +238,18 @@ pub(super) fn agent(settings: &Settings, named: Option<&str>) -> Result<AgentNam
             let message = format!("there are several agents: {}", list(names()));
             CliError::usage(message).with_remedy("say which one with --agent NAME")
         }),
+    }
+}
+
+/// Suggests the form for a policy that is a file.
+fn unknown_policy(settings: &Settings, name: &str) -> CliError {
+    let error = unknown("policy", name, settings.policies.keys().map(String::as_str));
+    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).filter(|_| Path::new(name).is_file());
+    match stem {
+        Some(stem) => error.with_remedy(format!(
+            "`--policy` takes a name; add `policies: {{ {stem}: {name} }}` to the configuration and pass `--policy {stem}`"
+        )),
+        None => error,
     }
 }
 

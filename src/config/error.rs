@@ -97,6 +97,11 @@ impl Fault {
         self.source.as_ref().map(Source::name)
     }
 
+    /// Whether it says how to fix the error.
+    pub(super) fn has_remedy(&self) -> bool {
+        self.help.is_some()
+    }
+
     /// Line and column, both from 1.
     pub fn line_and_column(&self) -> Option<(usize, usize)> {
         self.place.map(|place| (place.line, place.column))

@@ -13,6 +13,7 @@ mod gateway;
 mod markdown;
 mod mask;
 mod mcp_file;
+mod mcp_inputs;
 mod policy;
 mod reject_null;
 mod resolve;

@@ -34,6 +34,7 @@ impl Settings {
                     secrets.address(url);
                     add_named(&mut secrets, headers);
                 }
+                TransportSettings::Unavailable { .. } => {}
             }
             for value in server.pinned.values().flat_map(BTreeMap::values) {
                 if let PinnedValue::Secret(secret) = value {

@@ -349,6 +349,11 @@ pub enum TransportSettings {
         /// The authentication.
         auth: AuthSettings,
     },
+    /// An entry of an editor's file that cannot be used.
+    Unavailable {
+        /// The reason, which completes the sentence "the MCP server `x` ...".
+        reason: String,
+    },
 }
 
 /// An agent.

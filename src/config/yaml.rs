@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_saphyr::{Error, MessageFormatter as _, UserMessageFormatter};
 
 use super::error::{Fault, Source};
@@ -82,7 +83,55 @@ fn read_as<T>(
 
 fn fault(error: &Error, source: &Source) -> Fault {
     let place = error.location().and_then(Location::from_location);
-    explained(error.without_snippet()).at(source, place)
+    let fault = match misplaced_server(error.without_snippet(), source) {
+        Some(fault) => fault,
+        None => explained(error.without_snippet()),
+    };
+    let lines = place.map(|place| source.text().lines().skip(place.line.saturating_sub(2)).take(2));
+    if !fault.has_remedy() && lines.into_iter().flatten().any(has_bare_variable) {
+        return fault.with_remedy("write variables in quotes: `\"${NAME}\"`").at(source, place);
+    }
+    fault.at(source, place)
+}
+
+/// Whether a line has a variable outside quotes, where YAML reads its braces as a mapping.
+fn has_bare_variable(line: &str) -> bool {
+    let quotes = |text: &str| text.matches(['"', '\'']).count();
+    line.match_indices("${").any(|(place, _)| quotes(line.get(..place).unwrap_or_default()) % 2 == 0)
+}
+
+/// The form of an MCP server in the place of another key: as editors write it, or without its section.
+fn misplaced_server(error: &Error, source: &Source) -> Option<Fault> {
+    let Error::SerdeUnknownField { field, expected, .. } = error else { return None };
+    let fault = Fault::new(format!("unknown key `{field}`"));
+    let is_file = expected.contains(&"servers") && expected.contains(&"agents");
+    if is_file && field == "mcpServers" {
+        return Some(fault.with_remedy(
+            "MCP servers are under `servers:`, each with `stdio: { command: …, args: […] }` or `http: { url: … }`; an \
+             editor's file is read as it is with `--mcp-config FILE`",
+        ));
+    }
+    if is_file && is_server(field, source) {
+        let remedy = format!(
+            "is it an MCP server? Write it under `servers:`, as `{field}: {{ stdio: {{ command: …, args: […] }} }}` or \
+             `{field}: {{ http: {{ url: … }} }}`"
+        );
+        return Some(fault.with_remedy(remedy));
+    }
+    let is_in_server = expected.contains(&"stdio") && expected.contains(&"http");
+    let section = match field.as_str() {
+        "command" | "args" | "env" | "cwd" | "inherit_env" => "stdio: { command: …, args: […], env: { … } }",
+        "url" | "headers" | "auth" | "type" => "http: { url: …, headers: { … } }",
+        _ => return None,
+    };
+    is_in_server.then(|| fault.with_remedy(format!("write it inside the transport: `{section}`")))
+}
+
+/// Whether the value of a key at the top level has the form of a server.
+fn is_server(key: &str, source: &Source) -> bool {
+    let Ok(written) = serde_saphyr::from_str::<Value>(source.text()) else { return false };
+    let of_server = ["command", "url", "stdio", "http"];
+    written.get(key).is_some_and(|value| of_server.iter().any(|member| value.get(member).is_some()))
 }
 
 fn explained(error: &Error) -> Fault {
@@ -128,7 +177,11 @@ fn explained(error: &Error) -> Fault {
             other => Fault::new(format!("expected {other}")),
         };
     }
-    Fault::new(UserMessageFormatter.format_message(error).into_owned())
+    let message = UserMessageFormatter.format_message(error).into_owned();
+    if message.contains("tabs disallowed") {
+        return Fault::new(message).with_remedy("indent with spaces; YAML does not allow tabs there");
+    }
+    Fault::new(message)
 }
 
 /// The error, with an example of the expected value if there is one.

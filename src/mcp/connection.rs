@@ -82,6 +82,8 @@ struct Process {
 pub(super) enum ConnectError {
     #[error("could not be started: {0}")]
     Spawn(#[from] SpawnError),
+    #[error("{0}")]
+    Unavailable(String),
     #[error("could not be reached: {0}")]
     Http(#[from] http::SettingsError),
     #[error("ended before it was ready: {0}")]
@@ -116,7 +118,7 @@ impl Connection {
                 {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(error.into()),
-                    Err(Failed::Disagreed(why, (process, _))) => return Err(process.refused(why).await),
+                    Err(Failed::Disagreed(why, (process, _))) => return Err(process.refused(why, stdio).await),
                 };
                 let (process, requests) = established.keeper;
                 let begun = Self::begin(established.agreed, established.transport, requests, settings, tasks);
@@ -149,6 +151,7 @@ impl Connection {
                     ..begun.await
                 })
             }
+            Transport::Unavailable(reason) => Err(ConnectError::Unavailable(reason.clone())),
             Transport::InProcess(host) => {
                 let open = || {
                     let (pipe, serving) = host.open();
@@ -367,7 +370,7 @@ impl ConnectError {
     /// Whether a retry may succeed without a change by the operator.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::Spawn(_) | Self::Http(_) | Self::NoAccess(_) => false,
+            Self::Spawn(_) | Self::Unavailable(_) | Self::Http(_) | Self::NoAccess(_) => false,
             Self::Died(_) | Self::Unreachable(_) | Self::BrokeOff(_) | Self::NoMcp(_) | Self::Handshake(_) => true,
             Self::Unconfirmed(_) => true,
         }
@@ -375,13 +378,13 @@ impl ConnectError {
 }
 
 impl Process {
-    async fn refused(&self, why: NegotiationError) -> ConnectError {
+    async fn refused(&self, why: NegotiationError, settings: &StdioSettings) -> ConnectError {
         match why {
             NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => {
                 ConnectError::Handshake(words + &self.child.output().quoted())
             }
             NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_) => {
-                ConnectError::Died(self.last_words().await)
+                ConnectError::Died(self.last_words().await + &stdio::kept_back(settings))
             }
         }
     }

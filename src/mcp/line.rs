@@ -15,7 +15,7 @@ use super::listing::{self, Listing};
 use super::negotiation;
 use super::settings::{ServerSettings, Transport};
 use super::signals::Signals;
-use super::stdio::Output;
+use super::stdio::{self, Output};
 use super::supervisor::{Dial, Link, NotOpened};
 
 /// Everything that is needed to reach a server.
@@ -50,14 +50,19 @@ impl Dial for Line {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
             Err(_) => {
-                let output = self.output().map(|output| output.quoted()).unwrap_or_default();
+                let mut output = self.output().map(|output| output.quoted()).unwrap_or_default();
+                if let Transport::Stdio(stdio) = &self.settings.transport {
+                    output += &stdio::kept_back(stdio);
+                }
                 let remedy = match &self.settings.transport {
                     Transport::Stdio(_) => {
                         "does it speak MCP on its stdin and stdout? If it is still installing, install it beforehand, or \
                          raise its `start_timeout_s`"
                     }
                     Transport::Http(_) => "is its `url` right? Raise its `start_timeout_s` if it needs longer",
-                    Transport::InProcess(_) => "raise its `start_timeout_s` if it needs longer",
+                    Transport::InProcess(_) | Transport::Unavailable(_) => {
+                        "raise its `start_timeout_s` if it needs longer"
+                    }
                 };
                 let waited = seconds(budget);
                 let reason = match self.eras.failure() {

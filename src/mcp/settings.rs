@@ -92,6 +92,8 @@ pub enum Transport {
     Http(HttpSettings),
     /// A handler in this process.
     InProcess(InProcess),
+    /// None: the settings lack something. The reason completes the sentence "the MCP server `x` ...".
+    Unavailable(String),
 }
 
 /// A server that is started as a child process.
@@ -132,7 +134,7 @@ impl Transport {
                 (json!({"command": stdio.command, "args": stdio.args, "cwd": stdio.cwd}), stdio.in_words())
             }
             Self::Http(http) => (json!({"url": http.url}), http.in_words()),
-            Self::InProcess(_) => return None,
+            Self::InProcess(_) | Self::Unavailable(_) => return None,
         };
         Some(Endpoint { fingerprint: json::hash(&way), description: described })
     }
@@ -142,7 +144,7 @@ impl Transport {
     /// The transport that carries its messages. Of an address only host and port.
     pub(super) fn carrier(&self) -> tool::Transport {
         match self {
-            Self::Stdio(_) | Self::InProcess(_) => tool::Transport::Pipe,
+            Self::Stdio(_) | Self::InProcess(_) | Self::Unavailable(_) => tool::Transport::Pipe,
             Self::Http(http) => {
                 let url = Url::parse(&http.url).ok();
                 let address = url.as_ref().and_then(|url| url.host_str()).map(str::to_owned);

@@ -49,10 +49,33 @@ pub(super) async fn ask(
         TaskAction::Poll => news(connection, task.task, result),
         TaskAction::Stop => {
             connection.answered_elicitations.forget(&task.task.id);
-            let message = format!("the task `{}` was cancelled, because the caller stopped waiting", task.task.id);
-            Ok(Outcome::failed(FailureKind::Cancelled, message).into())
+            Ok(stopped(task, result).into())
         }
     }
+}
+
+/// The outcome of a task whose cancellation the server acknowledged. The acknowledgement does not say that the task
+/// ended, unless it has the status of the task.
+fn stopped(task: &McpTask<'_>, mut result: Value) -> Outcome {
+    let (server, id) = (task.server, &task.task.id);
+    let because = "because the caller stopped waiting";
+    let message = match result.get("status").and_then(Value::as_str) {
+        Some("completed") => match result.get_mut("result").map(Value::take) {
+            Some(result) => return completed(Some(result)),
+            None => {
+                format!("the task `{id}` had been completed when the MCP server `{server}` was to cancel it, {because}")
+            }
+        },
+        Some("failed") => {
+            format!("the task `{id}` had failed when the MCP server `{server}` was to cancel it, {because}")
+        }
+        Some("cancelled") => format!("the task `{id}` was cancelled, {because}"),
+        Some(_) | None => format!(
+            "the MCP server `{server}` accepted the cancellation of the task `{id}`, {because}. Whether it was done is \
+             unknown"
+        ),
+    };
+    Outcome::failed(FailureKind::Cancelled, message)
 }
 
 /// Sends the answers to the questions of a task. The task continues and is polled later, whether or not they could be

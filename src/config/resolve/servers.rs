@@ -1,6 +1,7 @@
 //! Resolves MCP servers.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -9,6 +10,7 @@ use toolgate_core::tool::result::ResultCheck;
 
 use super::auth;
 use crate::error::Fault;
+use crate::mask::masked;
 use crate::resolver::Resolver;
 use crate::settings::{
     McpProtocolVersion, McpStart, PinnedValue, RecheckTools, ServerSettings, TraceContext, TransportSettings,
@@ -116,7 +118,22 @@ fn command(written: &Text, scope: &mut Resolver<'_>) -> String {
     if command.is_empty() {
         scope.fault(Fault::new("the command is empty").with_remedy("name a program"), written.place());
     }
-    scope.program(command)
+    let program = scope.program(command);
+    if let Some(remedy) = remedy_for_command_line(written.value(), &program) {
+        let fault = Fault::new(format!("`{}` is a command line, not a program", masked(written.value())));
+        scope.fault(fault.with_remedy(remedy), written.place());
+    }
+    program
+}
+
+/// What to write in place of a whole command line. A path may have spaces, too.
+fn remedy_for_command_line(written: &str, program: &str) -> Option<String> {
+    let (name, arguments) = written.trim().split_once(char::is_whitespace)?;
+    if Path::new(program).exists() || name.contains(['/', '\\']) {
+        return None;
+    }
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    Some(format!("write `command: {name}`, and its arguments first in `args: [{}]`", masked(&arguments.join(", "))))
 }
 
 /// An HTTP server.

@@ -1,10 +1,12 @@
 //! Warnings of a run: what its caller has to know about a result that is no failure. They follow from the journal.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Ending, Run};
+use crate::id::ServerId;
 
 /// A warning about the result of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +14,11 @@ use super::{Ending, Run};
 pub enum RunWarning {
     /// The run completed with an answer without text and media.
     EmptyAnswer,
+    /// The run ended without all tools: these servers were not available, or did not list all of their tools.
+    IncompleteTools {
+        /// The servers, sorted.
+        servers: Vec<ServerId>,
+    },
 }
 
 impl RunWarning {
@@ -19,15 +26,20 @@ impl RunWarning {
     pub fn code(&self) -> &'static str {
         match self {
             Self::EmptyAnswer => "empty_answer",
+            Self::IncompleteTools { .. } => "incomplete_tools",
         }
     }
 }
 
 impl fmt::Display for RunWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EmptyAnswer => "the model's answer is empty",
-        })
+        match self {
+            Self::EmptyAnswer => f.write_str("the model's answer is empty"),
+            Self::IncompleteTools { servers } => {
+                let servers: Vec<String> = servers.iter().map(|server| format!("`{server}`")).collect();
+                write!(f, "the run had no tools, or not all tools, of the MCP servers {}", servers.join(", "))
+            }
+        }
     }
 }
 
@@ -44,6 +56,19 @@ impl Run {
             Ending::Completed { output } => output.is_blank() && !self.is_compaction_alone(),
             Ending::Failed { .. } | Ending::Cancelled { .. } | Ending::TurnLimit { .. } | Ending::Expired => false,
         };
-        is_empty.then_some(RunWarning::EmptyAnswer).into_iter().collect()
+        let servers = match ending {
+            Ending::Completed { .. } | Ending::TurnLimit { .. } => self.incomplete_servers(),
+            Ending::Failed { .. } | Ending::Cancelled { .. } | Ending::Expired => Vec::new(),
+        };
+        let is_incomplete = !servers.is_empty();
+        let incomplete = is_incomplete.then_some(RunWarning::IncompleteTools { servers });
+        is_empty.then_some(RunWarning::EmptyAnswer).into_iter().chain(incomplete).collect()
+    }
+
+    /// The servers that the latest listing lacks, as a whole or in part.
+    fn incomplete_servers(&self) -> Vec<ServerId> {
+        let left_out = self.tools().map(|tools| tools.left_out()).unwrap_or_default();
+        let whole = left_out.iter().filter(|left| left.tool.is_none()).filter_map(|left| left.server.clone());
+        whole.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::chat::{Media, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
-use toolgate_core::id::RunId;
+use toolgate_core::id::{RunId, ServerId};
 use toolgate_core::run::{Budget, Output, Run, RunWarning, Status, Trigger};
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
@@ -117,9 +117,13 @@ pub(crate) struct OutputView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunWarning)]
 pub(crate) struct WarningView {
-    /// The code: `empty_answer` for an answer without text and media.
+    /// The code: `empty_answer` for an answer without text and media, `incomplete_tools` for a run without all tools.
     #[schema(value_type = String, example = "empty_answer")]
     code: &'static str,
+    /// With `incomplete_tools`: the MCP servers that were not available, or did not list all of their tools.
+    #[schema(value_type = Vec<String>)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    servers: Vec<ServerId>,
 }
 
 /// An image or an audio clip.
@@ -308,7 +312,11 @@ impl OutputView {
 
 impl WarningView {
     fn of(warning: &RunWarning) -> Self {
-        Self { code: warning.code() }
+        let servers = match warning {
+            RunWarning::EmptyAnswer => Vec::new(),
+            RunWarning::IncompleteTools { servers } => servers.clone(),
+        };
+        Self { code: warning.code(), servers }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reasons for missing access, in words for people. They contain no credentials, and no address with the secrets it
 //! may hold.
 
+use std::borrow::Cow;
 use std::error::Error;
 
 use reqwest::Url;
@@ -10,6 +11,7 @@ use toolgate_core::id::ServerId;
 use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 
 use super::credentials::CredentialError;
+use super::token_answer;
 use crate::http::egress;
 
 /// Why access is not available. Messages follow "the MCP server `x` could not be reached: ".
@@ -95,17 +97,30 @@ fn words(error: &AuthError, sent: &Secrets) -> String {
 }
 
 /// The answer of the token endpoint. A parser quotes the text that it could not read, which may be a token.
-fn answer(why: &str) -> &str {
+fn answer(why: &str) -> Cow<'_, str> {
     match why.strip_prefix("Server returned error response: ") {
-        Some(answer) => answer,
+        Some(answer) => match unreadable_answer(answer) {
+            Some(why) => format!("{UNREADABLE}: {why}").into(),
+            None => answer.into(),
+        },
         None if ["invalid type", "invalid value", "parse error", "unknown variant", "line "]
             .iter()
             .any(|quoting| why.contains(quoting)) =>
         {
-            UNREADABLE
+            UNREADABLE.into()
         }
-        None => why,
+        None => why.into(),
     }
+}
+
+/// Why an answer cannot be read, according to its conversion.
+fn unreadable_answer(answer: &str) -> Option<&str> {
+    answer.strip_prefix(token_answer::UNREADABLE).map(|why| why.trim_start_matches(": "))
+}
+
+/// Whether a token was granted in an answer that cannot be read, perhaps.
+pub(super) fn is_unreadable(error: &AuthError) -> bool {
+    matches!(error, AuthError::TokenRefreshFailed(why) if why.contains(token_answer::UNREADABLE))
 }
 
 /// A quote without control characters, shortened.

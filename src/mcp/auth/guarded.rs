@@ -2,10 +2,12 @@
 //! checks each address right before it connects. The client's resolver checks host names.
 
 use futures::StreamExt as _;
-use http::{Request, Response};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response};
 use reqwest::Client;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 
+use super::token_answer;
 use crate::http::egress::AllowedAddresses;
 
 /// The longest metadata or token response, in bytes.
@@ -23,7 +25,36 @@ impl GuardedClient {
         Self { client, reach }
     }
 
+    /// Sends a request. The answer to a token request is converted to the form that the SDK reads, and a refresh that
+    /// may have been refused because of its resource is sent once more without it.
     async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, OAuthHttpClientError> {
+        let Some(grant) = token_answer::grant_type(request.body()).filter(|_| request.method() == Method::POST) else {
+            return self.exchange(request).await;
+        };
+        let may_omit_resource = matches!(grant.as_str(), "refresh_token" | "client_credentials");
+        let again = token_answer::without_resource(request.body()).filter(|_| may_omit_resource).map(|body| {
+            let mut again = Request::new(body);
+            *again.method_mut() = request.method().clone();
+            *again.uri_mut() = request.uri().clone();
+            *again.headers_mut() = request.headers().clone();
+            again.headers_mut().remove(CONTENT_LENGTH);
+            again
+        });
+        let mut answer = self.exchange(request).await?;
+        if !answer.status().is_success()
+            && token_answer::refuses_resource(answer.status(), answer.body())
+            && let Some(again) = again
+        {
+            answer = self.exchange(again).await?;
+        }
+        let (status, conforming) = token_answer::conforming(answer.status(), answer.body());
+        *answer.status_mut() = status;
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *answer.body_mut() = serde_json::to_vec(&conforming)?;
+        Ok(answer)
+    }
+
+    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, OAuthHttpClientError> {
         let request = reqwest::Request::try_from(request)?;
         self.reach.check(request.url())?;
         let answer = self.client.execute(request).await?;

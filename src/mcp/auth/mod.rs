@@ -19,6 +19,7 @@ mod login;
 mod loopback;
 mod renewal;
 mod settings;
+mod token_answer;
 mod tokens;
 
 pub(super) use access::{Access, TokenRefusal};

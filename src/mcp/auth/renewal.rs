@@ -1,5 +1,6 @@
 //! Token requests without a person: renewed with a refresh token, or requested in toolgate's own name.
 
+use jiff::Timestamp;
 use rmcp::transport::auth::{AuthError, ClientCredentialsConfig, JwtSigningAlgorithm};
 use secrecy::ExposeSecret;
 use tokio::runtime::Handle;
@@ -8,9 +9,13 @@ use tracing::{Dispatch, dispatcher};
 
 use super::credentials::{Client, Credential, CredentialFile};
 use super::discovery::{AuthorizationServer, Target};
-use super::fault::{AccessError, failed, failed_after, sent};
+use super::fault::{AccessError, failed, failed_after, is_unreadable, sent};
 use super::settings::{ClientProof, SigningAlgorithm};
 use super::tokens::CapturedCredentials;
+
+/// The refresh token is not sent twice in a short time.
+const UNREAD: &str = "its authorization server answered the renewal a moment ago with something that cannot be read, so the \
+                      refresh token is not sent again yet; try again in a minute, or log in again with `toolgate mcp login`";
 
 /// The result of a renewal.
 pub(super) enum RenewalOutcome {
@@ -29,6 +34,9 @@ pub(super) async fn renew(
 ) -> Result<RenewalOutcome, AccessError> {
     if old.refresh_token.is_none() {
         return Ok(RenewalOutcome::Ended("the access that was granted has expired, and cannot be renewed".into()));
+    }
+    if old.was_just_renewed_unread() {
+        return Err(AccessError::Failed(UNREAD.into()));
     }
     let mut from = target.discover(None).await?;
     if from.issuer != old.issuer {
@@ -51,7 +59,13 @@ pub(super) async fn renew(
             credentials.keep(old).await?;
             Ok(RenewalOutcome::Ended("the access that was granted has expired, or was revoked".into()))
         }
-        Err(error) => Err(failed_after(error, &sent)),
+        Err(error) => {
+            if is_unreadable(&error) {
+                old.unread_renewal_at = Some(Timestamp::now());
+                credentials.keep(old).await?;
+            }
+            Err(failed_after(error, &sent))
+        }
     }
 }
 

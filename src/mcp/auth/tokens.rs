@@ -75,6 +75,7 @@ impl CapturedCredentials {
             expires_at: lifetime.and_then(|lifetime| now.checked_add(lifetime).ok()),
             scopes: scopes.into_iter().filter(|scope| !scope.is_empty()).collect(),
             obtained_at: now,
+            unread_renewal_at: None,
         })
     }
 }

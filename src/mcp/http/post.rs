@@ -182,7 +182,7 @@ impl PostedMessage<'_> {
         let mut messages = Vec::new();
         let mut is_message = false;
         for incoming in transport::read(body, |id| self.reader.seen.requests.is_in_flight(id)) {
-            is_message |= !matches!(incoming, Incoming::Noise);
+            is_message |= !matches!(incoming, Incoming::Noise | Incoming::Misplaced { .. });
             if let Disposition::Message(message) = self.reader.admitted(correlated(incoming, id)) {
                 messages.extend(self.reader.own(*message));
             }
@@ -311,7 +311,7 @@ fn correlated(incoming: Incoming, id: &RequestId) -> Incoming {
             }
         },
         Incoming::Unreadable { why, .. } => Incoming::Unreadable { id: Some(id.clone()), why },
-        Incoming::Noise => Incoming::Noise,
+        Incoming::Misplaced { .. } | Incoming::Noise => Incoming::Noise,
     }
 }
 
@@ -322,7 +322,7 @@ fn error_in(body: &[u8]) -> Option<ErrorData> {
             JsonRpcMessage::Error(error) => Some(error.error),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) => None,
         },
-        Incoming::Unreadable { .. } | Incoming::Noise => None,
+        Incoming::Unreadable { .. } | Incoming::Misplaced { .. } | Incoming::Noise => None,
     })
 }
 

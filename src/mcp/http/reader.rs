@@ -59,6 +59,8 @@ impl Reader {
         let incoming = match incoming {
             Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: self.confidential.redacted(&why) },
             Incoming::Message(message, flaws) => Incoming::Message(Box::new(self.without_secrets(*message)), flaws),
+            // The end of the response follows, and quotes the text.
+            Incoming::Misplaced { .. } => Incoming::Noise,
             Incoming::Noise => Incoming::Noise,
         };
         let admitted = self.seen.requests.admit(incoming, &self.stream);

@@ -44,7 +44,7 @@ pub(super) async fn open(
 fn give_up(seen: &Seen, request: Option<RequestId>, words: String) -> Failure {
     if let Some(request) = request {
         seen.resumable.moved(Some(&request));
-        seen.requests.note(request, ResponseFinding::Unanswered(Some(words)));
+        seen.requests.add_finding(request, ResponseFinding::Unanswered(Some(words)));
     }
     StreamableHttpError::ServerDoesNotSupportSse
 }

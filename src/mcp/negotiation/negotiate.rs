@@ -51,7 +51,7 @@ impl<'a> NegotiationParams<'a> {
     /// The terms of a server. `meta` is sent with every probe.
     pub(crate) fn of(settings: &'a ServerSettings, memory: &'a NegotiationMemory, meta: Map<String, Value>) -> Self {
         let patience = match &settings.transport {
-            Kind::Stdio(_) | Kind::InProcess(_) => CHILD_PATIENCE,
+            Kind::Stdio(_) | Kind::InProcess(_) | Kind::Unavailable(_) => CHILD_PATIENCE,
             Kind::Http(_) => ENDPOINT_PATIENCE,
         };
         Self {
@@ -108,7 +108,7 @@ impl<F> NegotiationAttempt<'_, F> {
         T: Transport<RoleClient> + 'static,
     {
         let tried = match self.terms.transport {
-            Kind::Stdio(_) | Kind::InProcess(_) => self.one_after_the_other().await,
+            Kind::Stdio(_) | Kind::InProcess(_) | Kind::Unavailable(_) => self.one_after_the_other().await,
             Kind::Http(_) => self.side_by_side().await,
         };
         match tried {

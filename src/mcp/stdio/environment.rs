@@ -1,6 +1,7 @@
 //! Environment of a child process. A child cannot leak a variable that it did not get: only a few harmless variables
-//! are passed on unless the operator configures otherwise. Proxy variables are not among them, because their addresses
-//! contain credentials.
+//! are passed on unless the operator configures otherwise, among them the paths of certificate bundles. Proxy variables
+//! are not among them, because their addresses contain credentials; the error of a server that does not start names
+//! them.
 
 use std::ffi::OsString;
 
@@ -12,6 +13,19 @@ use crate::settings::StdioSettings;
 
 /// Variables that every program may have.
 const HARMLESS: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL"];
+/// Paths of certificate bundles, and the hosts that are reached without a proxy: programs of a company's network need
+/// them, and they contain no secrets.
+const NETWORK: &[&str] = &[
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NO_PROXY",
+    "no_proxy",
+];
+/// The addresses of proxies.
+const PROXIES: &[&str] = &["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
 /// Sets the configured environment of the command.
 pub(super) fn apply(command: &mut Command, settings: &StdioSettings) {
@@ -36,7 +50,28 @@ pub(super) fn confidential(variables: impl IntoIterator<Item = (OsString, OsStri
 }
 
 fn is_harmless(name: &str) -> bool {
-    HARMLESS.contains(&name) || name.starts_with("LC_")
+    HARMLESS.contains(&name) || NETWORK.contains(&name) || name.starts_with("LC_")
+}
+
+/// The proxy variables of toolgate that a child did not get, as the end of a message about its failed start; empty
+/// without any.
+pub(crate) fn kept_back(settings: &StdioSettings) -> String {
+    kept_back_of(settings, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+fn kept_back_of(settings: &StdioSettings, is_set: impl Fn(&str) -> bool) -> String {
+    let kept_back = |name: &&&str| !settings.inherit_env && !settings.env.contains_key(**name) && is_set(name);
+    let names: Vec<&str> = PROXIES.iter().filter(kept_back).copied().collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let written: Vec<String> = names.iter().map(|name| format!("{name}: \"${{{name}}}\"")).collect();
+    format!(
+        "; toolgate does not pass on {}, which may contain credentials; if the server needs a proxy, add `env: {{ {} }}`",
+        listed.join(", "),
+        written.join(", ")
+    )
 }
 
 /// Whether a value is a path, a list of paths, or a word. Redacting these would leave little of a child's output.
@@ -50,12 +85,28 @@ mod tests {
 
     #[test]
     fn only_what_every_program_needs_is_passed_on() {
-        for name in ["PATH", "HOME", "LC_ALL", "LC_CTYPE", "TMPDIR"] {
+        for name in ["PATH", "HOME", "LC_ALL", "LC_CTYPE", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "NO_PROXY"]
+        {
             assert!(is_harmless(name), "{name}");
         }
         for name in ["OPENAI_API_KEY", "HTTPS_PROXY", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "PATHEXTRA", "path"] {
             assert!(!is_harmless(name), "{name}");
         }
+    }
+
+    #[test]
+    fn proxy_variables_that_were_kept_back_are_named_with_the_remedy() {
+        let set = |name: &str| ["HTTPS_PROXY", "http_proxy"].contains(&name);
+        let mut settings = StdioSettings::default();
+        assert_eq!(
+            kept_back_of(&settings, set),
+            "; toolgate does not pass on `HTTPS_PROXY`, `http_proxy`, which may contain credentials; if the server needs a \
+             proxy, add `env: { HTTPS_PROXY: \"${HTTPS_PROXY}\", http_proxy: \"${http_proxy}\" }`"
+        );
+        settings.env = [("HTTPS_PROXY".to_owned(), "x".into()), ("http_proxy".to_owned(), "x".into())].into();
+        assert_eq!(kept_back_of(&settings, set), "");
+        assert_eq!(kept_back_of(&StdioSettings { inherit_env: true, ..StdioSettings::default() }, set), "");
+        assert_eq!(kept_back_of(&StdioSettings::default(), |_| false), "");
     }
 
     #[test]

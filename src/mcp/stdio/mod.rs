@@ -9,5 +9,6 @@ mod stderr;
 mod watchdog;
 
 pub(super) use child::{Child, SpawnError, spawn};
+pub(super) use environment::kept_back;
 pub use noise::StdoutNoise;
 pub(super) use output::Output;

@@ -65,6 +65,16 @@ impl Frames {
         !self.text.is_empty()
     }
 
+    /// The length of a line without an end, which waits for the rest.
+    pub(super) fn unended(&self) -> usize {
+        if self.text.is_empty() && !self.skips { self.line.len() } else { 0 }
+    }
+
+    /// That line.
+    pub(super) fn line(&self) -> &[u8] {
+        trimmed(&self.line)
+    }
+
     /// The unfinished text, without waiting for the rest.
     pub(super) fn give_up(&mut self) -> Option<Frame> {
         self.balance = Balance::default();

@@ -63,6 +63,8 @@ pub(crate) struct LineTransport<R, W> {
     frames: Frames,
     /// When the text that spans several lines began.
     unfinished_since: Option<Instant>,
+    /// How much of a line without an end was examined.
+    looked_at: usize,
     ready: VecDeque<ServerJsonRpcMessage>,
     requests: Requests,
     pending: PendingIds,
@@ -92,6 +94,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
             reading: BufReader::with_capacity(16 * 1024, reading),
             frames: Frames::up_to(MAX_TEXT),
             unfinished_since: None,
+            looked_at: 0,
             ready: VecDeque::new(),
             requests,
             pending: PendingIds::default(),
@@ -117,7 +120,8 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                 return;
             }
             let goes_on_until = self.goes_on_until();
-            let read = match goes_on_until.into_iter().chain(self.requests.due()).min() {
+            let ends_by = (self.frames.unended() > self.looked_at).then(|| Instant::now() + PAUSE);
+            let read = match goes_on_until.into_iter().chain(self.requests.due()).chain(ends_by).min() {
                 Some(end) => timeout_at(end, self.reading.fill_buf()).await,
                 None => Ok(self.reading.fill_buf().await),
             };
@@ -125,6 +129,9 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                 Ok(Ok(bytes)) if !bytes.is_empty() => {
                     let (length, mut frames) = (bytes.len(), self.frames.push(bytes));
                     self.reading.consume(length);
+                    if !frames.is_empty() {
+                        self.looked_at = 0;
+                    }
                     if !frames.is_empty() {
                         self.unfinished_since = None;
                     } else if self.unfinished_since.is_some_and(|since| since.elapsed() >= LONGEST_TEXT) {
@@ -139,7 +146,12 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                 Err(_) if goes_on_until.is_some_and(|end| end <= Instant::now()) => {
                     self.frames.give_up().into_iter().collect()
                 }
-                Err(_) => Vec::new(),
+                Err(_) => {
+                    if ends_by.is_some_and(|end| end <= Instant::now()) {
+                        self.look_at_line();
+                    }
+                    Vec::new()
+                }
             };
             for frame in frames {
                 self.take(frame);
@@ -149,6 +161,22 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
             && let Some(failure) = self.requests.take_due(true)
         {
             self.deliver(failure);
+        }
+    }
+
+    /// Looks for an answer on a line that its server does not end.
+    fn look_at_line(&mut self) {
+        self.looked_at = self.frames.unended();
+        for incoming in message::unended(self.frames.line(), |id| self.requests.is_in_flight(id)) {
+            self.requests.admit(self.redacted(incoming), &Stream::Shared);
+        }
+    }
+
+    fn redacted(&self, incoming: Incoming) -> Incoming {
+        match incoming {
+            Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: (self.taps.redact)(&why) },
+            Incoming::Misplaced { id, why } => Incoming::Misplaced { id, why: (self.taps.redact)(&why) },
+            other @ (Incoming::Message(..) | Incoming::Noise) => other,
         }
     }
 
@@ -180,8 +208,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
             let incoming = match incoming {
                 // The end of the stream explains more than an unreadable last text.
                 Incoming::Unreadable { .. } if self.is_over => return (self.taps.on_cut_off)(&text),
-                Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: (self.taps.redact)(&why) },
-                other @ (Incoming::Message(..) | Incoming::Noise) => other,
+                other => self.redacted(other),
             };
             match self.requests.admit(incoming, &Stream::Shared) {
                 Disposition::Message(message) => self.deliver(*message),

@@ -4,7 +4,7 @@
 //! messages behind each other are split, a `null` beside a result or an error is dropped, an error without a message
 //! gets one, and an answer to a request in flight needs no `jsonrpc`.
 
-use rmcp::model::{RequestId, ServerJsonRpcMessage};
+use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
 
 use super::frames::{Balance, begins_like_json, trimmed};
@@ -14,6 +14,9 @@ use crate::fault::NO_CODE;
 
 /// How many messages a text may have, behind each other or in a batch. A short message takes far more memory than its bytes.
 const MAX_MESSAGES: usize = 1000;
+
+/// How many braces of a line are tried as the beginning of an answer.
+const MAX_BRACES: usize = 8;
 
 /// The result of parsing.
 #[derive(Debug)]
@@ -25,6 +28,13 @@ pub(crate) enum Incoming {
         /// The request that it names, if it names one.
         id: Option<RequestId>,
         /// The reason, for a sentence "it answered with something that cannot be read: ...".
+        why: String,
+    },
+    /// An answer in a place where the protocol has none: behind other text on a line, or on a line without an end.
+    Misplaced {
+        /// The request that it names, which is in flight.
+        id: RequestId,
+        /// The reason, as above.
         why: String,
     },
     /// Not a message of the protocol.
@@ -86,12 +96,15 @@ fn end_of_value(text: &[u8]) -> Option<usize> {
 fn read_tolerantly(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Vec<Incoming> {
     let (value, flaws) = match json::read(text) {
         Ok(read) => read,
-        Err(broken) if is_like_an_answer(text) => {
+        // A log line may begin with a bracket, as a list does.
+        Err(broken)
+            if is_like_an_answer(text) && (begins_like_json(text) || misplaced(text, is_in_flight).is_none()) =>
+        {
             let shown = quoted_at(text, broken.place);
             let why = format!("it is no JSON ({} at byte {}): {shown}", broken.why, broken.place);
             return vec![Incoming::Unreadable { id: salvaged_id(text), why }];
         }
-        Err(_) => return vec![Incoming::Noise],
+        Err(_) => return vec![unconventional(text, is_in_flight)],
     };
     let known = ParseContext { text, is_in_flight };
     match value {
@@ -109,6 +122,59 @@ fn read_tolerantly(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Ve
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => vec![Incoming::Noise],
     }
+}
+
+/// The answer in a text that is neither JSON nor begins like it.
+fn unconventional(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Incoming {
+    if let Some(text) = without_zeros_of_utf16(text).filter(|text| is_like_an_answer(text)) {
+        let why = format!("it is in UTF-16, and messages have to be in UTF-8: {}", quoted(&text));
+        return Incoming::Unreadable { id: salvaged_id(&text), why };
+    }
+    match misplaced(text, is_in_flight) {
+        Some(id) => {
+            let why = format!(
+                "it stands behind other text on its line, which belongs on stderr; a message has a line of its own: {}",
+                quoted(text)
+            );
+            Incoming::Misplaced { id, why }
+        }
+        None => Incoming::Noise,
+    }
+}
+
+/// The request in flight that is answered behind other text.
+fn misplaced(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Option<RequestId> {
+    text.iter().enumerate().filter(|(_, byte)| **byte == b'{').take(MAX_BRACES).find_map(|(place, _)| {
+        let rest = text.get(place..)?;
+        let (value, _) = json::read(rest.get(..end_of_value(rest)?)?).ok()?;
+        let is_answer = value.get("jsonrpc").is_some() && value.get("method").is_none();
+        value.get("id").and_then(request_id).filter(|id| is_answer && is_in_flight(id))
+    })
+}
+
+/// A text of ASCII characters in UTF-16, without their second bytes and the byte order mark.
+fn without_zeros_of_utf16(text: &[u8]) -> Option<Vec<u8>> {
+    let zeros = text.iter().filter(|byte| **byte == 0).count();
+    let is_utf16 = zeros > 0 && zeros + 4 >= text.len() / 2;
+    is_utf16.then(|| {
+        let letters = text.iter().copied().filter(|byte| !matches!(byte, 0 | 0xfe | 0xff)).collect::<Vec<u8>>();
+        letters.trim_ascii().to_vec()
+    })
+}
+
+/// The answers in flight on a line that has no end yet. The protocol ends each message with a line feed.
+pub(super) fn unended(text: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
+    let answered = read(text, &is_in_flight).into_iter().filter_map(|incoming| match incoming {
+        Incoming::Message(message, _) => match *message {
+            JsonRpcMessage::Response(response) => Some(response.id),
+            JsonRpcMessage::Error(error) => error.id,
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        },
+        Incoming::Misplaced { .. } | Incoming::Unreadable { .. } | Incoming::Noise => None,
+    });
+    let why = format!("the line feed after it is missing, which ends a message: {}", quoted(text));
+    let answered = answered.filter(|id| is_in_flight(id));
+    answered.map(|id| Incoming::Misplaced { id, why: why.clone() }).collect()
 }
 
 /// The code and the message of an error that does not conform to JSON-RPC.
@@ -206,7 +272,7 @@ fn proper(error: &Value) -> Value {
 }
 
 /// The id, if it is valid: a number or a text. `7.0` is 7.
-fn request_id(id: &Value) -> Option<RequestId> {
+pub(super) fn request_id(id: &Value) -> Option<RequestId> {
     match id {
         Value::Number(number) => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
@@ -273,9 +339,28 @@ mod tests {
                 format!("{}{flaws}", serde_json::to_string(&message).expect("JSON"))
             }
             Incoming::Unreadable { id, why } => format!("unreadable {id:?}: {why}"),
+            Incoming::Misplaced { id, why } => format!("misplaced {id:?}: {why}"),
             Incoming::Noise => "noise".into(),
         };
         read(text, in_flight).into_iter().map(conforming).collect()
+    }
+
+    #[test]
+    fn an_answer_in_the_wrong_place_or_encoding_is_recognized() {
+        let answer = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+        let [behind] = &conforming(&format!("[INFO] {{a}} sent {answer} in 3 ms"))[..] else { panic!("one") };
+        assert!(behind.starts_with("misplaced Number(7): it stands behind other text on its line"), "{behind}");
+        assert_eq!(conforming(&format!("[INFO] sent {}", answer.replace('7', "8"))), ["noise"], "not in flight");
+        let little: Vec<u8> = answer.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = format!("\u{feff}{answer}").encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for text in [little, big] {
+            let [read] = &conforming_bytes(&text)[..] else { panic!("one") };
+            assert!(read.starts_with("unreadable Some(Number(7)): it is in UTF-16"), "{read}");
+        }
+        let in_flight = |id: &RequestId| *id == RequestId::Number(7);
+        for (text, expected) in [(answer.to_owned(), 1), (answer.replace('7', "8"), 0), (answer[..20].to_owned(), 0)] {
+            assert_eq!(unended(text.as_bytes(), in_flight).len(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod json;
 mod lines;
 mod message;
 mod outbox;
+mod progress;
 mod quote;
 mod requests;
 

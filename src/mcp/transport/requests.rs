@@ -11,6 +11,7 @@
 //!   whose id is a word (`"server-error"`). Such an answer can be meant for the only request in flight. It fails that
 //!   request unless the right answer arrives within [`GRACE`]. In the handshake it fails the request at once, because
 //!   nothing else can be meant. With several requests in flight it is ignored, with a warning.
+//! - An answer in the wrong place (behind other text, on a line without an end) fails its request in the same way.
 //! - Some servers answer notifications, and replies to their own requests, with an anonymous error. Such an error
 //!   fails no call that was in flight with one of those: the effects of the call are real, and its answer follows.
 
@@ -28,6 +29,7 @@ use tokio::time::Instant;
 
 use super::json::JsonFlaw;
 use super::message::Incoming;
+use super::progress;
 use crate::fault::NO_CODE;
 
 /// How many findings are kept. An unread finding belongs to a request whose caller stopped waiting.
@@ -191,6 +193,10 @@ impl Requests {
     pub(crate) fn admit(&self, incoming: Incoming, stream: &Stream) -> Disposition {
         match incoming {
             Incoming::Noise => Disposition::Noise,
+            Incoming::Misplaced { id, why } => {
+                self.misplaced(&id, why);
+                Disposition::Noise
+            }
             Incoming::Unreadable { id, why } => match self.address(id.as_ref(), stream) {
                 Address::Request(id) | Address::Response(id) => Disposition::Message(Box::new(self.fail(id, why))),
                 Address::Stranger(id) => self.ignored(&id),
@@ -225,12 +231,18 @@ impl Requests {
                     error.id = Some(id);
                     Disposition::Message(Box::new(JsonRpcMessage::Error(error)))
                 }
-                JsonRpcMessage::Notification(notification) if !is_of_use(&notification.notification) => {
-                    Disposition::Ignored
+                JsonRpcMessage::Notification(mut notification) => {
+                    if let ServerNotification::CustomNotification(custom) = &notification.notification
+                        && let Some(report) = progress::typed(&custom.method, custom.params.as_ref())
+                    {
+                        notification.notification = report;
+                    }
+                    match is_of_use(&notification.notification) {
+                        true => Disposition::Message(Box::new(JsonRpcMessage::Notification(notification))),
+                        false => Disposition::Ignored,
+                    }
                 }
-                other @ (JsonRpcMessage::Notification(_) | JsonRpcMessage::Request(_)) => {
-                    Disposition::Message(Box::new(other))
-                }
+                request @ JsonRpcMessage::Request(_) => Disposition::Message(Box::new(request)),
             },
         }
     }
@@ -293,6 +305,17 @@ impl Requests {
         Disposition::Noise
     }
 
+    /// Fails a request whose answer is in the wrong place, unless the answer arrives in the right one in time: servers
+    /// log what they send.
+    fn misplaced(&self, id: &RequestId, why: String) {
+        let mut state = self.lock();
+        let request = canonical(id);
+        if state.in_flight.contains_key(&request) {
+            let (failure, due) = (Failure::Unreadable(why), Instant::now() + GRACE);
+            state.anonymous.get_or_insert(Anonymous { request, failure, due });
+        }
+    }
+
     fn ignored(&self, id: &RequestId) -> Disposition {
         self.warn(&format!("its id is `{id}`, which no request had"));
         Disposition::Noise
@@ -316,7 +339,8 @@ impl Requests {
         }
     }
 
-    fn add_finding(&self, id: RequestId, finding: ResponseFinding) {
+    /// Records a finding about a request.
+    pub(crate) fn add_finding(&self, id: RequestId, finding: ResponseFinding) {
         let mut state = self.lock();
         if state.findings.len() == MAX_FINDINGS {
             state.findings.pop_front();

@@ -45,6 +45,18 @@ fn quiet_prints_only_the_answer() {
 }
 
 #[test]
+fn a_run_without_the_tools_of_a_server_says_so_once_and_in_its_result() {
+    let desk = Desk::playing("turns: [{ say: Hello. }]");
+    desk.write("mcp.json", r#"{"mcpServers": {"ghost": {"command": "no-such-program"}}}"#);
+    let ended = desk.toolgate(&["run", "Hello", "--mcp-config", "mcp.json"]).expect(0);
+    let last = "warning: the run had no tools, or not all tools, of the MCP servers `ghost`";
+    assert_eq!(ended.err.lines().last(), Some(last), "{}", ended.err);
+    assert_eq!(ended.err.matches("no-such-program").count(), 1, "{}", ended.err);
+    let result = desk.toolgate(&["run", "--json", "Hello", "--mcp-config", "mcp.json"]).expect(0).result();
+    assert_eq!(result["warnings"], json!([{"code": "incomplete_tools", "servers": ["ghost"]}]));
+}
+
+#[test]
 fn an_answer_that_stays_empty_is_a_warning_for_people_programs_and_traces() {
     let desk = Desk::playing("turns: [{ say: '' }, { say: '' }, { say: '' }, { say: '' }, { say: '' }, { say: '' }]");
     for quiet in [&["run", "Who is Ada?"][..], &["run", "-q", "Who is Ada?"]] {

@@ -17,6 +17,13 @@ const CASES: &[(&str, &str)] = &[
     ("broken YAML", "log: \"warn\nagents: {}\n"),
     ("a list where text is meant", "log: [warn]\n"),
     ("a tab", "agents:\n\ta: {}\n"),
+    ("a server at the top level", "git: { command: uvx, args: [mcp-server-git] }\n"),
+    ("the servers of an editor", "mcpServers:\n  git: { command: uvx }\n"),
+    ("a server without its transport", "servers:\n  git: { command: uvx, args: [mcp-server-git] }\n"),
+    ("an endpoint without its transport", "servers:\n  web: { url: https://web.example/mcp }\n"),
+    ("a whole command line", "servers:\n  git: { stdio: { command: npx -y @acme/git-server } }\n"),
+    ("a variable without quotes", "servers:\n  git: { stdio: { command: git, env: { TOKEN: ${TOKEN} } } }\n"),
+    ("a variable without quotes in a list", "servers:\n  git: { stdio: { command: git, args: [${TOKEN}] } }\n"),
     ("an undefined variable", "models:\n  main:\n    openai_chat:\n      model: x\n      api_key: \"${SECRET_KEY}\"\n"),
     ("an invalid variable", "log: \"${input:level}\"\n"),
     (

@@ -38,14 +38,68 @@ fn the_shapes_of_claude_cursor_and_vs_code_are_read() {
 #[test]
 fn what_cannot_be_used_of_an_mcp_servers_file_is_told() {
     let mut all = String::new();
-    for text in [
-        "{\"mcpServers\": {\n  \"a\": {\"args\": []},\n  \"b\": {\"type\": \"sse\", \"url\": \"https://x\"},\n  \"c\": {\"command\": \"${input:x}\"},\n  \"d\": {\"command\": \"x\", \"env\": {\"K\": \"${NOPE}\"}}\n}}",
-        "{\"other\": 1}",
-        "{\"mcpServers\": ",
-    ] {
+    let entries = "{\"mcpServers\": {\n  \"a\": {\"args\": []},\n  \"b\": {\"type\": \"sse\", \"url\": \"https://x\"},\n  \"c\": {\"command\": \"${input:x}\"},\n  \"d\": {\"command\": \"x\", \"env\": {\"K\": \"${NOPE}\"}},\n  \"e\": {\"command\": \"npx -y thing\"},\n  \"good\": {\"command\": \"x\"}\n}}";
+    for (id, server) in servers(entries).expect("the file is read") {
+        match server.transport {
+            TransportSettings::Unavailable { reason } => all += &format!("the MCP server `{id}` {reason}\n"),
+            TransportSettings::Stdio { command, .. } => all += &format!("{id}: {command}\n"),
+            TransportSettings::Http { url, .. } => all += &format!("{id}: {url}\n"),
+        }
+    }
+    for text in ["{\"other\": 1}", "{\"mcpServers\": "] {
         all += &servers(text).expect_err(text);
     }
     insta::assert_snapshot!(all);
+}
+
+fn header(servers: &BTreeMap<ServerId, ServerSettings>, id: &str, name: &str) -> String {
+    match &servers[&ServerId::from(id)].transport {
+        TransportSettings::Http { headers, .. } => secrecy::ExposeSecret::expose_secret(&headers[name]).to_owned(),
+        other => panic!("no headers: {other:?}"),
+    }
+}
+
+#[test]
+fn an_input_without_a_value_leaves_out_its_server_alone() {
+    let text = r#"{
+        "inputs": [
+            {"id": "docs_key", "type": "promptString", "description": "API key of the documentation server", "password": true},
+            {"id": "web-token", "type": "promptString"},
+            {"id": "stage", "type": "pickString", "options": ["a", "b"], "default": "b"}
+        ],
+        "servers": {
+            "docs": {"type": "http", "url": "http://127.0.0.1:8002/mcp", "headers": {"X-API-KEY": "${input:docs_key}"}},
+            "web": {"type": "http", "url": "http://127.0.0.1:8004/${input:stage}", "headers": {"X-T": "t=${input:web-token}"}},
+            "plain": {"type": "http", "url": "http://127.0.0.1:8003/mcp"}
+        }
+    }"#;
+    let read = servers(text).expect("the file is read");
+    let TransportSettings::Unavailable { reason } = &read[&"docs".into()].transport else { panic!("left out") };
+    assert_eq!(
+        reason,
+        "needs a value for the input `docs_key` (API key of the documentation server); set the environment variable \
+         `DOCS_KEY` (`export DOCS_KEY=…`)"
+    );
+    assert_eq!(header(&read, "web", "X-T"), "t=web-very-secret");
+    let TransportSettings::Http { url, .. } = &read[&"web".into()].transport else { panic!("not http") };
+    assert_eq!(url, "http://127.0.0.1:8004/b");
+    assert!(matches!(read[&"plain".into()].transport, TransportSettings::Http { .. }));
+}
+
+#[test]
+fn plain_variables_of_gemini_are_replaced_and_never_sent_as_they_are() {
+    let text = |name: &str| {
+        format!(
+            r#"{{"mcpServers": {{"api": {{"httpUrl": "http://127.0.0.1:8002/mcp", "timeout": 5000, "trust": false,
+                "headers": {{"Authorization": "Bearer ${name}", "X-Price": "5$"}}}}}}}}"#
+        )
+    };
+    let read = servers(&text("WEB_TOKEN")).expect("the file is read");
+    assert_eq!(header(&read, "api", "Authorization"), "Bearer web-very-secret");
+    assert_eq!(header(&read, "api", "X-Price"), "5$");
+    let read = servers(&text("NOPE")).expect("the file is read");
+    let TransportSettings::Unavailable { reason } = &read[&"api".into()].transport else { panic!("left out") };
+    assert!(reason.contains("the environment variable `NOPE` is not set"), "{reason}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod modern_http;
 mod negotiation;
 mod process;
 mod questions;
+mod resumed_streams;
 mod runs;
 mod session_loss;
 mod start;

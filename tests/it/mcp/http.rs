@@ -245,6 +245,41 @@ async fn an_endpoint_that_echoes_is_quoted_without_the_credentials() {
     servers.close().await;
 }
 
+#[tokio::test]
+async fn a_session_that_is_never_confirmed_is_told_with_status_and_words() {
+    let answering = async |refusal: StatusCode| {
+        let answer = move |axum::Json(request): axum::Json<Value>| async move {
+            let result = json!({
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "n", "version": "1"},
+            });
+            match request["method"].as_str() {
+                Some("initialize") => {
+                    let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+                    ([("mcp-session-id", "s1")], axum::Json(answer)).into_response()
+                }
+                Some("server/discover") => StatusCode::BAD_REQUEST.into_response(),
+                _ => (refusal, "no such session on this node").into_response(),
+            }
+        };
+        ServerSettings::http(serve_router(Router::new().route("/mcp", axum::routing::post(answer))).await)
+    };
+    for protocol_version in [ProtocolVersionChoice::Auto, ProtocolVersionChoice::Legacy] {
+        for (status, told) in [(404, "HTTP 404 Not Found"), (500, "HTTP 500 Internal Server Error")] {
+            let settings = answering(StatusCode::from_u16(status).expect("a status")).await;
+            let servers = servers([("nodes", ServerSettings { protocol_version, ..settings })]);
+            assert_eq!(
+                missing(&servers, "nodes").await,
+                format!(
+                    "the MCP server `nodes` opened a session and did not accept `notifications/initialized` in it: it \
+                     answered with {told} (no such session on this node); if several instances stand behind its `url`, \
+                     all requests of a session have to reach the same one"
+                )
+            );
+            servers.close().await;
+        }
+    }
+}
+
 /// A server whose answer to a call is a stream that ends at once.
 async fn breaking_off(axum::Json(request): axum::Json<Value>) -> axum::response::Response {
     let result = match request["method"].as_str() {

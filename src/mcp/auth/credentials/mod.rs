@@ -18,6 +18,8 @@ pub(super) use lock::Lock;
 
 /// How long before its expiry a token is renewed, in seconds.
 const MARGIN: i64 = 30;
+/// How long a refresh token is not sent again after an answer that could not be read, in seconds.
+const RENEWAL_PAUSE: i64 = 60;
 
 /// The credential that one authorization server granted for one server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,6 +39,10 @@ pub(super) struct Credential {
     #[serde(default)]
     pub(super) scopes: Vec<String>,
     pub(super) obtained_at: Timestamp,
+    /// When the answer to a renewal could not be read. The refresh token may have been used up, and a server that rotates
+    /// them revokes the access if it gets one twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unread_renewal_at: Option<Timestamp>,
 }
 
 /// A client as the authorization server knows it.
@@ -122,6 +128,12 @@ impl CredentialFile {
 }
 
 impl Credential {
+    /// Whether the answer to its renewal could not be read a short time ago.
+    pub(super) fn was_just_renewed_unread(&self) -> bool {
+        let since = |at: Timestamp| Timestamp::now().as_second() - at.as_second();
+        self.unread_renewal_at.is_some_and(|at| since(at) < RENEWAL_PAUSE)
+    }
+
     /// Whether its token has expired, or expires soon.
     pub(super) fn is_stale(&self) -> bool {
         is_stale(self.expires_at)

@@ -21,6 +21,7 @@ fn credential(issuer: &str, token: &str, second: i64) -> Credential {
         expires_at: None,
         scopes: vec!["read".into()],
         obtained_at: Timestamp::from_second(second).expect("a time"),
+        unread_renewal_at: None,
     }
 }
 

@@ -39,6 +39,10 @@ pub(super) struct Manner {
     pub(super) gives_secrets: bool,
     /// An existing client, with its secret.
     pub(super) client: Option<(String, String)>,
+    /// Changes the answers to token requests.
+    pub(super) answers: Option<fn(&mut Value)>,
+    /// Refuses a refresh that names its resource.
+    pub(super) refuses_resource: bool,
     /// Issues no refresh tokens.
     pub(super) withholds_refresh: bool,
 }
@@ -122,14 +126,16 @@ impl Books {
         if let Some(refresh) = &refresh {
             self.refresh.insert(refresh.clone(), scope.into());
         }
-        json!({
+        let mut answer = json!({
             "access_token": access,
             "token_type": "Bearer",
             "scope": scope,
             "refresh_token": refresh,
             "expires_in": self.manner.expires_in,
             "id_token": "id-s3cret",
-        })
+        });
+        self.manner.answers.iter().for_each(|change| change(&mut answer));
+        answer
     }
 }
 
@@ -198,7 +204,11 @@ async fn token(State(authority): State<Authority>, headers: HeaderMap, body: Str
     let mut books = authority.books();
     books.asked.push(("token", asked.clone()));
     let of = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
-    if of("resource") != authority.resource {
+    if of("grant_type") == "refresh_token" && books.manner.refuses_resource {
+        if asked.contains_key("resource") {
+            return refused("invalid_request");
+        }
+    } else if of("resource") != authority.resource {
         return refused("invalid_target");
     }
     let (id, secret) = client(&headers, &asked);

@@ -172,3 +172,53 @@ async fn two_connections_with_a_browser_ask_once() {
     one.close().await;
     two.close().await;
 }
+
+#[tokio::test]
+async fn a_renewal_is_repeated_once_without_the_resource_that_its_server_refuses() {
+    let world = World::new(Manner { refuses_resource: true, ..Manner::default() }).await;
+    world.login(&[]).await.expect("logged in");
+    let process = world.process();
+    names(&process, "crm").await;
+    world.vault.authority().expire_access();
+    assert_eq!(text(call(&process, "crm", "look", json!({})).await), "done");
+    assert_eq!(refreshes(&world), 2, "with and without the resource");
+    process.close().await;
+}
+
+#[tokio::test]
+async fn answers_with_text_as_lifetime_and_without_a_token_type_are_read() {
+    let answers: [fn(&mut serde_json::Value); 2] = [
+        |answer| {
+            answer["expires_in"] = "5287".into();
+            answer["ext_expires_in"] = "5287".into();
+        },
+        |answer| drop(answer.as_object_mut().expect("an object").remove("token_type")),
+    ];
+    for change in answers {
+        let world = World::new(Manner { answers: Some(change), ..Manner::default() }).await;
+        world.login(&[]).await.expect("logged in");
+        let process = world.process();
+        names(&process, "crm").await;
+        world.vault.authority().expire_access();
+        assert_eq!(text(call(&process, "crm", "look", json!({})).await), "done");
+        assert_eq!(refreshes(&world), 1);
+        process.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_token_is_not_sent_again_at_once_after_an_answer_that_cannot_be_read() {
+    let world = World::new(Manner::default()).await;
+    world.login(&[]).await.expect("logged in");
+    let process = world.process();
+    names(&process, "crm").await;
+    world.vault.authority().books().manner.answers = Some(|answer| answer["expires_in"] = "soon".into());
+    world.vault.authority().expire_access();
+    let (_, message) = failed(call(&process, "crm", "look", json!({})).await);
+    let told = "gave no token: its answer cannot be read: `expires_in` is not a number of seconds";
+    assert!(message.contains(told) && !message.contains("s3cret"), "{message}");
+    let (_, message) = failed(call(&process, "crm", "look", json!({})).await);
+    assert!(message.contains("the refresh token is not sent again yet"), "{message}");
+    assert_eq!(refreshes(&world), 1);
+    process.close().await;
+}

@@ -195,3 +195,14 @@ async fn a_message_beyond_the_bound_ends_its_call_at_once_and_says_how_large_it_
     assert_eq!(wire.calls(), ["echo", "count"], "made once");
     servers.close().await;
 }
+
+#[tokio::test]
+async fn progress_under_a_token_as_text_keeps_a_call_alive() {
+    for era in ["2025-11-25", "2026-07-28"] {
+        let (settings, _wire) = of_era(era, &["progress-every=50", "progress-token-as-text"]);
+        let servers = servers([("slow", impatient(settings))]);
+        list(&servers, &["slow"]).await;
+        assert_eq!(text(call(&servers, "slow", "slow", json!({"ms": 900})).await), "that took 900 ms", "{era}");
+        servers.close().await;
+    }
+}

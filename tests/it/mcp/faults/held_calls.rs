@@ -256,3 +256,17 @@ async fn a_message_to_a_run_does_not_disturb_its_held_call() {
     assert_eq!(wire.calls(), ["echo"]);
     scene.servers.close().await;
 }
+
+#[tokio::test]
+async fn a_run_continues_when_the_server_withdraws_its_question_from_the_open_call() {
+    let (stdio, stdio_wire) = watched(&["elicits-and-withdraws"]);
+    let endpoint = Endpoint::with(&["elicits-and-withdraws"]).await;
+    for (settings, wire) in [(stdio, &stdio_wire), (endpoint.settings(), &endpoint.wire)] {
+        let scene = Scene::of(settings, ONE_ECHO);
+        let report = started(&scene.process(LONG)).await.until_idle().await.unwrap();
+        assert_eq!((report.status, report.pending.len()), (Status::Completed, 0));
+        assert_eq!(report.output.unwrap().text, "It says: charged");
+        assert_eq!(wire.calls(), ["echo"], "sent once");
+        scene.servers.close().await;
+    }
+}

@@ -149,3 +149,28 @@ async fn tools_without_a_schema_are_left_out_alone_and_the_good_ones_work() {
     assert_eq!(echo(&servers, "bad", "hello").await, "hello");
     servers.close().await;
 }
+
+#[tokio::test]
+async fn a_page_under_the_empty_cursor_is_read_in_the_newer_era_only() {
+    for (era, has_more) in [("2025-11-25", false), ("2026-07-28", true)] {
+        let (settings, _wire) = of_era(era, &["empty-cursor"]);
+        let servers = servers([("pages", settings)]);
+        let listed = list(&servers, &["pages"]).await.remove(0);
+        let is_listed = sorted(&listed.tools).contains(&"under_the_empty_cursor");
+        assert_eq!((is_listed, listed.left_out), (has_more, vec![]), "{era}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_the_capability_of_tools_is_ready_without_tools() {
+    for era in ["2025-11-25", "2026-07-28"] {
+        let (settings, _wire) = of_era(era, &["no-tools-capability"]);
+        let servers = servers([("prompts", settings)]);
+        let listed = list(&servers, &["prompts"]).await.remove(0);
+        assert_eq!((listed.tools.len(), listed.left_out, listed.stale), (0, vec![], None), "{era}");
+        let status = status(&servers, "prompts");
+        assert_eq!((status.state, status.tools), (toolgate::mcp::ServerState::Ready, Some(0)), "{era}");
+        servers.close().await;
+    }
+}

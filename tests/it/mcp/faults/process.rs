@@ -72,3 +72,37 @@ async fn a_process_that_ends_in_the_middle_of_an_answer_is_quoted_with_its_exit_
     assert_eq!(wire.calls(), ["echo"]);
     servers.close().await;
 }
+
+#[tokio::test]
+async fn a_server_that_its_launcher_left_behind_is_used_until_its_output_ends() {
+    let servers = servers([("forked", fault(&["forks"]))]);
+    assert_lists_its_tools(&servers, "forked").await;
+    for word in ["one", "two"] {
+        assert_eq!(echo(&servers, "forked", word).await, word);
+    }
+    assert_eq!(executed(&servers, "forked").await, 2, "it is the same process");
+    assert_eq!(status(&servers, "forked").restarts, 0);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_forked_server_that_dies_is_started_again() {
+    let servers = servers([("forked", fault(&["forks", "die-in-call"]))]);
+    assert_lists_its_tools(&servers, "forked").await;
+    let (kind, message) = failed(call(&servers, "forked", "echo", json!({"text": "hello"})).await);
+    assert_eq!(kind, FailureKind::Disconnected, "{message}");
+    assert!(message.contains("the roof is on fire"), "{message}");
+    assert_lists_its_tools(&servers, "forked").await;
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_forked_server_is_gone_after_closing() {
+    let servers = servers([("forked", fault(&["forks", "spawns-grandchild", "ignores-sigterm"]))]);
+    list(&servers, &["forked"]).await;
+    let line = status(&servers, "forked").stderr.remove(0);
+    let grandchild: u32 = line.strip_prefix("grandchild ").and_then(|pid| pid.parse().ok()).expect("its process id");
+    assert!(is_running(grandchild));
+    servers.close().await;
+    eventually("the grandchild is gone", async || !is_running(grandchild)).await;
+}

@@ -62,6 +62,59 @@ async fn a_server_that_wants_a_call_again_and_again_without_a_question_is_given_
 }
 
 #[tokio::test]
+async fn a_question_that_its_server_withdraws_neither_holds_nor_repeats_the_call() {
+    let (stdio, stdio_wire) = of_era("2025-11-25", &["elicits-and-withdraws"]);
+    let endpoint = Endpoint::of_era("2025-11-25", &["elicits-and-withdraws"]).await;
+    for (way, settings, wire) in [("stdio", stdio, &stdio_wire), ("http", endpoint.settings(), &endpoint.wire)] {
+        let servers = servers([("asking", settings)]);
+        let (run, call_id, server, trace) =
+            (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("asking"), trace());
+        let arguments = json!({"text": "goodbye"});
+        let call = McpCall {
+            run: &run,
+            call: &call_id,
+            server: &server,
+            tool: "echo",
+            arguments: arguments.as_object().expect("an object"),
+            trace: &trace,
+            deadline: None,
+            answered: None,
+            elicitation: Some(&NoAnswer),
+        };
+        let outcome = ended(servers.call(call, &|_| {}).await.reply);
+        assert_eq!(text(outcome), "goodbye", "{way}");
+        assert_eq!(executed(&servers, "asking").await, 1, "{way}");
+        assert!(wire.received("notifications/cancelled").is_empty(), "{way}: the call was not cancelled");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_its_server_withdraws_at_once_does_not_suspend_a_call_that_is_not_held() {
+    for way in ["stdio", "http"] {
+        let endpoint = Endpoint::of_era("2025-11-25", &["elicits-and-withdraws=0"]).await;
+        let settings = match way {
+            "stdio" => fault(&["elicits-and-withdraws=0"]),
+            _ => endpoint.settings(),
+        };
+        let servers = servers([("asking", settings)]);
+        assert_eq!(text(ended(ask(&servers, "asking", None).await)), "goodbye", "{way}");
+        assert_eq!(executed(&servers, "asking").await, 1, "{way}");
+        servers.close().await;
+    }
+}
+
+/// A person who never answers.
+struct NoAnswer;
+
+#[async_trait::async_trait]
+impl toolgate::ports::ElicitationHandler for NoAnswer {
+    async fn elicit(&self, _: ElicitationRequest) -> Option<toolgate::core::tool::ElicitationResponses> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
 async fn roots_and_completions_are_refused_to_a_server_of_the_newer_era() {
     for (fault, method) in [("asks-roots", "roots/list"), ("asks-sampling", "sampling/createMessage")] {
         let (settings, _wire) = of_era("2026-07-28", &[fault]);

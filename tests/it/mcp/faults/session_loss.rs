@@ -80,3 +80,43 @@ async fn a_session_that_is_lost_before_the_list_is_renewed_for_it() {
         servers.close().await;
     }
 }
+
+#[tokio::test]
+async fn a_session_that_is_lost_with_a_success_is_told_and_renewed_for_the_next_call() {
+    let endpoint = Endpoint::with(&["lost-session-with-200=1"]).await;
+    let servers = servers([("bad", endpoint.settings())]);
+    assert_eq!(echo(&servers, "bad", "one").await, "one");
+    let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "two"})).await);
+    assert_eq!(kind, FailureKind::Disconnected, "{message}");
+    let told = r#"it answered with an event that is no MCP message, `{"error":"Session not found"}`, and nothing more"#;
+    assert!(message.contains(told), "{message}");
+    assert_eq!(echo(&servers, "bad", "three").await, "three");
+    assert_eq!(endpoint.wire.calls(), ["echo", "echo", "echo"], "none was made again");
+    assert_eq!(endpoint.wire.received("initialize").len(), 2);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_session_that_the_next_instance_does_not_know_is_opened_again() {
+    for fault in ["initialized-refused", "initialized-refused=500", "initialized-refused=400"] {
+        let endpoint = Endpoint::with(&[fault]).await;
+        let servers = servers([("bad", endpoint.settings())]);
+        assert_lists_its_tools(&servers, "bad").await;
+        assert_eq!(endpoint.wire.received("initialize").len(), 2, "{fault}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_restarted_behind_its_command_gets_a_new_session() {
+    let (stdio, wire) = watched(&["restarts-inside=1"]);
+    let endpoint = Endpoint::with(&["restarts-inside=1"]).await;
+    for (way, settings, wire) in [("stdio", stdio, &wire), ("http", endpoint.settings(), &endpoint.wire)] {
+        let servers = servers([("bad", settings)]);
+        assert_eq!(echo(&servers, "bad", "one").await, "one", "{way}");
+        assert_eq!(echo(&servers, "bad", "two").await, "two", "{way}: refused, and made in the new session");
+        assert_eq!(wire.calls(), ["echo", "echo", "echo"], "{way}");
+        assert_eq!(wire.received("initialize").len(), 2, "{way}");
+        servers.close().await;
+    }
+}

@@ -203,3 +203,31 @@ async fn an_unreadable_answer_fails_the_call_of_its_id_and_no_other() {
     }
     servers.close().await;
 }
+
+#[tokio::test]
+async fn an_answer_in_another_encoding_or_place_is_told_as_what_it_is_before_the_timeout() {
+    for (fault, complaint) in [
+        ("utf-16", "it is in UTF-16, and messages have to be in UTF-8"),
+        ("behind-log-prefix", "it stands behind other text on its line"),
+        ("no-line-feed", "the line feed after it is missing"),
+    ] {
+        for era in ERAS {
+            let (kind, message) = failed(called(Way::Stdio, era, fault).await);
+            assert_eq!(kind, FailureKind::Unreadable, "{fault} {era}: {message}");
+            assert!(message.contains(complaint), "{fault} {era}: {message}");
+        }
+        for moment in ["start", "list"] {
+            let fault = format!("{fault}={moment}");
+            let (servers, _endpoint) = reached(Way::Stdio, "2025-11-25", &[&fault]).await;
+            let reason = missing(&servers, "bad").await;
+            assert!(reason.contains(complaint) && !reason.contains("did not"), "{fault}: {reason}");
+            servers.close().await;
+        }
+    }
+    for (fault, complaint) in [("utf-16", "UTF-16"), ("behind-log-prefix", "`[INFO] answered with {")] {
+        for way in [Way::HttpJson, Way::HttpEvents] {
+            let (_, message) = failed(called(way, "2025-11-25", fault).await);
+            assert!(message.contains(complaint), "{fault} {way:?}: {message}");
+        }
+    }
+}
