@@ -16,6 +16,7 @@ mod ineffective;
 mod keys;
 mod mcp;
 mod media;
+mod model_answers;
 mod models;
 mod pasting;
 mod pausing;

@@ -14,9 +14,9 @@ use crate::openai_usage;
 
 /// The end mark of a stream.
 const DONE: &str = "[DONE]";
-/// Finish reasons of a generation that the server interrupted: OpenRouter for an unavailable provider, DeepSeek, and
-/// vLLM and SGLang. The content before it is not a reply.
-const INTERRUPTED: [&str; 3] = ["error", "insufficient_system_resource", "abort"];
+/// Finish reasons of a generation that the server interrupted: OpenRouter for an unavailable provider, DeepSeek, vLLM and
+/// SGLang, and Z.ai. The content before it is not a reply.
+const INTERRUPTED: [&str; 4] = ["error", "insufficient_system_resource", "abort", "network_error"];
 const NO_MESSAGE: Fault = Fault::NoMessage("`choices` is empty");
 
 /// The part of an answer received so far.
@@ -139,8 +139,12 @@ impl ChatFold {
     fn stop(&self) -> Result<Stop, Fault> {
         match self.finish_reason.stated() {
             _ if self.refused => Ok(Stop::Refusal),
-            Some("length") => Ok(Stop::MaxTokens),
-            Some("content_filter") => Ok(Stop::ContentFilter),
+            // The second from proxies that pass Anthropic's on.
+            Some("length" | "max_tokens") => Ok(Stop::MaxTokens),
+            // Mistral's and Z.ai's.
+            Some("model_length" | "model_context_window_exceeded") => Ok(Stop::ContextWindow),
+            // The second from Z.ai, the third from proxies of Gemini.
+            Some("content_filter" | "sensitive" | "safety") => Ok(Stop::ContentFilter),
             _ if !self.calls.is_empty() => Ok(Stop::ToolCalls),
             Some(_) | None => self.finish_reason.without_calls("finish_reason"),
         }

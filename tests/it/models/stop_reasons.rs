@@ -54,6 +54,25 @@ fn openai_chat_rejects_a_reply_that_announces_calls_and_has_none() {
 }
 
 #[test]
+fn openai_chat_reads_the_finish_reasons_of_other_servers() {
+    let model = openai_chat::model(&settings()).unwrap();
+    for (reason, stop) in [
+        ("stop", Stop::End),
+        ("eos", Stop::End),
+        ("max_tokens", Stop::MaxTokens),
+        ("model_length", Stop::ContextWindow),
+        ("model_context_window_exceeded", Stop::ContextWindow),
+        ("sensitive", Stop::ContentFilter),
+    ] {
+        let choice = json!({"message": {"content": "Searching."}, "finish_reason": reason});
+        assert_eq!(whole(&model, &json!({"choices": [choice]})), ends(stop), "{reason}");
+    }
+    let choice = json!({"message": {"content": "Searching."}, "finish_reason": "network_error"});
+    let failure = whole(&model, &json!({"choices": [choice]})).unwrap_err();
+    assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderUnavailable, true), "{failure}");
+}
+
+#[test]
 fn openai_chat_without_a_finish_reason_is_cut_off_unless_the_server_never_has_one() {
     let model = openai_chat::model(&settings()).unwrap();
     let said = json!({"content": "Searching."});
