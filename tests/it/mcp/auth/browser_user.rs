@@ -29,6 +29,6 @@ pub(super) fn access_of(client: ClientIdentity, credentials: &CredentialFile) ->
 pub(super) fn http(settings: &ServerSettings) -> HttpSettings {
     match &settings.transport {
         Transport::Http(http) => http.clone(),
-        Transport::Stdio(_) | Transport::InProcess(_) => panic!("an HTTP server"),
+        Transport::Stdio(_) | Transport::InProcess(_) | Transport::Unavailable(_) => panic!("an HTTP server"),
     }
 }
