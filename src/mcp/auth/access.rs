@@ -165,7 +165,7 @@ impl Access {
                 }
                 let _lock = credentials.renewing(self.server()).await?;
                 match self.stored_credential(credentials, &request).await? {
-                    RenewalOutcome::Granted(credential) => credential,
+                    RenewalOutcome::Granted(credential) => *credential,
                     RenewalOutcome::Ended(why) => return Err(self.login_needed(why, request)),
                 }
             }
@@ -174,7 +174,7 @@ impl Access {
                 // Held while the page is open, too: the user must not see the same page twice at once.
                 let _lock = credentials.renewing(self.server()).await?;
                 match self.stored_credential(credentials, &request).await? {
-                    RenewalOutcome::Granted(credential) => credential,
+                    RenewalOutcome::Granted(credential) => *credential,
                     RenewalOutcome::Ended(_) => {
                         let scopes = request.wanted.as_ref().unwrap_or(&self.settings.scopes);
                         let (target, browser) = (&self.target, browser.as_ref());
@@ -212,7 +212,7 @@ impl Access {
             return Ok(RenewalOutcome::Ended(NOT_LOGGED_IN.into()));
         };
         if is_of_use(&stored, request.sent) {
-            return Ok(RenewalOutcome::Granted(stored));
+            return Ok(RenewalOutcome::Granted(Box::new(stored)));
         }
         if request.wanted.is_some() {
             return Ok(RenewalOutcome::Ended(

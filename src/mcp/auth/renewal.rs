@@ -20,7 +20,7 @@ const UNREAD: &str = "its authorization server answered the renewal a moment ago
 /// The result of a renewal.
 pub(super) enum RenewalOutcome {
     /// A new token, and perhaps a new refresh token; the old one must not be used again.
-    Granted(Credential),
+    Granted(Box<Credential>),
     /// No token: a person has to grant access again, for that reason.
     Ended(String),
 }
@@ -52,7 +52,7 @@ pub(super) async fn renew(
         Ok(_) => {
             let new = captured.take(&from, &old.server, old.client).await?;
             credentials.keep(new.clone()).await?;
-            Ok(RenewalOutcome::Granted(new))
+            Ok(RenewalOutcome::Granted(Box::new(new)))
         }
         Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
             old.refresh_token = None;

@@ -90,7 +90,12 @@ pub(super) async fn get(
         StatusCode::NOT_FOUND if target.session.is_some() => return Err(StreamableHttpError::SessionExpired),
         StatusCode::METHOD_NOT_ALLOWED => return Err(StreamableHttpError::ServerDoesNotSupportSse),
         status if status.is_success() => {}
-        status => return Err(no_mcp(NonMcpResponse::status(status.as_u16(), "", retry_after(response.headers())))),
+        status => {
+            let retry_after = retry_after(response.headers()).map(str::to_owned);
+            let body = body(response, MAX_ERROR).await.unwrap_or_default();
+            let words = confidential.redacted(&String::from_utf8_lossy(&body));
+            return Err(no_mcp(NonMcpResponse::status(status.as_u16(), &words, retry_after.as_deref())));
+        }
     }
     match kind_of(response.headers()) {
         Kind::Events => {

@@ -7,16 +7,15 @@
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
 
-use super::frames::{Balance, begins_like_json, trimmed};
+use super::frames::{begins_like_json, trimmed};
 use super::json::{self, JsonFlaw};
-use super::quote::{contains, quoted, quoted_at, shortened};
+use super::misplaced::{self, misplaced};
+use super::quote::{quoted, quoted_at, shortened};
+use super::salvage::{end_of_value, is_like_an_answer, request_id, salvaged_id};
 use crate::fault::NO_CODE;
 
 /// How many messages a text may have, behind each other or in a batch. A short message takes far more memory than its bytes.
 const MAX_MESSAGES: usize = 1000;
-
-/// How many braces of a line are tried as the beginning of an answer.
-const MAX_BRACES: usize = 8;
 
 /// The result of parsing.
 #[derive(Debug)]
@@ -83,16 +82,6 @@ fn split_behind_value(text: &[u8]) -> (&[u8], &[u8]) {
     if begins_like_json(behind) { (value, behind) } else { (text, &[]) }
 }
 
-/// The number of bytes of the value with which a text begins; `None` if it does not end.
-fn end_of_value(text: &[u8]) -> Option<usize> {
-    let mut balance = Balance::default();
-    let end = text.iter().position(|byte| {
-        balance.weigh(*byte);
-        balance.is_even()
-    });
-    end.map(|last| last + 1)
-}
-
 fn read_tolerantly(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Vec<Incoming> {
     let (value, flaws) = match json::read(text) {
         Ok(read) => read,
@@ -122,59 +111,6 @@ fn read_tolerantly(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Ve
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => vec![Incoming::Noise],
     }
-}
-
-/// The answer in a text that is neither JSON nor begins like it.
-fn unconventional(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Incoming {
-    if let Some(text) = without_zeros_of_utf16(text).filter(|text| is_like_an_answer(text)) {
-        let why = format!("it is in UTF-16, and messages have to be in UTF-8: {}", quoted(&text));
-        return Incoming::Unreadable { id: salvaged_id(&text), why };
-    }
-    match misplaced(text, is_in_flight) {
-        Some(id) => {
-            let why = format!(
-                "it stands behind other text on its line, which belongs on stderr; a message has a line of its own: {}",
-                quoted(text)
-            );
-            Incoming::Misplaced { id, why }
-        }
-        None => Incoming::Noise,
-    }
-}
-
-/// The request in flight that is answered behind other text.
-fn misplaced(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Option<RequestId> {
-    text.iter().enumerate().filter(|(_, byte)| **byte == b'{').take(MAX_BRACES).find_map(|(place, _)| {
-        let rest = text.get(place..)?;
-        let (value, _) = json::read(rest.get(..end_of_value(rest)?)?).ok()?;
-        let is_answer = value.get("jsonrpc").is_some() && value.get("method").is_none();
-        value.get("id").and_then(request_id).filter(|id| is_answer && is_in_flight(id))
-    })
-}
-
-/// A text of ASCII characters in UTF-16, without their second bytes and the byte order mark.
-fn without_zeros_of_utf16(text: &[u8]) -> Option<Vec<u8>> {
-    let zeros = text.iter().filter(|byte| **byte == 0).count();
-    let is_utf16 = zeros > 0 && zeros + 4 >= text.len() / 2;
-    is_utf16.then(|| {
-        let letters = text.iter().copied().filter(|byte| !matches!(byte, 0 | 0xfe | 0xff)).collect::<Vec<u8>>();
-        letters.trim_ascii().to_vec()
-    })
-}
-
-/// The answers in flight on a line that has no end yet. The protocol ends each message with a line feed.
-pub(super) fn unended(text: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
-    let answered = read(text, &is_in_flight).into_iter().filter_map(|incoming| match incoming {
-        Incoming::Message(message, _) => match *message {
-            JsonRpcMessage::Response(response) => Some(response.id),
-            JsonRpcMessage::Error(error) => error.id,
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
-        },
-        Incoming::Misplaced { .. } | Incoming::Unreadable { .. } | Incoming::Noise => None,
-    });
-    let why = format!("the line feed after it is missing, which ends a message: {}", quoted(text));
-    let answered = answered.filter(|id| is_in_flight(id));
-    answered.map(|id| Incoming::Misplaced { id, why: why.clone() }).collect()
 }
 
 /// The code and the message of an error that does not conform to JSON-RPC.
@@ -271,54 +207,36 @@ fn proper(error: &Value) -> Value {
     proper
 }
 
-/// The id, if it is valid: a number or a text. `7.0` is 7.
-pub(super) fn request_id(id: &Value) -> Option<RequestId> {
-    match id {
-        Value::Number(number) => {
-            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
-            // Exact, because it is whole and small enough.
-            #[expect(clippy::cast_possible_truncation, reason = "bounded in the line above")]
-            number.as_i64().or(whole.map(|number| number as i64)).map(RequestId::Number)
+/// A text that is neither JSON nor begins like it.
+fn unconventional(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Incoming {
+    if let Some((id, why)) = misplaced::in_utf16(text) {
+        return Incoming::Unreadable { id, why };
+    }
+    match misplaced(text, is_in_flight) {
+        Some(id) => {
+            let why = format!(
+                "it stands behind other text on its line, which belongs on stderr; a message has a line of its own: {}",
+                quoted(text)
+            );
+            Incoming::Misplaced { id, why }
         }
-        Value::String(text) => Some(RequestId::String(text.as_str().into())),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        None => Incoming::Noise,
     }
 }
 
-/// Whether an invalid text was meant as an answer, and not as a log line, request or notification.
-fn is_like_an_answer(text: &[u8]) -> bool {
-    let begins = matches!(text.first(), Some(b'{' | b'['));
-    begins && contains(text, b"\"jsonrpc\"") && member(text, "method").is_none()
-}
-
-/// The id of a message in an invalid text. An id at the very end may be incomplete and does not count.
-fn salvaged_id(text: &[u8]) -> Option<RequestId> {
-    let value = member(text, "id")?;
-    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
-    let id = values.next()?.ok()?;
-    request_id(&id).filter(|_| values.byte_offset() < value.len())
-}
-
-/// The text after the colon of a member in an invalid text. Only members of the message itself count: content has ids
-/// too, and so has what follows the message.
-fn member<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let key = format!("\"{name}\"");
-    let level = if text.starts_with(b"[") { 2 } else { 1 };
-    let mut balance = Balance::default();
-    for (place, byte) in text.iter().enumerate() {
-        if balance.depth() == level
-            && !balance.is_in_string()
-            && let Some(rest) = text.get(place..)?.strip_prefix(key.as_bytes())
-            && let Some(value) = rest.trim_ascii_start().strip_prefix(b":")
-        {
-            return Some(value);
-        }
-        balance.weigh(*byte);
-        if balance.is_even() {
-            return None;
-        }
-    }
-    None
+/// The answers in flight on a line that has no end yet. The protocol ends each message with a line feed.
+pub(super) fn unended(text: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
+    let answered = read(text, &is_in_flight).into_iter().filter_map(|incoming| match incoming {
+        Incoming::Message(message, _) => match *message {
+            JsonRpcMessage::Response(response) => Some(response.id),
+            JsonRpcMessage::Error(error) => error.id,
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        },
+        Incoming::Misplaced { .. } | Incoming::Unreadable { .. } | Incoming::Noise => None,
+    });
+    let why = format!("the line feed after it is missing, which ends a message: {}", quoted(text));
+    let answered = answered.filter(|id| is_in_flight(id));
+    answered.map(|id| Incoming::Misplaced { id, why: why.clone() }).collect()
 }
 
 #[cfg(test)]

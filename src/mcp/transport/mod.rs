@@ -12,10 +12,12 @@ mod frames;
 mod json;
 mod lines;
 mod message;
+mod misplaced;
 mod outbox;
 mod progress;
 mod quote;
 mod requests;
+mod salvage;
 
 pub(super) use json::JsonFlaw;
 pub(super) use lines::{LineTransport, MAX_TEXT, StreamObservers};

@@ -4,7 +4,7 @@
 use rmcp::model::ServerNotification;
 use serde_json::{Value, json};
 
-use super::message::request_id;
+use super::salvage::request_id;
 
 const METHOD: &str = "notifications/progress";
 

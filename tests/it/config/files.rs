@@ -41,7 +41,11 @@ fn what_cannot_be_used_of_an_mcp_servers_file_is_told() {
     let entries = "{\"mcpServers\": {\n  \"a\": {\"args\": []},\n  \"b\": {\"type\": \"sse\", \"url\": \"https://x\"},\n  \"c\": {\"command\": \"${input:x}\"},\n  \"d\": {\"command\": \"x\", \"env\": {\"K\": \"${NOPE}\"}},\n  \"e\": {\"command\": \"npx -y thing\"},\n  \"good\": {\"command\": \"x\"}\n}}";
     for (id, server) in servers(entries).expect("the file is read") {
         match server.transport {
-            TransportSettings::Unavailable { reason } => all += &format!("the MCP server `{id}` {reason}\n"),
+            TransportSettings::Unavailable { reason } => {
+                let (before, file) = (reason.split('/').next().unwrap_or_default(), reason.split("/mcp.json").nth(1));
+                let reason = file.map_or(reason.clone(), |rest| format!("{before}mcp.json{rest}"));
+                all += &format!("the MCP server `{id}` {reason}\n");
+            }
             TransportSettings::Stdio { command, .. } => all += &format!("{id}: {command}\n"),
             TransportSettings::Http { url, .. } => all += &format!("{id}: {url}\n"),
         }

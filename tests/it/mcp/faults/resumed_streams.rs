@@ -21,7 +21,7 @@ async fn a_stream_that_ends_again_and_again_is_resumed_with_growing_pauses() {
 #[tokio::test]
 async fn a_refusal_to_resume_a_stream_is_told_at_once_with_its_words() {
     for (fault, told) in [
-        ("resume-refused", "was not resumed: it answered HTTP 401"),
+        ("resume-refused", "was not resumed: it answered with HTTP 401 Unauthorized (the badge has expired)"),
         ("resume-refused=403", "was not resumed: it answered with HTTP 403 Forbidden (the badge has expired)"),
         ("resume-refused=404", "was not resumed: it does not know the session any more (HTTP 404)"),
         (
