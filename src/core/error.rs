@@ -137,17 +137,33 @@ pub struct Failure {
     /// The delay that the other side asks for, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// The step of the turn that failed, where the code does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<FailedStep>,
+}
+
+/// A step of a turn that is not journaled by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailedStep {
+    /// The context builder failed before the model was called.
+    ContextBuild,
 }
 
 impl Failure {
     /// A failure that is retryable if its code is.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retryable: code.is_retryable(), retry_after_ms: None }
+        Self { code, message: message.into(), retryable: code.is_retryable(), retry_after_ms: None, step: None }
     }
 
     /// The same failure with an explicit `retryable`, regardless of its code.
     pub fn retryable(self, retryable: bool) -> Self {
         Self { retryable, ..self }
+    }
+
+    /// The same failure with the step that failed.
+    pub fn in_step(self, step: FailedStep) -> Self {
+        Self { step: Some(step), ..self }
     }
 
     /// The same failure with the delay the other side asks for.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use toolgate_core::chat::Reply;
-use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::error::{ErrorCode, FailedStep, Failure};
 use toolgate_core::id::{AgentName, ModelName};
 use toolgate_core::lifecycle::Delta;
 use toolgate_core::run::{Ending, Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
@@ -109,6 +109,7 @@ impl Driver<'_> {
                 return Ok(None);
             }
         };
+        let error = error.in_step(FailedStep::ContextBuild);
         journal.stage(Event::Ended { ending: Ending::Failed { error } })?;
         Ok(None)
     }

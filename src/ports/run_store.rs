@@ -40,6 +40,7 @@ pub struct RunRow {
     /// Its agent.
     pub agent: AgentName,
     /// Its session.
+    #[serde(rename = "session_id", alias = "session")]
     pub session: SessionId,
     /// The run whose conversation it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]

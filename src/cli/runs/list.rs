@@ -10,6 +10,7 @@ use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
 use crate::cli::text::{age, list, one_line};
+use crate::cli::view::cost;
 use crate::core::id::AgentName;
 use crate::core::run::Status;
 use crate::core::tool::escape_untrusted;
@@ -71,7 +72,7 @@ impl List {
         } else {
             let now = Timestamp::now();
             let cells = rows.iter().map(|row| cells(row, now));
-            table::print(["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"], 2, cells, out);
+            table::print(["RUN", "STATUS", "AGE", "AGENT", "COST", "MESSAGE"], 2, cells, out);
         }
         for row in rows.iter().filter(|row| !self.json && is_blocked(row)) {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {}`", row.id);
@@ -95,7 +96,14 @@ fn no_such_agent(name: &AgentName) -> String {
     format!("its agent `{}` is not configured", escape_untrusted(name.as_str()))
 }
 
-fn cells(row: &RunRow, now: Timestamp) -> [String; 5] {
-    let (status, agent) = (row.status.as_str().to_owned(), row.agent.as_str().to_owned());
-    [row.id.as_str().to_owned(), status, age(row.created_at, now), agent, one_line(&row.title, 60)]
+fn cells(row: &RunRow, now: Timestamp) -> [String; 6] {
+    let status = if row.is_interrupted { "interrupted" } else { row.status.as_str() };
+    [
+        row.id.as_str().to_owned(),
+        status.to_owned(),
+        age(row.created_at, now),
+        row.agent.as_str().to_owned(),
+        cost(&row.usage),
+        one_line(&row.title, 60),
+    ]
 }

@@ -10,6 +10,7 @@ use crate::cli::session_arg::TenantFlag;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
 use crate::cli::text::{age, one_line};
+use crate::cli::view::cost;
 use crate::core::tool::escape_untrusted;
 use crate::ports::{SessionFilter, SessionRow};
 
@@ -49,19 +50,24 @@ impl List {
         setup::close(app, out).await;
         let rows = rows?;
         if self.json {
-            rows.iter().for_each(|row| out.json(row));
+            rows.iter().for_each(|row| out.json(&with_total_usage(row)));
         } else if rows.is_empty() {
             out.note("no sessions; `toolgate run \"…\"` starts one");
         } else {
             let now = Timestamp::now();
             let cells = rows.iter().map(|row| cells(row, now));
-            table::print(["SESSION", "STATUS", "RUNS", "AGE", "AGENT", "TITLE"], 2, cells, out);
+            table::print(["SESSION", "STATUS", "RUNS", "AGE", "AGENT", "COST", "TITLE"], 2, cells, out);
         }
         Ok(Exit::Done)
     }
 }
 
-fn cells(row: &SessionRow, now: Timestamp) -> [String; 6] {
+/// The row with the usage of all its runs. The row of the store has that of the runs before the latest one.
+pub(super) fn with_total_usage(row: &SessionRow) -> SessionRow {
+    SessionRow { usage: row.total_usage(), ..row.clone() }
+}
+
+fn cells(row: &SessionRow, now: Timestamp) -> [String; 7] {
     let live = row.head.as_ref().filter(|head| !head.status.is_ended());
     [
         escape_untrusted(row.id.as_str()),
@@ -69,6 +75,7 @@ fn cells(row: &SessionRow, now: Timestamp) -> [String; 6] {
         row.runs.to_string(),
         age(row.created_at, now),
         escape_untrusted(row.agent.as_str()),
+        cost(&row.total_usage()),
         one_line(&row.title, 60),
     ]
 }

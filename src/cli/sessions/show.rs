@@ -4,6 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::list::with_total_usage;
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -12,7 +13,7 @@ use crate::cli::paint::Paint;
 use crate::cli::session_arg::{TenantFlag, find};
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{count, one_line};
-use crate::cli::view::clock;
+use crate::cli::view::{clock, cost};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow, SessionRow};
 
@@ -52,7 +53,7 @@ impl Show {
         setup::close(app, out).await;
         let (row, runs) = found?;
         if self.json {
-            out.pretty(&SessionJson { row: &row, latest_runs: &runs });
+            out.pretty(&SessionJson { row: &with_total_usage(&row), latest_runs: &runs });
         } else {
             let paint = out.paint();
             lines(&row, &runs, paint).iter().for_each(|line| out.line(line));
@@ -75,10 +76,11 @@ fn lines(row: &SessionRow, runs: &[RunRow], paint: Paint) -> Vec<String> {
         format!("{}  {}", paint.bold(escape_untrusted(row.id.as_str())), state(row, paint)),
         format!("    {}", one_line(&row.title, 100)),
         format!(
-            "    agent {}{}, {}, since {}, changed {}",
+            "    agent {}{}, {}, cost {}, since {}, changed {}",
             escape_untrusted(row.agent.as_str()),
             row.principal.as_ref().map_or_else(String::new, |name| format!(" for {}", escape_untrusted(name.as_str()))),
             count(usize::try_from(row.runs).unwrap_or(usize::MAX), "run"),
+            cost(&row.total_usage()),
             clock(row.created_at),
             clock(row.updated_at),
         ),
@@ -99,6 +101,7 @@ fn state(row: &SessionRow, paint: Paint) -> String {
 }
 
 fn run_line(run: &RunRow, paint: Paint) -> String {
-    let status = paint.dim(format!("{:<10}", run.status.as_str()));
+    let status = if run.is_interrupted { "interrupted" } else { run.status.as_str() };
+    let status = paint.dim(format!("{status:<11}"));
     format!("    {}  {status}  {}  {}", run.id, clock(run.created_at), one_line(&run.title, 60))
 }

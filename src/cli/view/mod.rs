@@ -24,7 +24,7 @@ pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView};
 pub(super) use pending::{RepeatedFlags, pending_lines};
 pub(super) use question::{answering, question_lines};
 pub(super) use summary::RunSummary;
-pub(super) use usage::{MissingUsage, UsageJson, dollars, tokens};
+pub(super) use usage::{MissingUsage, UsageJson, cost, dollars, tokens};
 pub(super) use waterfall::Waterfall;
 pub(super) use words::{findings, in_words, left_out_lines, media_line};
 

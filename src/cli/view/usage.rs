@@ -96,6 +96,11 @@ fn whole(tokens: Option<u64>, parts: &[Option<String>]) -> String {
     if parts.is_empty() { whole } else { format!("{whole} ({})", parts.join(", ")) }
 }
 
+/// The cost in a list; `-` if it is unknown.
+pub(in crate::cli) fn cost(usage: &Usage) -> String {
+    usage.cost_usd.map_or_else(|| "-".to_owned(), dollars)
+}
+
 /// A dollar amount with four decimals, or more if four would round a small amount to zero.
 pub(in crate::cli) fn dollars(amount: Usd) -> String {
     let amount = amount.dollars();

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind, ModelAttempt};
 use crate::chat::{Part, Reply, Usage};
-use crate::error::Failure;
+use crate::error::{FailedStep, Failure};
 use crate::id::{CallId, ModelName, RunId};
 use crate::run::{
     Budget, Call, CallState, CallVerdict, Decision, Ending, Event, JournalEntry, OutputVerdict, Rejection, Run,
@@ -236,6 +236,13 @@ impl Lifecycle {
                 vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason }]
             }
             Event::Unpaused { by, via } => vec![LifecycleKind::Unpaused { by: by.clone(), via: *via }],
+            Event::Ended { ending: ending @ Ending::Failed { error } }
+                if error.step == Some(FailedStep::ContextBuild) =>
+            {
+                let begins_turn = self.run.as_ref().is_some_and(|run| run.model_asked().is_none());
+                let exhausted = self.budget_exhausted().filter(|_| begins_turn);
+                exhausted.into_iter().chain([LifecycleKind::ContextBuildStarted, self.ended(ending)]).collect()
+            }
             Event::Ended { ending } => vec![self.ended(ending)],
         }
     }
@@ -249,13 +256,7 @@ impl Lifecycle {
     fn model_called(&self, model: &ModelName, attempt: u32, tool_access: ToolAccess) -> Vec<LifecycleKind> {
         let model = model.clone();
         let begins_turn = attempt == 1;
-        let mut facts = Vec::new();
-        if let Some(budget) = self.budget().filter(|budget| begins_turn && budget.is_exhausted()) {
-            facts.push(LifecycleKind::BudgetExhausted {
-                used: budget.tool_interactions,
-                max: budget.limits.max_tool_interactions,
-            });
-        }
+        let mut facts: Vec<LifecycleKind> = self.budget_exhausted().filter(|_| begins_turn).into_iter().collect();
         match begins_turn {
             true => facts.extend([LifecycleKind::ContextBuildStarted, LifecycleKind::ContextBuildSuccess]),
             false => {
@@ -266,6 +267,13 @@ impl Lifecycle {
         let fallback = self.is_fallback(&model);
         facts.push(LifecycleKind::ModelCalled { model, fallback, attempt, tool_access });
         facts
+    }
+
+    fn budget_exhausted(&self) -> Option<LifecycleKind> {
+        self.budget().filter(|budget| budget.is_exhausted()).map(|budget| LifecycleKind::BudgetExhausted {
+            used: budget.tool_interactions,
+            max: budget.limits.max_tool_interactions,
+        })
     }
 
     fn model_replied(&self, reply: &Reply, at: Timestamp) -> LifecycleKind {

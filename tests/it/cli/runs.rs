@@ -124,3 +124,16 @@ fn recovery_without_orphaned_runs_reports_zero() {
     let ended = pending().toolgate(&["runs", "recover"]).expect(0);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "0 runs resumed\n"));
 }
+
+#[test]
+fn row_0_27_lists_have_cost_and_session_and_name_interrupted_runs() {
+    let turns = "turns: [{ say: Done., usage: { input_tokens: 1000, output_tokens: 10 } }]";
+    let desk = Desk::playing(turns);
+    let configuration = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{configuration}prices: {{ played: {{ input: 2, output: 8 }} }}\n"));
+    desk.toolgate(&["run", "Hello"]).expect(0);
+    let listed = desk.toolgate(&["runs", "list"]).expect(0).out;
+    assert!(listed.contains("COST") && listed.contains("$0.0021"), "{listed}");
+    let row = &desk.toolgate(&["runs", "list", "--json"]).expect(0).json_lines()[0];
+    assert_eq!(row["session_id"], row["id"], "{row}");
+}

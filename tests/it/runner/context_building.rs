@@ -183,6 +183,25 @@ impl ContextBuilder for Fails {
     }
 }
 
+/// A context builder that fails once the tool budget is used up.
+struct FailsWhenExhausted;
+
+#[async_trait]
+impl ContextBuilder for FailsWhenExhausted {
+    async fn build<'a>(
+        &self,
+        spec: &'a Spec,
+        transcript: &'a [Arc<Message>],
+        _tools: &Toolset,
+        budget: &Budget,
+    ) -> Result<Context<'a>, Failure> {
+        match budget.is_exhausted() {
+            true => Err(Failure::new(ErrorCode::ContextWindow, "it does not fit")),
+            false => Ok(Context { system: Cow::Borrowed(&spec.system), messages: Cow::Borrowed(transcript) }),
+        }
+    }
+}
+
 /// A context builder that panics.
 struct Panics;
 
@@ -210,7 +229,23 @@ async fn row_2_58_a_context_that_cannot_be_built_fails_the_run_before_the_model_
     let mut lifecycle = Lifecycle::new(report.run_id.clone(), Content::Omit);
     let events: Vec<_> = journal.iter().flat_map(|recorded| lifecycle.observe(recorded)).collect();
     let names: Vec<&str> = events.iter().map(LifecycleEvent::name).collect();
-    assert_eq!(names, ["execution.started", "tools.listed", "execution.failed"]);
+    assert_eq!(names, ["execution.started", "tools.listed", "context.build.started", "execution.failed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_2_44_exhaustion_is_told_in_a_turn_whose_context_cannot_be_built() {
+    let look = json!({"calls": [{"name": "mcp_files_read"}]});
+    let given = given_an_agent().with_tools("files", &["read"]).whose_model_says(json!([look]));
+    let given = given.within(Limits { max_tool_interactions: 1, ..Limits::default() });
+    let world = given.with_the_context(Arc::new(FailsWhenExhausted)).ready().await;
+
+    let report = world.run().await;
+
+    let journal = world.runner.journal(&report.run_id).await.unwrap();
+    let mut lifecycle = Lifecycle::new(report.run_id.clone(), Content::Omit);
+    let events: Vec<_> = journal.iter().flat_map(|recorded| lifecycle.observe(recorded)).collect();
+    let names: Vec<&str> = events.iter().map(LifecycleEvent::name).collect();
+    assert_eq!(names[names.len() - 3..], ["tool.budget.exhausted", "context.build.started", "execution.failed"]);
 }
 
 #[tokio::test(start_paused = true)]

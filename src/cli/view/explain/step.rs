@@ -11,7 +11,7 @@ use crate::cli::view::approval_scope::reach;
 use crate::core::id::{CallId, GrantId};
 use crate::core::policy::PolicyMark;
 use crate::core::run::{Authorization, CallVerdict, Channel, Decision, DecisionKind, Event, JournalEntry, Rejection};
-use crate::core::tool::escape_untrusted;
+use crate::core::tool::{Outcome, escape_untrusted};
 use crate::ports::Grant;
 
 /// Current and former grants by id.
@@ -139,7 +139,11 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
         }
         Event::CallsStarted { .. } => (CallStatus::Running, step("sent".into())),
         Event::CallCompleted { outcome, .. } => {
-            let reason = if outcome.is_error() { "ended with an error" } else { "ended" };
+            let reason = match (outcome.as_ref(), outcome.is_error()) {
+                (Outcome::Unknown, _) => "outcome unknown: it was sent, and may have taken effect",
+                (Outcome::Returned(_) | Outcome::Failed(_), true) => "ended with an error",
+                (Outcome::Returned(_) | Outcome::Failed(_), false) => "ended",
+            };
             (CallStatus::Ran, step(reason.into()))
         }
         Event::InputRequested { needed, .. } => {
