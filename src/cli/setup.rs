@@ -129,13 +129,7 @@ impl ConfigOverrides {
         }
         let policy = match &self.policy {
             None => None,
-            Some(name) => Some(
-                settings
-                    .policies
-                    .get(name)
-                    .cloned()
-                    .ok_or_else(|| unknown_policy(settings, name))?,
-            ),
+            Some(name) => Some(settings.policies.get(name).cloned().ok_or_else(|| unknown_policy(settings, name))?),
         };
         let added = self.added_servers()?;
         let concerned = |settings: &AgentSettings| agent.is_none_or(|agent| *agent == settings.name);
