@@ -332,7 +332,8 @@ impl ToolsetRules {
         (
             self.policy.unmatched_rules(&known),
             self.written_patterns()
-                .filter_map(|(key, pattern)| known.misses(pattern).then(|| format!("{key}: {}", pattern.as_str())))
+                .filter(|(_, pattern)| known.misses(pattern))
+                .map(|(key, pattern)| format!("{key}: {}", pattern.as_str()))
                 .collect(),
         )
     }
