@@ -28,7 +28,8 @@ async fn main() {
     // Without cargo's `--bench` this is `cargo test --benches`: one iteration is enough.
     let turns = if std::env::args().any(|argument| argument == "--bench") { 300 } else { 1 };
     let directory = tempfile::TempDir::new().unwrap();
-    let store = SqliteStore::open(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap();
+    let store =
+        SqliteStore::open_with_durability(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap();
     for number in 0..GRANTS {
         store.grant(&grant(number)).await.unwrap();
     }

@@ -10,12 +10,9 @@ use std::error::Error;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate::core::policy::Policy;
-use toolgate::core::run::{PendingItem, Status};
-use toolgate::core::tool::{Arguments, ExternalTool};
+use toolgate::core::tool::Arguments;
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::runner::{Agent, AgentRunner, Answer, Report, Request, Resume};
-use toolgate::stores::{Durability, SqliteStore};
+use toolgate::prelude::*;
 
 const CONVERSATION: &str = r#"{"turns": [
     {"say": "I look the orders up.", "calls": [
@@ -32,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let report = {
         let runner = runner(&database).await?;
-        let request = Request::new("support", "How are orders 77 and 78?").external_tool(get_order()?);
+        let request = Request::new("support", "How are orders 77 and 78?").external_tool(get_order());
         let report = runner.execute(request).await?;
         runner.close().await;
         report
@@ -66,18 +63,15 @@ fn execute(item: &PendingItem) -> Option<(toolgate::core::id::CallId, Answer)> {
     })
 }
 
-fn get_order() -> Result<ExternalTool, serde_json::Error> {
-    serde_json::from_value(json!({
-        "name": "get_order",
-        "description": "Looks an order up by its id.",
-        "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
-        "result_schema": {"type": "object", "required": ["status"]}
-    }))
+fn get_order() -> ExternalTool {
+    ExternalTool::new("get_order", "Looks an order up by its id.")
+        .input_schema(json!({"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}))
+        .result_schema(json!({"type": "object", "required": ["status"]}))
 }
 
 async fn runner(database: &std::path::Path) -> Result<AgentRunner, Box<dyn Error>> {
-    let store = SqliteStore::open(database, Durability::PowerCut).await?;
+    let store = SqliteStore::open(database).await?;
     let model = ScriptedModel::new("scripted", Script::from_json(CONVERSATION)?);
-    let agent = Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("support", Arc::new(model)) };
+    let agent = Agent::new("support", Arc::new(model));
     Ok(AgentRunner::builder().store(Arc::new(store)).agent(agent).build()?)
 }

@@ -1,5 +1,5 @@
-//! An MCP server for a single run: a handler in the application itself, without a process or a socket. Its tools are
-//! named, validated, checked by the policy and journaled like those of any other server. No other run sees them. The
+//! An MCP server for a single run, and an approval from Rust. The server is a handler in the application itself, without a
+//! process or a socket. Under the policy `default`, each of its calls waits for a person's approval. Its tools are named, validated, checked by the policy and journaled like those of any other server. No other run sees them. The
 //! journal contains only the name of the server, so a process that resumes such a run must attach the server again
 //! (`AgentRunner::inject`).
 #![allow(clippy::print_stdout)]
@@ -7,8 +7,6 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate::core::policy::Policy;
-use toolgate::mcp::Servers;
 use toolgate::mcp::rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams,
     ServerCapabilities, ServerConfig, Tool,
@@ -16,8 +14,7 @@ use toolgate::mcp::rmcp::model::{
 use toolgate::mcp::rmcp::service::RequestContext;
 use toolgate::mcp::rmcp::{ErrorData, RoleServer, ServerHandler};
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::runner::{Agent, AgentRunner, Request};
-use toolgate::stores::MemoryStore;
+use toolgate::prelude::*;
 
 /// The subject of this request. It belongs to one customer, so its server belongs to one run.
 #[derive(Clone)]
@@ -54,13 +51,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         {"say": "There are {{last_result}} in your basket."},
     ]});
     let model = Arc::new(ScriptedModel::new("scripted", Script::from_json(&turns.to_string())?));
-    let shop = Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("shop", model) };
+    let shop = Agent::new("shop", model);
     let runner = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(shop).build()?;
 
     let basket = Basket(Arc::new(vec!["tea", "two cups"]));
     let server = Servers::in_process("basket", move || basket.clone());
     let request = Request::new("shop", "What did I choose?").inject("basket", server.clone());
     let report = runner.execute(request).await?;
+
+    let mut answers = Resume::new();
+    for item in &report.pending {
+        let PendingItem::Approval(approval) = item else { continue };
+        println!("approved: {} {}", approval.name, approval.arguments.to_value());
+        answers = answers.approve(approval.call_id.clone(), "ada");
+    }
+    let report = runner.resume(&report.run_id, answers).await?;
 
     println!("{}", report.output.ok_or("the run came to no answer")?.text);
     runner.close().await;

@@ -7,6 +7,7 @@ mod envelopes;
 mod error;
 mod file_permissions;
 mod gateway;
+mod ineffective;
 mod keys;
 mod models;
 mod paths;
@@ -18,6 +19,7 @@ mod servers;
 mod stay;
 mod telemetry;
 
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -26,7 +28,7 @@ use futures::future::{join, join_all};
 
 use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings};
-use crate::core::id::{ModelName, RunId, ServerId};
+use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, JournalEntry};
 use crate::driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults};
 pub use crate::gateway::{Gateway, ServeSettings, serve};
@@ -43,8 +45,8 @@ pub use access::{AccessError, Login, login, logout};
 pub use cost_limits::{IdleCostLimit, idle_cost_limits};
 pub use envelopes::check_envelope_keys;
 pub use error::{AppError, GatewayError};
-pub use file_permissions::exposed_files;
 pub use gateway::check_gateway;
+pub use ineffective::configuration_warnings;
 pub use keys::{NewKey, Scope as KeyScope, check_name};
 use models::Identities;
 pub use models::{Models, identities, kind_of, model_of_kind, open as open_models};
@@ -106,6 +108,18 @@ impl Storage for SqliteStore {
 }
 
 impl App {
+    /// Opens everything that a configuration file names, for an application with a server of its own: `runner` starts and
+    /// resumes runs, `gateway::router(app.runner.clone())` is the HTTP API. `${NAME}` in the file is replaced from the
+    /// environment. Call [`close`](Self::close) before the program ends.
+    ///
+    /// # Errors
+    /// `AppError::Config` with every fault of the file, its line and its remedy; other variants where a part of it cannot
+    /// be opened.
+    pub async fn from_file(path: impl AsRef<Path>) -> Result<Self, AppError> {
+        let settings = config::load(Some(path.as_ref()), &|name| std::env::var(name).ok())?;
+        Self::open_server(settings).await
+    }
+
     /// Opens everything that the settings name. MCP servers connect on first use. `sinks` receive events in addition to
     /// the sinks of the settings.
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
@@ -143,7 +157,7 @@ impl App {
             .lease(settings.lease);
         let wake = WebhookWakeSignal::default();
         if stay == Stay::AsServer {
-            exposed_files(&settings).iter().for_each(|warning| tracing::warn!("{warning}"));
+            configuration_warnings(&settings, &models).iter().for_each(|warning| tracing::warn!("{warning}"));
             let hold = elicitation_hold(&settings);
             let wake = Arc::new(wake.clone());
             builder = builder.capacity(capacity(&settings)).elicitation_hold(hold).sink(wake);
@@ -185,9 +199,12 @@ impl App {
         self.telemetry.send_again(run, journal)
     }
 
-    /// Agents with a cost limit that has no effect.
-    pub fn idle_cost_limits(&self) -> Vec<IdleCostLimit> {
-        idle_cost_limits(&self.settings, &self.models)
+    /// A sentence for each setting of an agent that has no effect, except those that the listed tools show.
+    pub fn warnings_of(&self, agent: &AgentName) -> Vec<String> {
+        let limits = cost_limits::idle_cost_limits(&self.settings, &self.models);
+        let limits = limits.iter().filter(|limit| limit.agent == *agent).map(ToString::to_string);
+        let hints = self.settings.agents.get(agent).map(|agent| ineffective::ineffective_hints(&self.settings, agent));
+        limits.chain(hints.unwrap_or_default()).collect()
     }
 
     /// Releases active runs, so that another process resumes them without waiting for their leases, and stops the
@@ -222,7 +239,7 @@ async fn open_store(settings: &StoreSettings, stay: Stay) -> Result<Arc<dyn Stor
                 config::Durability::ProcessCrash => Durability::ProcessCrash,
             };
             Arc::new(match stay {
-                Stay::AsServer => SqliteStore::open(path, durability).await?,
+                Stay::AsServer => SqliteStore::open_with_durability(path, durability).await?,
                 // A command that only reads does so on a full disk too.
                 Stay::ForOneCommand => SqliteStore::open_even_if_full(path, durability).await?,
             })
@@ -237,7 +254,10 @@ fn configured(
     servers: &Arc<Servers>,
     validator: &SchemaValidator,
 ) -> Result<runner::Builder, AppError> {
-    let mut builder = AgentRunner::builder().servers(servers.clone()).paths(Arc::new(LocalPaths::of(settings)));
+    let mut builder = AgentRunner::builder()
+        .servers(servers.clone())
+        .paths(Arc::new(LocalPaths::of(settings)))
+        .secrets(settings.secrets());
     if let Some(envelope) = &settings.envelope {
         builder = builder.envelope_keys(envelopes::keys(envelope)?);
     }
@@ -248,7 +268,9 @@ fn configured(
     for agent in settings.agents.values() {
         let is_required = |id: &&ServerId| settings.servers.get(*id).is_some_and(|server| server.required);
         let required = agent.servers.iter().filter(is_required).cloned().collect();
-        builder = builder.agent(Agent { required, ..made(agent, models, validator)? });
+        let is_other = |id: &&ServerId| !agent.servers.contains(id);
+        let other_servers = settings.servers.keys().filter(is_other).cloned().collect();
+        builder = builder.agent(Agent { required, other_servers, ..made(agent, models, validator)? });
     }
     Ok(builder)
 }

@@ -10,12 +10,8 @@
 //! use std::sync::Arc;
 //!
 //! use serde_json::json;
-//! use toolgate::core::policy::Policy;
-//! use toolgate::core::run::{PendingItem, Status};
-//! use toolgate::core::tool::ExternalTool;
 //! use toolgate::models::scripted::{Script, ScriptedModel};
-//! use toolgate::runner::{Agent, AgentRunner, Answer, Request, Resume};
-//! use toolgate::stores::MemoryStore;
+//! use toolgate::prelude::*;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,30 +24,27 @@
 //! )?;
 //! let agent = Agent {
 //!     instructions: "You answer questions about orders.".into(),
-//!     policy: Arc::new(Policy::allow_always()),
 //!     ..Agent::new("support", Arc::new(ScriptedModel::new("scripted", script)))
 //! };
 //! let runner = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent).build()?;
 //!
-//! // Only this application can look up orders, so it declares the tool and runs it.
-//! let get_order: ExternalTool = serde_json::from_value(json!({
-//!     "name": "get_order",
-//!     "description": "Looks an order up by its id.",
-//!     "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
-//! }))?;
+//! // Only this application can look up orders, so it declares the tool and runs it. toolgate validates the arguments.
+//! let get_order = ExternalTool::new("get_order", "Looks an order up by its id.").input_schema(
+//!     json!({"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}),
+//! );
 //! let report = runner.execute(Request::new("support", "Is order 77 paid?").external_tool(get_order)).await?;
 //! assert_eq!(report.status, Status::Pending);
 //!
 //! // Run the pending calls, and resume. Any process that opens the same store could do this.
-//! let answers = report.pending.iter().filter_map(|item: &PendingItem| {
-//!     Some((item.call_id()?.clone(), Answer::output(json!({"status": "paid"}))))
-//! });
-//! let resume: Resume = answers.collect();
-//! let report = runner.resume(&report.run_id, resume).await?;
+//! let calls = report.pending.iter().filter_map(PendingItem::call_id);
+//! let answers = calls.fold(Resume::new(), |answers, call| answers.output(call.clone(), json!({"status": "paid"})));
+//! let report = runner.resume(&report.run_id, answers).await?;
 //! assert_eq!(report.output.map(|output| output.text).as_deref(), Some("Order 77 is paid."));
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! `app::App::from_file` builds a runner with its models, MCP servers, policies and store from a `toolgate.yaml`.
 //!
 //! # Modules
 //!
@@ -90,3 +83,18 @@ pub use toolgate_stores as stores;
 pub use toolgate_telemetry as telemetry;
 #[cfg(feature = "validation")]
 pub use toolgate_validation as validation;
+
+/// The types that most applications need: `use toolgate::prelude::*`.
+#[cfg(feature = "runner")]
+pub mod prelude {
+    #[cfg(feature = "app")]
+    pub use crate::app::App;
+    pub use crate::core::policy::Policy;
+    pub use crate::core::run::{Decision, DecisionKind, PendingItem, Scope, Status};
+    pub use crate::core::tool::ExternalTool;
+    #[cfg(feature = "mcp")]
+    pub use crate::mcp::{HttpSettings, ServerSettings, Servers, StdioSettings};
+    pub use crate::runner::{Agent, AgentRunner, Answer, Report, Request, Resume, RunnerError};
+    #[cfg(feature = "stores")]
+    pub use crate::stores::{MemoryStore, SqliteStore};
+}

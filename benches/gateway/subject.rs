@@ -11,7 +11,7 @@ use toolgate::core::run::Limits;
 use toolgate::gateway;
 use toolgate::ports::{EventSink, Model, RunStore};
 use toolgate::runner::{Agent, AgentRunner};
-use toolgate::stores::{Durability, MemoryStore, SqliteStore};
+use toolgate::stores::{MemoryStore, SqliteStore};
 use toolgate::validation::SchemaValidator;
 
 use crate::scenario::Scenario;
@@ -64,7 +64,7 @@ impl Ready {
             Kept::Memory => None,
             Kept::Sqlite => {
                 let directory = tempfile::tempdir().unwrap();
-                let store = SqliteStore::open(&directory.path().join("runs.db"), Durability::PowerCut).await.unwrap();
+                let store = SqliteStore::open(&directory.path().join("runs.db")).await.unwrap();
                 Some((Arc::new(store), directory))
             }
         };

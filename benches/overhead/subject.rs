@@ -173,7 +173,7 @@ fn agent(model: Arc<dyn Model>, scenario: &Scenario) -> Agent {
 
 async fn open(durability: Durability) -> (Arc<SqliteStore>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&directory.path().join("runs.db"), durability).await.unwrap();
+    let store = SqliteStore::open_with_durability(&directory.path().join("runs.db"), durability).await.unwrap();
     (Arc::new(store), directory)
 }
 

@@ -14,6 +14,17 @@ pub struct IdleCostLimit {
     pub model: ModelName,
 }
 
+impl std::fmt::Display for IdleCostLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { agent, model } = self;
+        write!(
+            f,
+            "agent {agent}: `max_cost_usd` has no effect, the price of model {model} is unknown; set it with \
+             `prices: {{ {model}: {{ input: …, output: … }} }}`, in US dollars per million tokens"
+        )
+    }
+}
+
 /// The agents whose `max_cost_usd` has no effect for one of their models, because the price of the model is unknown.
 /// A model that is not configured is not listed, because its absence is the actual error.
 pub fn idle_cost_limits(settings: &Settings, models: &Models) -> Vec<IdleCostLimit> {

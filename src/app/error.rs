@@ -17,9 +17,9 @@ pub enum AppError {
     /// The store cannot be opened.
     #[error("{0}")]
     Store(#[from] StoreError),
-    /// A conversation file cannot be read.
+    /// A configuration file, or a file that it names, cannot be used.
     #[error("{}", .0.plain())]
-    Script(ConfigError),
+    Config(#[from] ConfigError),
     /// The settings of a model are invalid.
     #[error("model `{model}`: {reason}")]
     Model {
@@ -66,7 +66,7 @@ impl AppError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Store(_) => ErrorCode::StoreUnavailable,
-            Self::Script(_)
+            Self::Config(_)
             | Self::Model { .. }
             | Self::OutputSchema { .. }
             | Self::EnvelopeKey { .. }

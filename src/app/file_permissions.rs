@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::config::{Settings, StoreSettings};
 
 /// A warning with its remedy for each such file.
-pub fn exposed_files(settings: &Settings) -> Vec<String> {
+pub(super) fn exposed_files(settings: &Settings) -> Vec<String> {
     let warning = |path: &PathBuf| {
         let mode = exposed_mode(path)?;
         let path = path.display();

@@ -102,7 +102,7 @@ pub fn model_of_kind(kind: &str) -> Option<Result<Arc<dyn Model>, String>> {
 fn open_one(name: &ModelName, settings: &ModelSettings, propagation: Propagation) -> Result<Arc<dyn Model>, AppError> {
     Ok(match settings {
         ModelSettings::Scripted { file } => {
-            let script: Script = config::read_file(file).map_err(AppError::Script)?;
+            let script: Script = config::read_file(file).map_err(AppError::Config)?;
             Arc::new(ScriptedModel::new(name.as_str(), script))
         }
         ModelSettings::Http(settings) => {
@@ -142,6 +142,7 @@ fn adapter_settings(settings: &HttpModelSettings, propagation: Propagation) -> m
             effort: settings.reasoning_effort.clone(),
             budget_tokens: settings.reasoning_budget_tokens,
             show: settings.show_reasoning,
+            send_back: settings.send_reasoning_back,
         },
         tool_choice: match settings.tool_choice.as_deref() {
             None | Some("auto") => models::ToolChoice::Auto,

@@ -7,12 +7,13 @@ use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
 use super::text::list;
-use crate::app::{self, IdleCostLimit};
+use crate::app;
 use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSettings};
 
 const EXAMPLES: &str = "\
 Examples:
   toolgate config check                         shows errors with line and remedy, or a summary
+  toolgate config check --strict                fails if a rule, a pattern or a limit has no effect
   toolgate config schema > toolgate.schema.json  for completion and checks in an editor";
 
 /// Check the configuration, or print its schema
@@ -26,7 +27,14 @@ pub(super) struct Config {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show the errors of the configuration, or a summary of it
-    Check(ConfigFlag),
+    Check {
+        #[command(flatten)]
+        config: ConfigFlag,
+
+        /// Exits with 1 if there is a warning
+        #[arg(long)]
+        strict: bool,
+    },
     /// Print the JSON Schema of toolgate.yaml
     Schema,
 }
@@ -34,34 +42,30 @@ enum Command {
 impl Config {
     pub(super) fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         match self.command {
-            Command::Check(flag) => {
-                let settings = setup::settings(&flag)?;
+            Command::Check { config, strict } => {
+                let settings = setup::settings(&config)?;
                 let models = app::open_models(&settings)?;
                 app::check_output_schemas(&settings)?;
                 app::check_envelope_keys(&settings)?;
                 app::check_gateway(&settings)?;
                 app::check_telemetry(&settings)?;
-                found(&settings).iter().for_each(|line| out.line(line));
+                let without_model =
+                    settings.agents.keys().find_map(|agent| setup::require_model(&settings, agent).err());
+                found(&settings, without_model.is_none()).iter().for_each(|line| out.line(line));
+                let warnings = app::configuration_warnings(&settings, &models);
                 let paint = out.note_paint();
-                for warning in app::exposed_files(&settings) {
-                    out.note(format!("{} {warning}", paint.yellow("warning:")));
+                warnings.iter().for_each(|warning| out.note(format!("{} {warning}", paint.yellow("warning:"))));
+                if let Some(error) = without_model {
+                    return Err(error);
                 }
-                for limit in app::idle_cost_limits(&settings, &models) {
-                    out.note(format!("{} {}", paint.yellow("warning:"), cannot_act(&limit)));
+                if strict && !warnings.is_empty() {
+                    return Ok(Exit::Failed);
                 }
             }
             Command::Schema => out.pretty(&config::json_schema()),
         }
         Ok(Exit::Done)
     }
-}
-
-pub(super) fn cannot_act(limit: &IdleCostLimit) -> String {
-    let IdleCostLimit { agent, model } = limit;
-    format!(
-        "agent {agent}: `max_cost_usd` has no effect, the price of model {model} is unknown; set it with \
-         `prices: {{ {model}: {{ input: …, output: … }} }}`, in US dollars per million tokens"
-    )
 }
 
 /// The address without user, password and query, which may contain credentials.
@@ -73,13 +77,14 @@ fn without_credentials(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-fn found(settings: &Settings) -> Vec<String> {
+fn found(settings: &Settings, is_usable: bool) -> Vec<String> {
     let file = settings.file.as_ref().map_or_else(|| "no file; defaults".to_owned(), |file| file.display().to_string());
     let store = match &settings.store {
         StoreSettings::Sqlite { path, .. } => format!("SQLite, {}", path.display()),
         StoreSettings::Memory => "memory: runs do not survive the process".into(),
     };
-    let mut lines = vec![format!("ok       {file}"), format!("store    {store}")];
+    let verdict = if is_usable { "ok    " } else { "not ok" };
+    let mut lines = vec![format!("{verdict}   {file}"), format!("store    {store}")];
     for (name, model) in &settings.models {
         let what = match model {
             ModelSettings::Http(http) => format!("{} at {}", http.model, without_credentials(&http.base_url)),

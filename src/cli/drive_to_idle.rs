@@ -22,7 +22,9 @@ use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
 use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
-use crate::core::run::{AnswerForm, Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, Status};
+use crate::core::run::{
+    AnswerForm, Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, RunWarning, Status,
+};
 use crate::runner::{Execution, Report, RunnerError};
 pub(super) use until_idle::until_idle;
 
@@ -136,6 +138,7 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Repeat
             media.iter().for_each(|line| out.line(line));
             how_to_save(report, again, out);
             print_pending(report, again, out);
+            print_warnings(report, out);
         }
         Display::Lines(_) | Display::Quiet => {
             answer(report, out);
@@ -146,15 +149,21 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Repeat
                 (Display::Lines(_) | Display::Live(_) | Display::Json, _) => how_to_save(report, again, out),
             }
             print_pending(report, again, out);
+            print_warnings(report, out);
         }
     }
+}
+
+fn print_warnings(report: &Report, out: &mut Output) {
+    let word = out.note_paint().yellow("warning:");
+    report.warnings.iter().for_each(|warning| out.note(format!("{word} {warning}")));
 }
 
 fn answer(report: &Report, out: &mut Output) {
     match &report.output {
         Some(Answer { value: Some(value), .. }) => out.pretty(value),
-        // An answer of media alone prints no line of text, not even an empty one.
-        Some(Answer { text, media, .. }) if text.is_empty() && !media.is_empty() => {}
+        // An answer without text prints no line, not even an empty one.
+        Some(Answer { text, .. }) if text.trim().is_empty() => {}
         Some(Answer { text, .. }) => out.verbatim(text.trim_end()),
         None => {}
     }
@@ -192,6 +201,8 @@ pub(super) struct ResultLine<'a> {
     output: Option<Value>,
     #[serde(skip_serializing_if = "<[Media]>::is_empty")]
     media: &'a [Media],
+    #[serde(skip_serializing_if = "<[RunWarning]>::is_empty")]
+    warnings: &'a [RunWarning],
     pending: &'a [PendingItem],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
@@ -211,6 +222,7 @@ impl<'a> ResultLine<'a> {
             version: Some(report.version),
             output: output.map(|output| output.value.clone().unwrap_or_else(|| Value::from(output.text.as_str()))),
             media: output.map_or(&[], |output| &output.media),
+            warnings: &report.warnings,
             pending: &report.pending,
             error: report.error.clone(),
             usage: Some(report.budget.usage.into()),
@@ -245,6 +257,7 @@ impl<'a> ResultLine<'a> {
             version: None,
             output: None,
             media: &[],
+            warnings: &[],
             pending: &[],
             error: Some(error.failure()),
             usage: None,

@@ -114,7 +114,7 @@ impl From<AppError> for CliError {
     fn from(error: AppError) -> Self {
         match error {
             // The error has a file position, which the report shows.
-            AppError::Script(error) => error.into(),
+            AppError::Config(error) => error.into(),
             AppError::Runner(error) => error.into(),
             AppError::Store(_)
             | AppError::Model { .. }

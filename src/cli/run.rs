@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::attach::attach;
 use super::caller::Caller;
-use super::config::cannot_act;
 use super::drive_to_idle::{FollowOptions, Tasks, settle};
 use super::error::CliError;
 use super::exit::Exit;
@@ -107,8 +106,8 @@ impl Run {
         let mut request = self.request(&agent)?;
         request.trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
-        for limit in app.idle_cost_limits().into_iter().filter(|limit| limit.agent == agent) {
-            out.note(format!("{} {}", out.note_paint().yellow("warning:"), cannot_act(&limit)));
+        for warning in app.warnings_of(&agent) {
+            out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
         }
         if !self.quiet {
             self.name_interrupted(&app, out).await?;

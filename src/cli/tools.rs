@@ -14,7 +14,7 @@ use super::output::Output;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::text::{count, one_line};
 use crate::core::policy::Verdict;
-use crate::core::tool::{LeftOut, Origin, Tool, Toolset};
+use crate::core::tool::{LeftOut, Origin, Tool, Toolset, escape_untrusted};
 
 /// The length limit of a description. Descriptions are written for models, so people see only the start.
 const DESCRIPTION: usize = 160;
@@ -81,6 +81,10 @@ impl Tools {
         }
         if !self.json {
             left_out(tools.left_out(), out);
+            let paint = out.note_paint();
+            tools
+                .warnings()
+                .for_each(|text| out.note(format!("{} {}", paint.yellow("warning:"), escape_untrusted(&text))));
         }
         // One omitted tool is a problem of its server; a missing server is a problem of the operator.
         let is_missing = tools.left_out().iter().any(|left| left.server.is_some() && left.tool.is_none());

@@ -131,7 +131,8 @@ fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
         Ok(rule) => {
             good.iter().for_each(|example| prove(written, when.as_ref(), example, true, scope));
             bad.iter().for_each(|example| prove(written, when.as_ref(), example, false, scope));
-            Some(rule.with_deadline(answer_timeout_s).with_places(written.places()))
+            let rule = rule.with_deadline(answer_timeout_s).with_places(written.places());
+            Some(rule.with_allow_unmatched(written.allow_unmatched))
         }
         Err(error) => {
             let conditions = written.r#match.value();

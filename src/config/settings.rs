@@ -149,6 +149,8 @@ pub struct HttpModelSettings {
     pub reasoning_budget_tokens: Option<u64>,
     /// Whether to request reasoning content.
     pub show_reasoning: Option<bool>,
+    /// Whether to send the reasoning of earlier turns back.
+    pub send_reasoning_back: Option<bool>,
     /// Which tools the model calls: `auto`, `required`, or the name of one.
     pub tool_choice: Option<String>,
     /// Whether the model may request several tools at once.

@@ -39,6 +39,11 @@ pub struct NamePattern {
     read: Arc<OnceLock<Result<Pattern, String>>>,
 }
 
+/// The text before the first wildcard of a pattern.
+pub(crate) fn literal_start(pattern: &str) -> &str {
+    pattern.split(|sign| SIGNS.contains(&sign) || sign == '\\').next().unwrap_or_default()
+}
+
 impl Pattern {
     /// Parses a pattern; the error names what is wrong with it.
     pub fn parse(pattern: &str) -> Result<Self, String> {
@@ -72,6 +77,11 @@ impl Pattern {
 }
 
 impl NamePattern {
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// The name, if the pattern is one without wildcards.
     pub fn plain_name(&self) -> Option<&str> {
         (!self.text.contains(SIGNS) && !self.text.contains('\\')).then_some(&self.text)

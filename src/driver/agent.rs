@@ -39,6 +39,9 @@ pub struct Agent {
     pub priorities: Vec<(NamePattern, i32)>,
     /// The policy for its calls.
     pub policy: Arc<Policy>,
+    /// Servers that it does not use and that rules of the policy may name. A rule that asks or denies by the name of a tool
+    /// or server that does not exist makes the calls that it may have meant require approval.
+    pub other_servers: Vec<ServerId>,
     /// The treatment of calls below the highest tier.
     pub tiers: TierMode,
     /// Whether its model may ask the user.
@@ -90,7 +93,7 @@ impl Fallback {
 }
 
 impl Agent {
-    /// An agent with a model and nothing else: no tools, every call requires approval, default limits.
+    /// An agent with a model and nothing else: no tools, the policy `default`, default limits.
     pub fn new(name: impl Into<AgentName>, model: Arc<dyn Model>) -> Self {
         Self {
             name: name.into(),
@@ -106,6 +109,7 @@ impl Agent {
             tools: ToolFilter::default(),
             priorities: Vec::new(),
             policy: Arc::default(),
+            other_servers: Vec::new(),
             tiers: TierMode::default(),
             ask_human: None,
             on_deny: OnDeny::default(),
@@ -154,6 +158,7 @@ impl Agent {
 
     /// The rules that turn tools into the toolset of a run.
     pub fn toolset_rules(&self, spec: &Spec, pins: &Pins) -> ToolsetRules {
+        let narrowed = self.servers.iter().filter(|server| !spec.servers.contains(server));
         ToolsetRules {
             agent: Some(self.name.clone()),
             principal: spec.principal.clone(),
@@ -164,6 +169,7 @@ impl Agent {
             pins: pins.clone(),
             welcome: spec.injected.clone(),
             ask_human: spec.ask_human,
+            other_servers: narrowed.chain(&self.other_servers).cloned().collect(),
         }
     }
 }

@@ -117,7 +117,12 @@ impl Driver<'_> {
         let spec = &run.started().spec;
         let (agent, principal) = (Some(&spec.agent), spec.principal.as_ref());
         let subject = Subject { tool, agent, principal, arguments: call.arguments().as_object() };
-        self.agent.policy.judge_with_links(&subject, &self.links(tool, subject.arguments).await)
+        let judgement = self.agent.policy.judge_with_links(&subject, &self.links(tool, subject.arguments).await);
+        let unmatched = run.tools().and_then(|tools| tools.unmatched_rules().iter().find(|rule| rule.may_mean(tool)));
+        match (judgement.verdict, unmatched) {
+            (Verdict::Allow, Some(rule)) => rule.judgement(judgement),
+            (Verdict::Allow | Verdict::Ask | Verdict::Deny, _) => judgement,
+        }
     }
 
     async fn check_policy(&self, run: &Run, call: &Call, tool: &Tool) -> CallVerdict {

@@ -93,7 +93,7 @@ fn not_compacted(journal: &mut Journal, failed: ModelFailure) -> Result<(), Driv
 /// The text of a whole summary.
 fn summary_of(reply: &Reply) -> Result<String, Failure> {
     let (code, message) = match reply.stop {
-        Stop::End | Stop::ToolCalls | Stop::Pause => {
+        Stop::End | Stop::ToolCalls | Stop::Pause | Stop::Unknown => {
             let summary = reply.joined_text();
             if !summary.trim().is_empty() {
                 return Ok(summary);

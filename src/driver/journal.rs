@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use toolgate_core::chat::Message;
 use toolgate_core::id::{NodeId, RunId, Tenant};
+use toolgate_core::redact::Secrets;
 use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment};
 use toolgate_core::tool::is_deceptive;
 use toolgate_ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, SessionClaim, StoreError, Update};
@@ -31,6 +32,8 @@ pub struct Store {
     pub lease: Duration,
     /// The segments that this process read.
     pub segments: Arc<SegmentCache>,
+    /// The known secrets, which no event contains.
+    pub secrets: Secrets,
 }
 
 impl Store {
@@ -110,7 +113,7 @@ impl Journal {
         clock: Arc<dyn Clock>,
         sinks: Arc<[Arc<dyn EventSink>]>,
     ) -> Result<Self, DriveError> {
-        let first = JournalEntry { seq: 0, at: clock.now(), event: first };
+        let first = JournalEntry { seq: 0, at: clock.now(), event: first.without_secrets(&store.secrets) };
         let run = fold(&id, std::slice::from_ref(&first))?;
         let (title, created_at) = (title(&run), first.at);
         Ok(Self {
@@ -231,7 +234,7 @@ impl Journal {
         if matches!(event, Event::Ended { .. }) {
             self.orphans = self.run.open_tasks();
         }
-        let at = self.clock.now();
+        let (at, event) = (self.clock.now(), event.without_secrets(&self.store.secrets));
         self.run.apply_at(&event, at).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
         self.staged.push(JournalEntry { seq, at, event });
         Ok(())

@@ -57,7 +57,7 @@ impl Ports {
         let rules = tool.server().and_then(|server| self.results.get(server)).copied().unwrap_or_default();
         let limits = Limits { max_result_bytes: rules.max_bytes.unwrap_or(limits.max_result_bytes), ..limits.clone() };
         let limit = limits.result_bytes();
-        match outcome {
+        match outcome.without_secrets(&self.store.secrets) {
             Outcome::Returned(output) => {
                 Outcome::Returned(self.fit_output(run, tool, rules.check, limit, output).await)
             }

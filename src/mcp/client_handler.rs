@@ -56,20 +56,34 @@ impl McpClientHandler {
         &self.router
     }
 
-    async fn handle_elicitation(&self, params: &Value, extensions: &Extensions) -> Result<Value, ErrorData> {
+    async fn handle_elicitation(
+        &self,
+        params: &Value,
+        context: &RequestContext<RoleClient>,
+    ) -> Result<Value, ErrorData> {
         if self.introduction.capabilities.elicitation.is_none() {
             return Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>());
         }
         let wrong = |why: String| ErrorData::invalid_params(format!("this client cannot ask that: it {why}"), None);
         let question = elicitation::question(params).map_err(wrong)?;
         drop(self.hold().await);
-        let request = request_of(extensions);
+        let request = request_of(&context.extensions);
         tokio::select! {
             biased;
             reaction = self.router.ask(request.as_ref(), question) => Ok(elicitation::response(&reaction)),
+            // The server withdrew its request (`notifications/cancelled`). The SDK then sends no reply.
+            () = context.ct.cancelled() => Ok(elicitation::response(&ElicitationResponse::cancel())),
             // The SDK ends a connection after its last question.
             () = self.ending.cancelled() => Ok(elicitation::response(&ElicitationResponse::cancel())),
         }
+    }
+}
+
+/// The token as toolgate sends it. Some servers turn numbers into text.
+fn canonical(token: ProgressToken) -> ProgressToken {
+    match &token.0 {
+        RequestId::String(text) => text.parse().map_or(token, |number| ProgressToken(RequestId::Number(number))),
+        RequestId::Number(_) => token,
     }
 }
 
@@ -93,7 +107,7 @@ impl Routes {
 
 impl ClientHandler for McpClientHandler {
     async fn on_progress(&self, notification: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        if let Some(route) = self.routes.lock().await.0.get(&notification.progress_token) {
+        if let Some(route) = self.routes.lock().await.0.get(&canonical(notification.progress_token)) {
             let progress =
                 Progress { progress: notification.progress, total: notification.total, message: notification.message };
             let _ = route.try_send(progress);
@@ -111,7 +125,7 @@ impl ClientHandler for McpClientHandler {
     ) -> Result<ElicitResult, ErrorData> {
         let internal = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
         let params = serde_json::to_value(params).map_err(internal)?;
-        let response = self.handle_elicitation(&params, &context.extensions).await?;
+        let response = self.handle_elicitation(&params, &context).await?;
         serde_json::from_value(response).map_err(internal)
     }
 
@@ -124,7 +138,7 @@ impl ClientHandler for McpClientHandler {
         if request.method != elicitation::METHOD {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
         }
-        self.handle_elicitation(&request.params.unwrap_or_default(), &context.extensions).await.map(CustomResult)
+        self.handle_elicitation(&request.params.unwrap_or_default(), &context).await.map(CustomResult)
     }
 
     /// An empty list would be an answer, and servers would read it as "you may use no directory".

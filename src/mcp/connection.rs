@@ -1,6 +1,7 @@
 //! A live MCP connection: how it is opened, what is known of the server, and how it ends.
 
 use std::convert::Infallible;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -64,6 +65,8 @@ pub(super) struct Connection {
     _when_dropped: DropGuard,
     process: Option<Process>,
     over_http: bool,
+    /// Whether the last response had no answer.
+    pub(super) was_unanswered: AtomicBool,
     /// Why it became unusable, if a request found out.
     why_lost: OnceLock<String>,
 }
@@ -89,6 +92,8 @@ pub(super) enum ConnectError {
     NoAccess(String),
     #[error("broke off the connection in the handshake: {0}")]
     BrokeOff(String),
+    #[error("{0}")]
+    Unconfirmed(String),
     #[error("answered the handshake with {0}")]
     NoMcp(String),
     #[error("refused the handshake: {0}")]
@@ -210,6 +215,7 @@ impl Connection {
             over,
             process: None,
             over_http: false,
+            was_unanswered: AtomicBool::default(),
             why_lost: OnceLock::new(),
         };
         if era == Era::Modern && connection.promises_changes() {
@@ -219,12 +225,12 @@ impl Connection {
         connection
     }
 
-    /// Waits until it is unusable. A descendant of the child process may keep its stdout open after the process
-    /// exited.
+    /// Waits until it is unusable. The end of stdout ends a connection, not the end of the process: a launcher may
+    /// leave the server behind, which then continues to use the pipes. A process that failed leaves nothing of use.
     pub(super) async fn lost(&self) {
         let ended = async {
             match &self.process {
-                Some(process) => process.child.ended().await,
+                Some(process) => process.child.failed().await,
                 None => std::future::pending().await,
             }
         };
@@ -250,6 +256,11 @@ impl Connection {
     fn promises_changes(&self) -> bool {
         self.peer_info()
             .is_some_and(|peer| peer.capabilities.tools.as_ref().and_then(|tools| tools.list_changed) == Some(true))
+    }
+
+    /// Whether the server declared that it has tools.
+    pub(super) fn has_tools_capability(&self) -> bool {
+        self.peer_info().is_some_and(|peer| peer.capabilities.tools.is_some())
     }
 
     /// The negotiated era. [`peer_info`](Self::peer_info) has the revision.
@@ -292,6 +303,19 @@ impl Connection {
         self.process.as_ref().map(|process| process.child.pid())
     }
 
+    /// Whether its process has exited. Processes that it left behind may still use its pipes.
+    pub(super) fn has_exited(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.child.has_exited())
+    }
+
+    /// The last lines of its process on stderr.
+    pub(super) async fn stderr(&self) -> Vec<String> {
+        match &self.process {
+            Some(process) => process.child.output().stderr_so_far().await,
+            None => Vec::new(),
+        }
+    }
+
     /// The end of a message about the server: the output of its process besides the protocol.
     pub(super) fn process_output(&self) -> String {
         self.process.as_ref().map(|process| process.child.output().quoted()).unwrap_or_default()
@@ -331,9 +355,10 @@ impl Connection {
 
     /// The reason for the loss, as far as it can be determined.
     pub(super) async fn last_words(&self) -> String {
-        match &self.process {
-            Some(process) => process.last_words().await,
-            None => self.why_lost.get().map_or("the stream ended before the answer", String::as_str).into(),
+        match (self.why_lost.get(), &self.process) {
+            (Some(why), _) => why.clone(),
+            (None, Some(process)) => process.last_words().await,
+            (None, None) => "the stream ended before the answer".into(),
         }
     }
 }
@@ -344,6 +369,7 @@ impl ConnectError {
         match self {
             Self::Spawn(_) | Self::Http(_) | Self::NoAccess(_) => false,
             Self::Died(_) | Self::Unreachable(_) | Self::BrokeOff(_) | Self::NoMcp(_) | Self::Handshake(_) => true,
+            Self::Unconfirmed(_) => true,
         }
     }
 }
@@ -354,7 +380,9 @@ impl Process {
             NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => {
                 ConnectError::Handshake(words + &self.child.output().quoted())
             }
-            NegotiationError::Broken(_) => ConnectError::Died(self.last_words().await),
+            NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_) => {
+                ConnectError::Died(self.last_words().await)
+            }
         }
     }
 
@@ -417,15 +445,21 @@ fn spawn(
 fn refused_in_process(why: NegotiationError) -> ConnectError {
     match why {
         NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => ConnectError::Handshake(words),
-        NegotiationError::Broken(_) => ConnectError::BrokeOff("it ended".into()),
+        NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_) => ConnectError::BrokeOff("it ended".into()),
     }
 }
 
 fn refused_over_http(why: NegotiationError, url: &str) -> ConnectError {
     match why {
         NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => ConnectError::Handshake(words),
-        NegotiationError::Broken(HandshakeFailure::Unsendable(error)) if http::is_locked(&error) => {
+        NegotiationError::Broken(HandshakeFailure::Unsendable(error))
+        | NegotiationError::Unconfirmed(HandshakeFailure::Unsendable(error))
+            if http::is_locked(&error) =>
+        {
             ConnectError::NoAccess(http::explain(&error))
+        }
+        NegotiationError::Unconfirmed(HandshakeFailure::Unsendable(error)) => {
+            ConnectError::Unconfirmed(negotiation::unconfirmed(&error))
         }
         NegotiationError::Broken(HandshakeFailure::Unsendable(error)) => match http::answered_without_mcp(&error) {
             Some(answer) => ConnectError::NoMcp(answer),
@@ -434,7 +468,7 @@ fn refused_over_http(why: NegotiationError, url: &str) -> ConnectError {
             }
             None => ConnectError::Unreachable(http::explain(&error)),
         },
-        NegotiationError::Broken(HandshakeFailure::Ended) => {
+        NegotiationError::Broken(HandshakeFailure::Ended) | NegotiationError::Unconfirmed(HandshakeFailure::Ended) => {
             ConnectError::NoMcp("no message at all; is it an MCP server, and is its `url` right?".into())
         }
     }

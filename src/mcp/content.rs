@@ -35,10 +35,17 @@ pub(super) fn read(mut result: Map<String, Value>) -> Result<ToolOutput, String>
         Some(Value::Array(blocks)) => parts(blocks),
         Some(other) => return Err(format!("`content` is {}, not a list", excerpt(&other))),
     };
-    if let (true, Some(structured)) = (content.is_empty(), &structured) {
+    if let Some(structured) = &structured
+        && (content.is_empty() || !(structured.is_null() || content.iter().any(is_said)))
+    {
         content.push(Part::text(structured.to_string()));
     }
     Ok(ToolOutput { content, structured, is_error, problems, ..ToolOutput::default() })
+}
+
+/// Whether a part has words for the model. An image does not show what the structured form beside it says.
+fn is_said(part: &Part) -> bool {
+    part.as_text().is_some_and(|text| !text.trim().is_empty())
 }
 
 fn null_content() -> Problem {
@@ -274,6 +281,29 @@ mod tests {
         let output = read(json!({"structuredContent": {"sum": 3}, "isError": true})).expect("readable");
         assert_eq!(output.content, [Part::text(r#"{"sum":3}"#)]);
         assert_eq!((output.structured, output.is_error), (Some(json!({"sum": 3})), true));
+    }
+
+    #[test]
+    fn a_structured_form_without_text_beside_it_is_shown() {
+        let image = json!({"type": "image", "data": "aW1n", "mimeType": "image/png"});
+        let audio = json!({"type": "audio", "data": "aW1n", "mimeType": "audio/wav"});
+        let link = json!({"type": "resource_link", "uri": "file:///a", "name": "a"});
+        let blank = json!({"type": "text", "text": " "});
+        for content in [json!([image]), json!([audio, link]), json!([image, blank])] {
+            let count = content.as_array().map_or(0, Vec::len);
+            let output = read(json!({"content": content, "structuredContent": {"width": 1440}})).expect("readable");
+            assert_eq!(output.content.len(), count + 1, "{content}");
+            assert_eq!(output.content.last(), Some(&Part::text(r#"{"width":1440}"#)), "{content}");
+        }
+    }
+
+    #[test]
+    fn a_structured_form_beside_text_is_not_shown_twice() {
+        let content = json!([{"type": "text", "text": "1440 wide"}]);
+        let output = read(json!({"content": content, "structuredContent": {"width": 1440}})).expect("readable");
+        assert_eq!(output.content, [Part::text("1440 wide")]);
+        let image = json!([{"type": "image", "data": "aW1n", "mimeType": "image/png"}]);
+        assert_eq!(read(json!({"content": image, "structuredContent": null})).expect("readable").content.len(), 1);
     }
 
     fn nested(levels: usize) -> Value {

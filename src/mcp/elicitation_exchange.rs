@@ -22,8 +22,8 @@ use super::elicitation::{MAX_QUESTIONS, digest};
 pub(super) struct ElicitationExchange {
     known: KnownAnswers,
     state: Mutex<State>,
-    /// Notified when another question without an answer arrives.
-    question_added: Notify,
+    /// Notified when a question without an answer arrives, and when the server withdraws one.
+    changed: Notify,
     /// Cancelled when the server was notified of the call's cancellation.
     is_taken_back: CancellationToken,
 }
@@ -67,14 +67,28 @@ impl ElicitationExchange {
 
     /// Waits until the server asked a question without a known answer.
     pub(super) async fn stuck(&self) {
+        self.until(|open| open > 0).await;
+    }
+
+    /// Waits until no question is open: the server withdrew them, or they are answered.
+    pub(super) async fn unstuck(&self) {
+        self.until(|open| open == 0).await;
+    }
+
+    /// Whether a question is open.
+    pub(super) fn is_stuck(&self) -> bool {
+        !self.state().open.is_empty()
+    }
+
+    async fn until(&self, is_so: impl Fn(usize) -> bool) {
         loop {
-            let question_added = self.question_added.notified();
-            tokio::pin!(question_added);
-            question_added.as_mut().enable();
-            if !self.state().open.is_empty() {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if is_so(self.state().open.len()) {
                 return;
             }
-            question_added.await;
+            changed.await;
         }
     }
 
@@ -120,21 +134,25 @@ impl ElicitationExchange {
         self.known.answers.get(digest).cloned()
     }
 
-    /// Waits for the answer to a question. `None` once the call was cancelled at the server. A person is not asked
-    /// endless questions, so questions beyond the limit are not recorded.
+    /// Waits for the answer to a question. `None` once the call was cancelled at the server. Dropping the future
+    /// withdraws the question. A person is not asked endless questions, so questions beyond the limit are not recorded.
     pub(super) async fn ask(
         &self,
         digest: String,
         question: Question,
         attribution: Attribution,
     ) -> Option<ElicitationResponse> {
-        let mut answer = self.note(digest, question, attribution)?;
-        self.question_added.notify_waiters();
-        tokio::select! {
+        let answer = self.note(&digest, question, attribution)?;
+        self.changed.notify_waiters();
+        let mut asking = AskedQuestion { exchange: self, digest, answer: Some(answer) };
+        let answered = tokio::select! {
             biased;
-            answered = answer.wait_for(Option::is_some) => answered.ok().and_then(|answer| answer.clone()),
+            answered = asking.answered() => answered,
             () = self.is_taken_back.cancelled() => None,
-        }
+        };
+        // It has ended in order: the entry belongs to the suspended call.
+        asking.answer = None;
+        answered
     }
 
     /// Records that the cancellation of the call was sent, so that its questions may be cancelled too.
@@ -144,22 +162,51 @@ impl ElicitationExchange {
 
     fn note(
         &self,
-        digest: String,
+        digest: &str,
         question: Question,
         attribution: Attribution,
     ) -> Option<watch::Receiver<Option<ElicitationResponse>>> {
         let mut state = self.state();
-        let is_room = state.open.len() < MAX_QUESTIONS || state.open.contains_key(&digest);
+        let is_room = state.open.len() < MAX_QUESTIONS || state.open.contains_key(digest);
         if !is_room {
             return None;
         }
         state.is_ambiguous |= attribution == Attribution::Ambiguous;
-        let open = state.open.entry(digest);
+        let open = state.open.entry(digest.to_owned());
         Some(open.or_insert_with(|| OpenQuestion { question, answer: watch::Sender::new(None) }).answer.subscribe())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question that waits for its answer. Dropping it while it waits withdraws the question.
+struct AskedQuestion<'a> {
+    exchange: &'a ElicitationExchange,
+    digest: String,
+    answer: Option<watch::Receiver<Option<ElicitationResponse>>>,
+}
+
+impl AskedQuestion<'_> {
+    async fn answered(&mut self) -> Option<ElicitationResponse> {
+        let answered = self.answer.as_mut()?.wait_for(Option::is_some).await.ok()?;
+        answered.clone()
+    }
+}
+
+impl Drop for AskedQuestion<'_> {
+    fn drop(&mut self) {
+        if self.answer.take().is_none() {
+            return;
+        }
+        let mut state = self.exchange.state();
+        // A server may have asked the same question twice.
+        if state.open.get(&self.digest).is_some_and(|open| open.answer.receiver_count() == 0) {
+            state.open.remove(&self.digest);
+            drop(state);
+            self.exchange.changed.notify_waiters();
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! - A call asks one question at a time: a call that certainly asked another open question did not ask this one.
 //! - When as many questions are open as there are candidates, each call waits for one. All of them are suspended, with
 //!   all of these questions: an answer on the open call could reach the wrong call.
+//! - A question that its server withdraws (`notifications/cancelled`) is no longer open.
 //! - When one of these calls ends without a result, its server may continue it and wait. No further conclusion is
 //!   possible: the question is cancelled.
 
@@ -217,6 +218,7 @@ impl<'a> OpenElicitation<'a> {
 impl Drop for OpenElicitation<'_> {
     fn drop(&mut self) {
         self.router.calls().open.remove(&self.number);
+        self.router.changed.notify_waiters();
     }
 }
 

@@ -2,11 +2,12 @@
 //! stops waiting.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, ClientRequest, JsonObject, MetaObject, RequestId,
-    RequestMetaObject, ServerResult,
+    CancelledNotification, CancelledNotificationParam, ClientRequest, ErrorCode, ErrorData, JsonObject, MetaObject,
+    RequestId, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::Value;
@@ -20,15 +21,18 @@ use super::call_transport::LastRequest;
 use super::connection::Connection;
 use super::elicitation_exchange::ElicitationExchange;
 use super::elicitation_router::{InFlightCall, NextElicitation, Origin};
-use super::fault::Fault;
+use super::fault::{self, Fault};
 use super::http;
 use super::limits::Limits;
 use super::negotiation::Era;
 use super::result_json::raw;
+use super::session_loss;
 use super::transport::{JsonFlaw, ResponseFinding};
 
 /// The JSON-RPC error for a protocol revision that the server does not support, or no longer supports.
 const UNSUPPORTED_REVISION: i32 = -32022;
+
+const NO_ANSWER: &str = "the stream ended before the answer";
 
 /// How long to read on after a question: messages that the server wrote with it, without waiting for the answer,
 /// arrive in this time.
@@ -118,11 +122,14 @@ impl Connection {
                     progress_state.report_progress(update);
                     silence.as_mut().reset(Instant::now() + limits.silence);
                 }
-                () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
-                () = &mut silence => return Err(Fault::Silent(limits.silence)),
+                () = tokio::time::sleep_until(limits.deadline) => return Err(self.out_of_time(Fault::Late(limits.total))),
+                () = &mut silence => return Err(self.out_of_time(Fault::Silent(limits.silence))),
                 () = stuck(asking) => {
                     if let Ok(answer) = timeout(ALONG, &mut handle.rx).await {
                         break answer;
+                    }
+                    if !asking.is_some_and(|asking| asking.elicitations.is_stuck()) {
+                        continue;
                     }
                     let held_since = Instant::now();
                     let held = held_open(asking, &mut handle.rx, &mut updates, &mut progress_state).await;
@@ -130,7 +137,7 @@ impl Connection {
                     limits.deadline += held_since.elapsed();
                     match held {
                         HeldOutcome::Ended(answer) => break *answer,
-                        HeldOutcome::Answered => silence.as_mut().reset(Instant::now() + limits.silence),
+                        HeldOutcome::Answered | HeldOutcome::Withdrawn => silence.as_mut().reset(Instant::now() + limits.silence),
                         HeldOutcome::Unanswered => {
                             in_flight.cancel_request(limits).await?;
                             match handle.rx.try_recv() {
@@ -153,6 +160,7 @@ impl Connection {
         }
         match answer {
             Ok(Ok(result)) => {
+                self.was_unanswered.store(false, Ordering::Relaxed);
                 let flaws = if let Some(ResponseFinding::Flaws(flaws)) = finding { flaws } else { Vec::new() };
                 Ok((raw(result)?, flaws))
             }
@@ -161,19 +169,30 @@ impl Connection {
                     if let Some(ResponseFinding::Unreadable(why)) = finding { why } else { error.message.into_owned() };
                 Err(Fault::Garbled(why))
             }
-            Ok(Err(error)) => Err(self.fault(error).await),
+            Ok(Err(error)) => Err(self.fault(error, finding).await),
             Err(_) => Err(Fault::Disconnected(self.last_words().await)),
         }
     }
 
-    async fn fault(&self, error: ServiceError) -> Fault {
+    async fn fault(&self, error: ServiceError, finding: Option<ResponseFinding>) -> Fault {
         if let ServiceError::McpError(error) = error {
+            if self.era() == Era::Legacy && self.is_uninitialized(&error).await {
+                self.give_up("it was restarted, and does not know the session".into());
+                return Fault::SessionOver(format!(
+                    "does not know the session any more: {}; the next request begins a new one",
+                    fault::refusal(&error.message, error.code.0)
+                ));
+            }
             if error.code.0 == UNSUPPORTED_REVISION {
                 self.give_up(format!("it no longer speaks the revision agreed on: {}", error.message));
                 return Fault::NotSent(format!(
                     "no longer speaks the revision agreed on: {}; the next request negotiates again",
                     error.message
                 ));
+            }
+            // The server may have read the request, so it is not made again. The next one begins a new session.
+            if self.era() == Era::Legacy && self.is_over_http() && session_loss::is_unknown(&error.message) {
+                self.give_up("it does not know the session any more".into());
             }
             return Fault::Refused { code: error.code.0, message: error.message.into_owned(), data: error.data };
         }
@@ -188,9 +207,49 @@ impl Connection {
             if http::is_unreachable(error) {
                 self.give_up(http::explain(error));
             }
-            return http::send_fault(error);
+            let fault = http::send_fault(error);
+            if http::is_json_without_mcp(error) {
+                self.unanswered(Some(&fault.to_string()));
+            }
+            return fault;
         }
-        Fault::Disconnected(self.last_words().await)
+        match finding {
+            Some(ResponseFinding::Unanswered(words)) => {
+                self.unanswered(words.as_deref());
+                Fault::Disconnected(words.unwrap_or_else(|| NO_ANSWER.into()))
+            }
+            Some(ResponseFinding::Unreadable(_) | ResponseFinding::Flaws(_)) | None => {
+                Fault::Disconnected(self.last_words().await)
+            }
+        }
+    }
+
+    /// Records a response without an MCP answer. Some servers tell in this way that they do not know a session, so the
+    /// next request begins a new one: at once if the server wrote something else, and the second time in a row if it
+    /// wrote nothing, as a tool that fails may do.
+    fn unanswered(&self, words: Option<&str>) {
+        let is_second = self.was_unanswered.swap(true, Ordering::Relaxed);
+        if self.era() == Era::Legacy && (words.is_some() || is_second) {
+            self.give_up(words.unwrap_or(NO_ANSWER).into());
+        }
+    }
+
+    /// Whether the server refused a request because it came before `initialize`. Servers of the Python SDK 1.x state
+    /// the reason on stderr only.
+    async fn is_uninitialized(&self, error: &ErrorData) -> bool {
+        if session_loss::is_uninitialized(&error.message) {
+            return true;
+        }
+        error.code == ErrorCode::INVALID_PARAMS
+            && self.stderr().await.iter().any(|line| session_loss::is_uninitialized(line))
+    }
+
+    /// The error of a request that took too long. A process that left others behind and ended does not come back.
+    fn out_of_time(&self, fault: Fault) -> Fault {
+        if self.has_exited() {
+            self.give_up("its process has ended, and the processes that it left behind do not answer".into());
+        }
+        fault
     }
 }
 
@@ -244,6 +303,8 @@ enum HeldOutcome {
     Ended(Box<Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>>),
     /// The server received the answers and continues.
     Answered,
+    /// The server withdrew its questions and continues.
+    Withdrawn,
     /// There are no answers, and the call is no longer held open.
     Unanswered,
 }
@@ -263,6 +324,7 @@ async fn held_open(
             biased;
             answer = &mut *answer => return HeldOutcome::Ended(Box::new(answer)),
             Some(update) = updates.recv() => progress_state.report_progress(update),
+            () = asking.elicitations.unstuck() => return HeldOutcome::Withdrawn,
             was_answered = &mut answered => {
                 return if was_answered { HeldOutcome::Answered } else { HeldOutcome::Unanswered };
             }

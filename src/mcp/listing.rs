@@ -86,13 +86,15 @@ async fn all_pages(
                     listing.mark_late(limits.total);
                     return Ok(listing);
                 }
+                // It says that it has no tools, and tools are asked for all the same: some servers forget to say it.
+                Err(Fault::Refused { .. }) if !connection.has_tools_capability() => return Ok(listing),
                 answered => answered?,
             };
         read += size(&page);
         if let (Era::Modern, Some(wrong)) = (connection.era(), objection_to_type(&page)) {
             return Err(Fault::Unreadable(wrong));
         }
-        let Some(next) = listing.add_page(page, &flaws)? else {
+        let Some(next) = listing.add_page(page, &flaws, connection.era())? else {
             return Ok(listing);
         };
         if listing.is_full() {
@@ -124,7 +126,7 @@ fn objection(next: &str, seen: &HashSet<String>, read: usize, empty_pages: usize
 
 impl Listing {
     /// Adds the tools of a page and returns the cursor of the next one.
-    fn add_page(&mut self, page: Value, flaws: &[JsonFlaw]) -> Result<Option<String>, Fault> {
+    fn add_page(&mut self, page: Value, flaws: &[JsonFlaw], era: Era) -> Result<Option<String>, Fault> {
         let Value::Object(mut page) = page else {
             return Err(Fault::Unreadable(excerpt(&page)));
         };
@@ -158,8 +160,20 @@ impl Listing {
             }
         }
         match page.remove("nextCursor") {
-            Some(Value::String(cursor)) if !cursor.is_empty() => Ok(Some(cursor)),
-            _ => Ok(None),
+            None | Some(Value::Null) => Ok(None),
+            // The revision 2026-07-28 counts every text as a cursor. Before, servers send the empty one for "no more".
+            Some(Value::String(cursor)) if cursor.is_empty() && era == Era::Legacy => Ok(None),
+            Some(Value::String(cursor)) => Ok(Some(cursor)),
+            Some(other) => {
+                let kept = self.tools.len();
+                let reason = format!(
+                    "its `nextCursor` is {}, not a string, so the next page cannot be requested; the {kept} tools up to \
+                     there are used",
+                    excerpt(&other)
+                );
+                self.left_out.push((None, reason));
+                Ok(None)
+            }
         }
     }
 
@@ -301,7 +315,7 @@ mod tests {
             tool("good"), {"name": "bare"}, {"name": "permissive", "inputSchema": true}, {"inputSchema": {}},
             {"name": "odd", "inputSchema": {}, "annotations": {"readOnlyHint": "yes"}}, tool("fine"),
         ]});
-        assert_eq!(listing.add_page(page, &[]), Ok(None));
+        assert_eq!(listing.add_page(page, &[], Era::Legacy), Ok(None));
         let kept: Vec<&str> = listing.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(kept, ["good", "fine"]);
         let left_out: Vec<Option<&str>> = listing.left_out.iter().map(|(name, _)| name.as_deref()).collect();
@@ -315,16 +329,28 @@ mod tests {
         for (time_to_live, expected) in
             [(json!(null), None), (json!(5000), Some(5)), (json!(9000), Some(5)), (json!(-1), Some(5))]
         {
-            listing.add_page(json!({"tools": [], "ttlMs": time_to_live}), &[]).expect("a page");
+            listing.add_page(json!({"tools": [], "ttlMs": time_to_live}), &[], Era::Legacy).expect("a page");
             assert_eq!(listing.time_to_live, expected.map(Duration::from_secs));
         }
+    }
+
+    #[test]
+    fn an_empty_cursor_is_a_cursor_since_2026_and_any_other_value_than_a_text_is_reported() {
+        let page = |cursor: Value| json!({"tools": [tool("t")], "nextCursor": cursor});
+        let next = |cursor: Value, era: Era| listing().add_page(page(cursor), &[], era);
+        assert_eq!(next("".into(), Era::Modern), Ok(Some(String::new())));
+        assert_eq!(next("".into(), Era::Legacy), Ok(None));
+        assert_eq!(next(Value::Null, Era::Modern), Ok(None));
+        let mut listing = listing();
+        assert_eq!(listing.add_page(page(7.into()), &[], Era::Modern), Ok(None));
+        assert!(listing.left_out[0].1.starts_with("its `nextCursor` is 7, not a string"), "{:?}", listing.left_out);
     }
 
     #[test]
     fn a_list_over_the_tool_limit_is_cut() {
         let mut listing = listing();
         let many: Vec<Value> = (0..MOST + 5).map(|number| tool(&format!("t{number}"))).collect();
-        assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"}), &[]), Ok(None));
+        assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"}), &[], Era::Legacy), Ok(None));
         assert_eq!(listing.tools.len(), MOST);
         let cut =
             "it has more than 500 tools; the 500 tools up to there are used. Raise its `max_tools` if it needs more";
@@ -337,7 +363,7 @@ mod tests {
         let mut wordy = tool("wordy");
         wordy["description"] = "x".repeat(MAX_DESCRIPTION + 1).into();
         let page = json!({"tools": [tool(&"x".repeat(MAX_NAME + 1)), wordy, tool(&"x".repeat(MAX_NAME))]});
-        assert_eq!(listing.add_page(page, &[]), Ok(None));
+        assert_eq!(listing.add_page(page, &[], Era::Legacy), Ok(None));
         let left_out: Vec<(Option<&str>, bool)> =
             listing.left_out.iter().map(|(name, why)| (name.as_deref(), why.contains("is longer than"))).collect();
         assert_eq!((left_out, listing.tools.len()), (vec![(Some("#1"), true), (Some("wordy"), true)], 1));
@@ -354,7 +380,7 @@ mod tests {
             {"name": "titled", "inputSchema": {}, "annotations": {"title": "x".repeat(MAX_TITLE + 1)}},
             {"name": "fine", "inputSchema": nested(MAX_DEPTH - 1)},
         ]});
-        assert_eq!(listing.add_page(page, &[]), Ok(None));
+        assert_eq!(listing.add_page(page, &[], Era::Legacy), Ok(None));
         let reasons: Vec<&str> = listing.left_out.iter().map(|(_, why)| why.as_str()).collect();
         for (reason, complaint) in reasons.iter().zip([
             "`inputSchema` is longer than 256 KiB",
@@ -374,8 +400,9 @@ mod tests {
             let big = |number: usize| json!({"name": format!("t{number}"), "inputSchema": {"x": "x".repeat(200_000)}});
             json!({"tools": (from..from + 30).map(big).collect::<Vec<_>>(), "nextCursor": "more"})
         };
-        let pages =
-            (0..10).take_while(|number| listing.add_page(page(number * 30), &[]).expect("a page").is_some()).count();
+        let pages = (0..10)
+            .take_while(|number| listing.add_page(page(number * 30), &[], Era::Legacy).expect("a page").is_some())
+            .count();
         assert!((2..3).contains(&pages), "{pages}");
         assert!(listing.kept < MAX_KEPT + MAX_SCHEMA, "{}", listing.kept);
         assert!(listing.left_out[0].1.contains("its tools come to more than 16 MiB"), "{:?}", listing.left_out);
@@ -385,7 +412,7 @@ mod tests {
     fn a_complaint_is_short_whatever_it_complains_of() {
         let mut listing = listing();
         let page = json!({"tools": [{"name": "t", "inputSchema": {}, "annotations": "A".repeat(3_000_000)}]});
-        assert_eq!(listing.add_page(page, &[]), Ok(None));
+        assert_eq!(listing.add_page(page, &[], Era::Legacy), Ok(None));
         assert!(listing.left_out[0].1.len() < 1000, "{}", listing.left_out[0].1.len());
         let cursor = "c".repeat(MAX_CURSOR);
         let why = objection(&cursor, &HashSet::from([cursor.clone()]), 0, 0).expect("it was there");
@@ -405,7 +432,7 @@ mod tests {
             "name": "t", "description": "d", "inputSchema": schema, "outputSchema": schema,
             "annotations": {"title": "T", "readOnlyHint": true, "destructiveHint": false}, "execution": {},
         }], "nextCursor": "2"});
-        assert_eq!(listing.add_page(page, &[]), Ok(Some("2".into())));
+        assert_eq!(listing.add_page(page, &[], Era::Legacy), Ok(Some("2".into())));
         let tool = &listing.tools[0];
         assert_eq!(tool.input_schema.to_string(), schema.to_string());
         assert_eq!(tool.output_schema, Some(schema));

@@ -36,6 +36,7 @@ mod pinned;
 mod result_json;
 mod server;
 mod servers;
+mod session_loss;
 mod settings;
 mod signals;
 mod status;

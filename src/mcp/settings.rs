@@ -153,6 +153,18 @@ impl Transport {
 }
 
 impl StdioSettings {
+    /// A program with arguments, in toolgate's directory, with the harmless variables only.
+    pub fn new<A: Into<String>>(command: impl Into<String>, args: impl IntoIterator<Item = A>) -> Self {
+        Self { command: command.into(), args: args.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// Adds an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<SecretString>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
     /// Any of the arguments may be a token.
     fn in_words(&self) -> String {
         let arguments = match self.args.len() {
@@ -165,6 +177,18 @@ impl StdioSettings {
 }
 
 impl HttpSettings {
+    /// An endpoint without headers or OAuth.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), ..Self::default() }
+    }
+
+    /// Adds a header to every request.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<SecretString>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
     /// User, query and fragment may be tokens.
     fn in_words(&self) -> String {
         let Ok(mut url) = Url::parse(&self.url) else { return "an address that cannot be read".to_owned() };
@@ -201,13 +225,24 @@ impl ServerSettings {
 
     /// A child process with arguments, every other setting at its default.
     pub fn stdio<A: Into<String>>(command: impl Into<String>, args: impl IntoIterator<Item = A>) -> Self {
-        let args = args.into_iter().map(Into::into).collect();
-        Self::new(Transport::Stdio(StdioSettings { command: command.into(), args, ..StdioSettings::default() }))
+        StdioSettings::new(command, args).into()
     }
 
     /// An HTTP endpoint, every other setting at its default.
     pub fn http(url: impl Into<String>) -> Self {
-        Self::new(Transport::Http(HttpSettings { url: url.into(), ..HttpSettings::default() }))
+        HttpSettings::new(url).into()
+    }
+}
+
+impl From<StdioSettings> for ServerSettings {
+    fn from(stdio: StdioSettings) -> Self {
+        Self::new(Transport::Stdio(stdio))
+    }
+}
+
+impl From<HttpSettings> for ServerSettings {
+    fn from(http: HttpSettings) -> Self {
+        Self::new(Transport::Http(http))
     }
 }
 

@@ -11,9 +11,9 @@ mod openai_content;
 pub mod openai_images;
 pub mod openai_responses;
 mod openai_schema;
+mod openai_usage;
 pub mod prices;
 pub mod scripted;
-mod truncation;
 pub mod unusable_model;
 
 pub use http::{

@@ -1,4 +1,5 @@
-//! Builder of a runner. Only a store is required; every other port has a harmless default.
+//! Builder of a runner. Only a store is required; every other port has a safe default. Arguments, results and answers
+//! are validated against their JSON Schemas unless the application calls [`Builder::without_validation`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use toolgate_core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
 use toolgate_core::policy::Links;
+use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 use toolgate_core::run::{Budget, OutputVerdict, Spec, ToolGrant};
 use toolgate_core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools, Tool};
 use toolgate_core::trace::{SpanContext, TraceId};
@@ -20,6 +22,7 @@ use toolgate_ports::{
     InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError,
     ToolInputValidator,
 };
+use toolgate_validation::SchemaValidator;
 
 use super::admission::Admission;
 use super::context::Transcript;
@@ -54,6 +57,7 @@ pub struct Builder {
     pub(super) poll: Option<Duration>,
     pub(super) agents: Vec<Agent>,
     pub(super) sampler: Option<Sampler>,
+    pub(super) secrets: Option<Secrets>,
     pub(super) capacity: Option<Capacity>,
     pub(super) envelopes: Option<Arc<super::envelope::EnvelopeKeys>>,
 }
@@ -83,9 +87,9 @@ impl Builder {
         servers: McpServers;
         /// Grants; without this cache every guarded call requires approval.
         approvals: ApprovalCache;
-        /// Validates arguments; without it every argument object is valid.
+        /// The validator of arguments and results; default: JSON Schema.
         inputs: ToolInputValidator;
-        /// Validates answers; without it every answer is valid.
+        /// The validator of final answers; default: JSON Schema.
         outputs: OutputValidator;
         /// Resolves symbolic links in paths, for policies with conditions on link targets; without it such calls
         /// require approval.
@@ -96,6 +100,12 @@ impl Builder {
         clock: Clock;
         /// The source of new ids; default: UUIDv7.
         ids: Ids;
+    }
+
+    /// Accepts every argument object, result and answer, whatever its schema.
+    #[must_use]
+    pub fn without_validation(self) -> Self {
+        self.inputs(Arc::new(NoPort)).outputs(Arc::new(NoPort))
     }
 
     /// How results of one server are handled; default: limited as configured for the run, validated with a warning.
@@ -171,6 +181,14 @@ impl Builder {
         self
     }
 
+    /// The known secrets (default: none). A known secret in a prompt, a result or a reply is replaced before it is
+    /// journaled.
+    #[must_use]
+    pub fn secrets(mut self, secrets: SecretsBuilder) -> Self {
+        self.secrets = Some(secrets.build(Style { pieces: false, ..Style::MESSAGE }));
+        self
+    }
+
     /// Builds the runner. Fails without a store, if two agents have the same name, and if an agent names a model twice.
     pub fn build(self) -> Result<AgentRunner, RunnerError> {
         let store = self.store.ok_or(RunnerError::Incomplete("a store is required: Builder::store"))?;
@@ -182,6 +200,7 @@ impl Builder {
         let mut sinks = self.sinks;
         sinks.push(broadcaster.clone());
         let nothing = Arc::new(NoPort);
+        let schemas = Arc::new(SchemaValidator::new());
         let ports = Ports {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
             results: self.results.into(),
@@ -191,11 +210,12 @@ impl Builder {
                 node,
                 lease: self.lease.unwrap_or(Duration::from_secs(15)),
                 segments: Default::default(),
+                secrets: self.secrets.unwrap_or_default(),
             },
             servers: self.servers.unwrap_or_else(|| nothing.clone()),
             approvals: self.approvals.unwrap_or_else(|| nothing.clone()),
-            inputs: self.inputs.unwrap_or_else(|| nothing.clone()),
-            outputs: self.outputs.unwrap_or_else(|| nothing.clone()),
+            inputs: self.inputs.unwrap_or_else(|| schemas.clone()),
+            outputs: self.outputs.unwrap_or(schemas),
             paths: self.paths.unwrap_or(nothing),
             context: self.context.unwrap_or_else(|| Arc::new(Transcript)),
             sinks: sinks.into(),

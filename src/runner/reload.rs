@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_driver::Ports;
+use toolgate_driver::{Ports, Store};
 
 use super::builder::named;
 use super::{AgentRunner, Builder, Inner, RunnerError};
@@ -19,7 +19,9 @@ impl AgentRunner {
         let old = &self.inner;
         let agents = named(builder.agents)?;
         let before = old.ports.clone();
+        let secrets = builder.secrets.unwrap_or_else(|| before.store.secrets.clone());
         let ports = Ports {
+            store: Store { secrets, ..before.store.clone() },
             results: builder.results.into(),
             hold: builder.hold.into(),
             servers: builder.servers.unwrap_or(before.servers),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolgate_core::chat::Message;
 use toolgate_core::error::Failure;
 use toolgate_core::id::{RunId, SessionId};
-use toolgate_core::run::{Budget, Output, PendingItem, Run, Status};
+use toolgate_core::run::{Budget, Output, PendingItem, Run, RunWarning, Status};
 
 /// The result that a caller receives. `pending` contains what source 002 calls messages, tool requests and tool
 /// interactions.
@@ -23,6 +23,9 @@ pub struct Report {
     /// The answer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
+    /// The warnings about the result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<RunWarning>,
     /// The pending items; empty unless the run is pending.
     pub pending: Vec<PendingItem>,
     /// The reason why the run did not complete.
@@ -46,6 +49,7 @@ impl Report {
             version: run.length(),
             status: run.status(),
             output: ending.and_then(|ending| ending.output().cloned()),
+            warnings: run.warnings(),
             pending: run.pending(),
             error: ending.and_then(|ending| ending.failure()),
             messages: run.messages(),

@@ -40,6 +40,16 @@ impl AgentRunner {
         if let Input::Resume(resume) = input {
             self.check(by_now, resume).await?;
         }
+        let refused = |call_id| ResumeError::Invalid {
+            call_id,
+            what: "the answer".into(),
+            at: String::new(),
+            problems: "contains a secret of the configuration, which no journal may hold; leave it out".into(),
+        };
+        let with_secrets = input.calls_with_secrets(&self.inner.ports.store.secrets);
+        if !with_secrets.is_empty() {
+            return Err(RunnerError::Refused(with_secrets.into_iter().map(refused).collect()));
+        }
         let events = self.received(journal, by_now, &fit)?;
         Ok(ValidatedInput { events, wholes })
     }
@@ -133,7 +143,10 @@ impl AgentRunner {
         let (mut resume, mut wholes) = (resume.clone(), Vec::new());
         for (_, answer) in &mut resume.answers {
             match answer {
-                Answer::Result(Outcome::Returned(output)) => {
+                Answer::Result(outcome @ Outcome::Returned(_)) => {
+                    *outcome =
+                        std::mem::replace(outcome, Outcome::Unknown).without_secrets(&self.inner.ports.store.secrets);
+                    let Outcome::Returned(output) = outcome else { continue };
                     output.problems.clear();
                     let (fit, more) = bounded(std::mem::take(output), limit, self.inner.ports.overflow_storage());
                     *output = fit;

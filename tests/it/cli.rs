@@ -12,6 +12,7 @@ mod fallback;
 mod full_disk;
 mod hostile;
 mod images;
+mod ineffective;
 mod keys;
 mod mcp;
 mod media;

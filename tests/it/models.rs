@@ -17,4 +17,5 @@ mod openai_responses_requests;
 mod prices;
 mod rubbish_media;
 mod scripted;
+mod stop_reasons;
 mod wire_fixtures;

@@ -19,6 +19,6 @@ conforms!(sqlite_that_survives_a_crash, || sqlite(Durability::ProcessCrash));
 
 async fn sqlite(durability: Durability) -> Opened<SqliteStore> {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open(&directory.path().join("runs.db"), durability).await.unwrap();
+    let store = SqliteStore::open_with_durability(&directory.path().join("runs.db"), durability).await.unwrap();
     Opened { store: Arc::new(store), _directory: Some(directory) }
 }

@@ -15,7 +15,7 @@ use crate::cli::view::{DisplaySettings, Waterfall};
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
 use crate::core::run::{Event, JournalEntry, Status};
-use crate::telemetry::spans::{Span, SpanContent, project};
+use crate::telemetry::spans::{Projector, Redaction, Span, SpanContent};
 
 /// Show the spans of a run as a waterfall, without any collector
 #[derive(Args, Debug)]
@@ -26,7 +26,8 @@ pub(super) struct TraceOf {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Prints each span as a line of JSON with its full content, even if exports hide it
+    /// Prints each span as a line of JSON with its full content, even if exports hide it; never the secrets of the
+    /// configuration
     #[arg(long)]
     json: bool,
 
@@ -78,7 +79,8 @@ fn send(app: &App, run: &RunId, journal: Vec<JournalEntry>, out: &mut Output) ->
 /// The spans of a journal, independent of earlier exports.
 fn spans(app: &App, run: &RunId, journal: Vec<JournalEntry>, content: SpanContent) -> Vec<Span> {
     let journal: Vec<JournalEntry> = journal.into_iter().map(recorded_as_sampled).collect();
-    project(run, &journal, content, identities(&app.models))
+    let projector = Projector::new(run.clone(), content, identities(&app.models));
+    projector.redacting(Redaction::of_secrets(app.settings.secrets())).project_all(&journal)
 }
 
 /// The trace is part of the first two events of an execution only.

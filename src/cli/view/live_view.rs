@@ -99,11 +99,12 @@ impl LiveView {
             LifecycleKind::Resumed { .. } => {
                 vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} resumed", event.run_id)))]
             }
-            LifecycleKind::ToolsListed { tools, left_out, changed } => {
+            LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
                 let mut lines = vec![paint.dim(format!("{} available", count(tools.len(), "tool")))];
                 lines.extend(left_out.iter().map(|left| self.left_out(left)));
                 let differs = |tool| paint.yellow(format!("  ! {tool} changed since the run began"));
                 lines.extend(changed.iter().map(differs));
+                lines.extend(warnings.iter().map(|text| paint.yellow(format!("  ! {}", escape_untrusted(text)))));
                 lines
             }
             LifecycleKind::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),

@@ -189,7 +189,10 @@ fn ending(report: &Report, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
     match (&report.error, report.status) {
         (Some(error), _) => vec![format!("{} {}", paint.red("ended:"), block(&error.to_string()))],
-        (None, Status::Completed) => vec![paint.green("completed")],
+        (None, Status::Completed) => {
+            let warnings = report.warnings.iter().map(|warning| format!("{} {warning}", paint.yellow("warning:")));
+            [paint.green("completed")].into_iter().chain(warnings).collect()
+        }
         (None, Status::Running) => vec![
             paint.yellow("running; if no process executes it any more:"),
             format!("  toolgate resume {}", report.run_id),

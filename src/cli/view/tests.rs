@@ -81,6 +81,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             tools: vec![ToolName::parse("mcp_shop_find").unwrap()],
             left_out: vec![left_out],
             changed: Vec::new(),
+            warnings: Vec::new(),
         },
         model_called(1),
         LifecycleKind::ModelFailed {
@@ -163,6 +164,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             usage: Usage::default(),
             output: Some("Sorry.".into()),
             media: Vec::new(),
+            warnings: Vec::new(),
         },
     ]
 }
@@ -211,7 +213,8 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
         cost_usd: Usd::try_from(0.0012).ok(),
         ..Usage::default()
     };
-    let completed = LifecycleKind::Completed { tool_interactions: 0, usage, output: None, media: Vec::new() };
+    let completed =
+        LifecycleKind::Completed { tool_interactions: 0, usage, output: None, media: Vec::new(), warnings: Vec::new() };
     let unpriced = LifecycleKind::ModelFailed {
         model: "auto".into(),
         attempt: 1,

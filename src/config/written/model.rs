@@ -100,6 +100,9 @@ pub(crate) struct Reasoning {
     pub(crate) budget_tokens: Option<u64>,
     /// Whether to request the reasoning, or a summary of it. Default: the provider's default.
     pub(crate) show: Option<bool>,
+    /// Whether the reasoning of earlier turns is sent back as `reasoning_content` (`openai_chat`). Default: to servers
+    /// and models that are known to require it.
+    pub(crate) send_back: Option<bool>,
 }
 
 /// Timeouts of a model, in seconds.

@@ -46,6 +46,10 @@ pub(crate) struct WrittenRule {
     /// Seconds that an approver has to answer when this rule asks. Default: the policy's.
     #[schemars(range(min = 1))]
     pub(crate) answer_timeout_s: Option<Located<u64>>,
+    /// Whether a rule that asks or denies may name a tool or server that does not exist. Default: no; calls that such a
+    /// rule may have meant then require approval.
+    #[serde(default)]
+    pub(crate) allow_unmatched: bool,
     /// Calls that must match the rule, and calls that must not; verified when the policy is loaded.
     #[serde(default)]
     pub(crate) examples: WrittenExamples,

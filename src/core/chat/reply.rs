@@ -6,7 +6,7 @@ use super::{Part, ProviderState, Usage};
 use crate::tool::ToolCall;
 
 /// A complete model reply. The presence of calls decides the next step, never `stop`: providers send `stop` beside
-/// calls, and `tool_calls` without a call.
+/// calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// The parts in the model's order: text, reasoning, tool use.
@@ -48,6 +48,19 @@ pub enum Stop {
     Refusal,
     /// The provider paused a long turn: send the conversation again to continue.
     Pause,
+    /// The provider states no reason.
+    Unknown,
+}
+
+impl Stop {
+    /// Whether the reply is whole: neither cut off nor withheld. The last call of any other reply may be incomplete:
+    /// missing arguments look like empty ones, and some tools run on empty arguments.
+    pub fn is_whole(self) -> bool {
+        match self {
+            Self::End | Self::ToolCalls | Self::Pause | Self::Unknown => true,
+            Self::MaxTokens | Self::ContextWindow | Self::ContentFilter | Self::Refusal => false,
+        }
+    }
 }
 
 impl Reply {

@@ -8,7 +8,9 @@ use crate::chat::{Media, Stop, Usage, Usd};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::policy::PolicyMark;
-use crate::run::{Channel, Coverage, DecisionKind, PendingItem, Rejection, Scope, Status, ToolAccess, ToolGrant};
+use crate::run::{
+    Channel, Coverage, DecisionKind, PendingItem, Rejection, RunWarning, Scope, Status, ToolAccess, ToolGrant,
+};
 use crate::tool::{Difference, LeftOut, Problem, ToolName};
 use crate::trace::TraceId;
 
@@ -97,6 +99,8 @@ pub enum LifecycleKind {
         output: Option<String>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         media: Vec<Media>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<RunWarning>,
     },
     /// The run ended without a valid answer.
     #[serde(rename = "execution.failed")]
@@ -132,6 +136,9 @@ pub enum LifecycleKind {
         /// Tools whose definition differs from the one that the run saw first.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         changed: Vec<ToolName>,
+        /// Rules and patterns of the configuration that match no tool.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     /// Guarded tools that are approved in advance.
     #[serde(rename = "approvals.resolved")]

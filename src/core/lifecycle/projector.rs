@@ -109,6 +109,11 @@ impl Lifecycle {
         }
     }
 
+    /// Whether an MCP call was sent and is not settled.
+    pub fn has_calls_in_flight(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
     /// The run, with every fact folded so far.
     pub fn run(&self) -> Option<&Run> {
         self.run.as_ref()
@@ -133,6 +138,7 @@ impl Lifecycle {
                 tools: toolset.iter().map(|tool| tool.name.clone()).collect(),
                 left_out: toolset.left_out().to_vec(),
                 changed: toolset.iter().filter(|tool| tool.changed).map(|tool| tool.name.clone()).collect(),
+                warnings: toolset.warnings().collect(),
             }],
             Event::ApprovalsResolved { granted } => vec![LifecycleKind::ApprovalsResolved { granted: granted.clone() }],
             Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),
@@ -226,7 +232,8 @@ impl Lifecycle {
                 vec![LifecycleKind::MessageAdded { text: self.quotable(|| message.text()) }]
             }
             Event::Paused { by, via, reason } => {
-                vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason: reason.clone() }]
+                let reason = reason.as_ref().and_then(|reason| self.quotable(|| reason.clone()));
+                vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason }]
             }
             Event::Unpaused { by, via } => vec![LifecycleKind::Unpaused { by: by.clone(), via: *via }],
             Event::Ended { ending } => vec![self.ended(ending)],
@@ -395,7 +402,10 @@ impl Lifecycle {
             Some(error) => {
                 LifecycleKind::Failed { status: ending.status(), error, tool_interactions, usage, output, media }
             }
-            None => LifecycleKind::Completed { tool_interactions, usage, output, media },
+            None => {
+                let warnings = self.run.as_ref().map(|run| run.warnings_of(ending)).unwrap_or_default();
+                LifecycleKind::Completed { tool_interactions, usage, output, media, warnings }
+            }
         };
         match ending {
             Ending::Cancelled { reason } => {

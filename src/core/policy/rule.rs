@@ -4,8 +4,9 @@ use super::command::Comparison;
 use super::condition::Facts;
 use super::finding::{Finding, Hint, UnmetCriterion, kind, own_name};
 use super::{CommandPattern, Condition, Example, Outlook, Subject, Verdict};
+use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::{Pattern, SIGNS};
-use crate::tool::{Tool, ToolName};
+use crate::tool::{LeftOut, Tool, ToolName, mcp_name};
 
 /// The names of origins in policies.
 const KINDS: [&str; 3] = ["mcp", "external", "builtin"];
@@ -21,6 +22,8 @@ pub struct Rule {
     pub reason: String,
     /// The seconds a person has to answer when this rule asks; `None` for the policy's own.
     pub answer_timeout_s: Option<u64>,
+    /// Whether a rule that asks or denies may match no tool (`super::unmatched`).
+    pub allow_unmatched: bool,
     matches: Match,
     patterns: Patterns,
     when: Option<Condition>,
@@ -160,6 +163,7 @@ impl Rule {
             verdict,
             reason: reason.into(),
             answer_timeout_s: None,
+            allow_unmatched: false,
             patterns: Patterns::compile(id, &matches)?,
             matches,
             when: None,
@@ -191,6 +195,12 @@ impl Rule {
         Self { answer_timeout_s, ..self }
     }
 
+    /// The same rule, which may match no tool if it asks or denies.
+    #[must_use]
+    pub fn with_allow_unmatched(self, allow_unmatched: bool) -> Self {
+        Self { allow_unmatched, ..self }
+    }
+
     /// Its criteria.
     pub fn conditions(&self) -> &Match {
         &self.matches
@@ -204,6 +214,42 @@ impl Rule {
     /// The examples that must match, and those that must not.
     pub fn examples(&self) -> (&[Example], &[Example]) {
         (&self.examples.0, &self.examples.1)
+    }
+
+    /// Whether its patterns of agent and principal fit; an unknown one fits.
+    pub(super) fn concerns(&self, agent: Option<&AgentName>, principal: Option<&Principal>) -> bool {
+        let fits = |pattern: &Option<Pattern>, name: Option<&str>| match (pattern, name) {
+            (Some(pattern), Some(name)) => pattern.fits(name),
+            (Some(_), None) | (None, _) => true,
+        };
+        fits(&self.patterns.agent, agent.map(AgentName::as_str))
+            && fits(&self.patterns.principal, principal.map(Principal::as_str))
+    }
+
+    /// Whether its patterns of names fit a tool, whatever its other criteria.
+    pub(super) fn names(&self, tool: &Tool) -> bool {
+        let visible = [Some(&tool.name), tool.own_name.as_ref()];
+        let fits_visible = |name: &ToolName| fits(&self.patterns.tool, name.as_str());
+        visible.into_iter().flatten().any(fits_visible)
+            && fits(&self.patterns.tool_name, own_name(&tool.origin))
+            && self
+                .patterns
+                .server
+                .as_ref()
+                .is_none_or(|server| tool.server().is_some_and(|id| server.fits(id.as_str())))
+    }
+
+    /// Whether its patterns of names fit a tool that was left out.
+    pub(super) fn names_left_out(&self, left: &LeftOut) -> bool {
+        let (Some(server), Some(tool)) = (&left.server, &left.tool) else { return false };
+        self.fits_server(server)
+            && fits(&self.patterns.tool, mcp_name(server, tool).as_str())
+            && fits(&self.patterns.tool_name, tool)
+    }
+
+    /// Whether its pattern of servers fits; without one, every server does.
+    pub(super) fn fits_server(&self, server: &ServerId) -> bool {
+        fits(&self.patterns.server, server.as_str())
     }
 
     /// Compares it with a call. A tool with two names is compared by both.
@@ -333,6 +379,11 @@ impl Rule {
         ];
         hints.into_iter().filter_map(|(hint, wanted)| wanted.map(|wanted| (hint, wanted)))
     }
+}
+
+/// Whether a pattern fits; a missing one does.
+fn fits(pattern: &Option<Pattern>, name: &str) -> bool {
+    pattern.as_ref().is_none_or(|pattern| pattern.fits(name))
 }
 
 /// Whether a pattern matches every name.

@@ -8,7 +8,7 @@ use super::turn::{Call, CallState, Turn};
 use super::{
     Authorization, CallVerdict, DecisionKind, Ending, Event, InvalidEvent, Rejection, Run, ToolAccess, Trigger,
 };
-use crate::chat::{Part, Reply, Role, Stop};
+use crate::chat::{Part, Reply, Role};
 use crate::id::{CallId, ModelName};
 use crate::tool::Tool;
 
@@ -49,11 +49,13 @@ impl Run {
                     (false, true) => contradiction("a model that is left for another one cools down"),
                 }
             }
-            (Event::OutputValidated { .. }, Phase::Validating { tool_access, stop, .. }) => {
-                let expected = self.started.spec.validate_output
-                    && *tool_access != ToolAccess::FinalAnswer
-                    && matches!(stop, Stop::End | Stop::ToolCalls | Stop::Pause);
-                if expected { Ok(()) } else { contradiction("this answer is not to be validated") }
+            (Event::OutputValidated { verdict }, Phase::Validating { tool_access, stop, .. }) => {
+                let expected =
+                    self.started.spec.validate_output && *tool_access != ToolAccess::FinalAnswer && stop.is_whole();
+                if expected || self.is_about_empty_answer(verdict) {
+                    return Ok(());
+                }
+                contradiction("this answer is not to be validated")
             }
             (Event::TierSelected { run, deferred, .. }, Phase::Working { turn, tool_access }) => {
                 if *tool_access != ToolAccess::Enabled {

@@ -67,6 +67,11 @@ impl Output {
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.media.is_empty()
     }
+
+    /// Whether it has neither a word nor media.
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty() && self.media.is_empty()
+    }
 }
 
 impl Ending {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::empty_answer::CONTINUE_NOTE;
 use super::pause::Pauses;
 use super::state::{Correction, Phase, Run};
 use super::turn::{AnsweredElicitation, Call, CallState, HeldElicitation, Settlement, Turn};
@@ -15,6 +16,9 @@ use super::{
 use crate::chat::{Message, Part, Reply, Role, Stop};
 use crate::id::CallId;
 use crate::tool::{Difference, Outcome, Problem, TierMode, Tool, ToolOutput};
+
+/// The headline of the problems of an answer.
+const INVALID_ANSWER_NOTE: &str = "Your answer is not valid. Fix the problems below and answer again:";
 
 /// The note to the model that its tool budget is used up.
 pub(super) const BUDGET_NOTE: &str =
@@ -237,9 +241,13 @@ impl Run {
             (OutputVerdict::Invalid { problems }, _) => {
                 self.budget.tool_interactions += 1;
                 self.budget.corrections += 1;
-                self.correction = Some(Correction::Answer);
-                let headline = "Your answer is not valid. Fix the problems below and answer again:";
-                self.say(Message::user(Problem::feedback(headline, problems)));
+                // Without a validator, only an empty answer is rejected.
+                let (correction, note) = match self.started.spec.validate_output {
+                    true => (Correction::Answer, Problem::feedback(INVALID_ANSWER_NOTE, problems)),
+                    false => (Correction::EmptyAnswer, CONTINUE_NOTE.to_owned()),
+                };
+                self.correction = Some(correction);
+                self.say(Message::user(note));
                 self.deliver_inbox();
                 self.note_exhaustion();
                 self.phase = Phase::Ready { resolved: false };

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::answer::Novelty;
-use super::{Answer, Channel, Decision, Ending, Event, PendingItem, ResumeError, Run, Unpause};
+use super::{Answer, Channel, Decision, DecisionKind, Ending, Event, PendingItem, ResumeError, Run, Unpause};
 use crate::chat::Message;
 use crate::id::CallId;
 use crate::tool::result::shortened;
@@ -66,11 +67,40 @@ pub struct Resume {
 }
 
 impl Resume {
+    /// A resume without answers: it continues a run that waits for nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Adds an answer.
     #[must_use]
     pub fn with(mut self, call: impl Into<CallId>, answer: impl Into<Answer>) -> Self {
         self.answers.push((call.into(), answer.into()));
         self
+    }
+
+    /// Approves one call, once. `by` is the approver's name, for the record.
+    #[must_use]
+    pub fn approve(self, call: impl Into<CallId>, by: impl Into<String>) -> Self {
+        self.with(call, Decision::new(DecisionKind::Approve, by))
+    }
+
+    /// Denies one call. The model reads the reason.
+    #[must_use]
+    pub fn deny(self, call: impl Into<CallId>, by: impl Into<String>, reason: impl Into<String>) -> Self {
+        self.with(call, Decision { reason: Some(reason.into()), ..Decision::new(DecisionKind::Deny, by) })
+    }
+
+    /// Adds the result of an external call.
+    #[must_use]
+    pub fn output(self, call: impl Into<CallId>, output: impl Into<Value>) -> Self {
+        self.with(call, Answer::output(output))
+    }
+
+    /// Adds the error of an external call. The model reads the message.
+    #[must_use]
+    pub fn error(self, call: impl Into<CallId>, message: impl Into<String>) -> Self {
+        self.with(call, Answer::error(message))
     }
 
     /// The same answers, which may leave other items pending.

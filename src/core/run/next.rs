@@ -86,7 +86,7 @@ impl Run {
             Phase::Ready { .. } if self.budget.corrections > self.budget.limits.max_corrections => {
                 let times = self.budget.corrections;
                 match self.correction {
-                    Some(Correction::Answer) => failed(
+                    Some(Correction::Answer | Correction::EmptyAnswer) => failed(
                         ErrorCode::Validation,
                         format!("the model's answer was invalid {times} times in a row; see `validation.failed`"),
                     ),
@@ -130,12 +130,15 @@ impl Run {
                 ErrorCode::OutputTruncated,
                 "the answer was cut off at the model's output limit; raise `max_tokens`",
             ),
-            Stop::End | Stop::ToolCalls | Stop::Pause | Stop::MaxTokens => {
+            Stop::End | Stop::ToolCalls | Stop::Pause | Stop::Unknown | Stop::MaxTokens => {
                 match (tool_access, self.budget.limit_reached()) {
                     (ToolAccess::FinalAnswer, Some(limit)) => {
                         Ending::TurnLimit { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }
                     }
                     _ if self.started.spec.validate_output => return Step::ValidateOutput(answer.text.clone()),
+                    _ if let Some(correction) = self.empty_answer_correction(answer) => {
+                        return Step::Record(vec![correction]);
+                    }
                     _ => Ending::Completed { output: answer.clone() },
                 }
             }

@@ -108,6 +108,7 @@ pub(super) struct Compacting {
 pub(super) enum Correction {
     Calls,
     Answer,
+    EmptyAnswer,
 }
 
 impl Phase {

@@ -118,6 +118,30 @@ pub struct Tool {
 }
 
 impl ExternalTool {
+    /// A tool that takes any object, returns anything, and has the priority 0 and no deadline.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            input_schema: any_object(),
+            result_schema: None,
+            priority: 0,
+            deadline_s: None,
+        }
+    }
+
+    /// The same tool with this JSON Schema of its arguments.
+    #[must_use]
+    pub fn input_schema(self, input_schema: Value) -> Self {
+        Self { input_schema, ..self }
+    }
+
+    /// The same tool with this JSON Schema of its result.
+    #[must_use]
+    pub fn result_schema(self, schema: Value) -> Self {
+        Self { result_schema: Some(schema), ..self }
+    }
+
     /// The tool under its own name, before the policy is applied.
     pub fn to_tool(&self) -> Tool {
         let origin = Origin::External { tool: self.name.clone() };

@@ -9,7 +9,7 @@ use super::name::{mcp_name, unprefixed_name};
 use super::{AskHuman, Builtin, Endpoint, ExternalTool, LeftOut, McpTool, Origin, Tool, ToolFilter, ToolName};
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::NamePattern;
-use crate::policy::{Policy, Subject};
+use crate::policy::{KnownNames, Policy, Subject, UnmatchedRule, Verdict};
 
 /// How often clashing names are made unique by a longer name before a tool is omitted.
 const RENAMINGS: usize = 3;
@@ -55,6 +55,8 @@ pub struct ToolsetRules {
     pub welcome: Vec<ServerId>,
     /// Settings of the model's questions to the user, if they are allowed.
     pub ask_human: Option<AskHuman>,
+    /// Servers whose tools policy rules may mean although the run does not use them.
+    pub other_servers: Vec<ServerId>,
 }
 
 /// The tools that the model sees, in a byte-stable order.
@@ -64,6 +66,8 @@ pub struct Toolset {
     tools: Vec<Arc<Tool>>,
     by_name: BTreeMap<ToolName, usize>,
     left_out: Vec<LeftOut>,
+    unmatched_rules: Vec<UnmatchedRule>,
+    unmatched_patterns: Vec<String>,
 }
 
 /// The serialised form: the list alone; the index is rebuilt.
@@ -72,6 +76,10 @@ struct ToolsetForm {
     tools: Vec<Arc<Tool>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unmatched_rules: Vec<UnmatchedRule>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unmatched_patterns: Vec<String>,
 }
 
 impl Toolset {
@@ -86,15 +94,19 @@ impl Toolset {
             list.sort_by(|a, b| place(a).cmp(&place(b)));
         }
         offers.append(&mut from_servers);
+        let (unmatched_rules, unmatched_patterns) = rules.unmatched(&offers, servers, &left_out);
         offers.retain(|tool| rules.admits(tool));
 
         let mut tools: Vec<Arc<Tool>> = Vec::with_capacity(offers.len());
         for tool in Self::unique_names(offers, &mut left_out) {
             let is_renamed = tool.own_name.is_some();
-            tools.push(Arc::new(if is_renamed { rules.judged(tool) } else { tool }));
+            let tool = if is_renamed { rules.judged(tool) } else { tool };
+            let may_be_meant = unmatched_rules.iter().any(|rule| rule.may_mean(&tool));
+            let verdict = if may_be_meant { tool.verdict.max(Verdict::Ask) } else { tool.verdict };
+            tools.push(Arc::new(Tool { verdict, ..tool }));
         }
         left_out.sort_by(|a, b| (&a.server, &a.tool, &a.reason).cmp(&(&b.server, &b.tool, &b.reason)));
-        let listed = Self::from(ToolsetForm { tools, left_out });
+        let listed = Self::from(ToolsetForm { tools, left_out, unmatched_rules, unmatched_patterns });
         if rules.ask_human.is_some() { listed.with_builtin(Builtin::AskHuman, rules) } else { listed }
     }
 
@@ -181,30 +193,40 @@ impl Toolset {
         &self.left_out
     }
 
+    /// The policy rules that ask or deny by name and match no tool.
+    pub fn unmatched_rules(&self) -> &[UnmatchedRule] {
+        &self.unmatched_rules
+    }
+
+    /// A sentence for each rule and pattern of the configuration that matches no tool.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let pattern = |written: &String| format!("`{written}` of the agent matches no tool; correct or remove it");
+        self.unmatched_rules.iter().map(ToString::to_string).chain(self.unmatched_patterns.iter().map(pattern))
+    }
+
     /// The same toolset with a builtin tool at the end, so that the beginning stays the same for prompt caches. A deny
     /// list excludes it, an allow list does not.
     #[must_use]
     pub fn with_builtin(&self, builtin: Builtin, rules: &ToolsetRules) -> Self {
         let tool = rules.builtin(builtin);
-        let ToolsetForm { mut tools, left_out } = self.clone().into();
-        let is_there = tools.iter().any(|known| known.name == tool.name);
+        let mut form = ToolsetForm::from(self.clone());
+        let is_there = form.tools.iter().any(|known| known.name == tool.name);
         if !is_there && rules.admits(&tool) {
-            tools.push(Arc::new(tool));
+            form.tools.push(Arc::new(tool));
         }
-        Self::from(ToolsetForm { tools, left_out })
+        Self::from(form)
     }
 
     /// The same toolset without the tools for which `reason` returns a reason; the reasons are kept.
     pub fn without(self, mut reason: impl FnMut(&Tool) -> Option<String>) -> Self {
-        let Self { tools, mut left_out, .. } = self;
-        let mut valid = Vec::with_capacity(tools.len());
-        for tool in tools {
+        let mut form = ToolsetForm::from(self);
+        for tool in std::mem::take(&mut form.tools) {
             match reason(&tool) {
-                None => valid.push(tool),
-                Some(reason) => left_out.push(tool.left_out(reason)),
+                None => form.tools.push(tool),
+                Some(reason) => form.left_out.push(tool.left_out(reason)),
             }
         }
-        Self::from(ToolsetForm { tools: valid, left_out })
+        Self::from(form)
     }
 }
 
@@ -252,7 +274,7 @@ impl ToolsetRules {
             pinned: tool.pinned.clone(),
             trusted: server.trusted,
             deadline_s: None,
-            verdict: crate::policy::Verdict::Ask,
+            verdict: Verdict::Ask,
             changed: false,
         })
     }
@@ -284,6 +306,33 @@ impl ToolsetRules {
         tool
     }
 
+    fn unmatched(
+        &self,
+        tools: &[Tool],
+        servers: &[ServerTools],
+        left_out: &[LeftOut],
+    ) -> (Vec<UnmatchedRule>, Vec<String>) {
+        let listed: Vec<ServerId> = servers.iter().map(|server| server.server.clone()).collect();
+        let incomplete = left_out.iter().filter(|left| left.tool.is_none()).filter_map(|left| left.server.as_ref());
+        let unlisted: Vec<ServerId> = incomplete.chain(&self.other_servers).cloned().collect();
+        let (agent, principal) = (self.agent.as_ref(), self.principal.as_ref());
+        let known = KnownNames { agent, principal, tools, left_out, servers: &listed, unlisted: &unlisted };
+        (
+            self.policy.unmatched_rules(&known),
+            self.written_patterns()
+                .filter_map(|(key, pattern)| known.misses(pattern).then(|| format!("{key}: {}", pattern.as_str())))
+                .collect(),
+        )
+    }
+
+    /// The agent's own patterns with their keys. A run's patterns are compared when it begins.
+    fn written_patterns(&self) -> impl Iterator<Item = (&'static str, &NamePattern)> {
+        let filter = self.filters.first().into_iter();
+        let allow = filter.clone().flat_map(|filter| &filter.allow).map(|pattern| ("tools.allow", pattern));
+        let deny = filter.flat_map(|filter| &filter.deny).map(|pattern| ("tools.deny", pattern));
+        allow.chain(deny).chain(self.priorities.iter().map(|(pattern, _)| ("priorities", pattern)))
+    }
+
     fn subject<'a>(&'a self, tool: &'a Tool) -> Subject<'a> {
         Subject { tool, agent: self.agent.as_ref(), principal: self.principal.as_ref(), arguments: None }
     }
@@ -295,14 +344,15 @@ impl ToolsetRules {
 }
 
 impl From<ToolsetForm> for Toolset {
-    fn from(ToolsetForm { tools, left_out }: ToolsetForm) -> Self {
+    fn from(ToolsetForm { tools, left_out, unmatched_rules, unmatched_patterns }: ToolsetForm) -> Self {
         let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
-        Self { tools, by_name, left_out }
+        Self { tools, by_name, left_out, unmatched_rules, unmatched_patterns }
     }
 }
 
 impl From<Toolset> for ToolsetForm {
     fn from(toolset: Toolset) -> Self {
-        Self { tools: toolset.tools, left_out: toolset.left_out }
+        let Toolset { tools, left_out, unmatched_rules, unmatched_patterns, .. } = toolset;
+        Self { tools, left_out, unmatched_rules, unmatched_patterns }
     }
 }

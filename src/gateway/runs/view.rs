@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::{Media, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Budget, Output, Run, Status, Trigger};
+use toolgate_core::run::{Budget, Output, Run, RunWarning, Status, Trigger};
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
@@ -57,6 +57,9 @@ pub(crate) struct RunView {
     pending: Vec<PendingView>,
     /// The run's answer, if there is one.
     output: Option<OutputView>,
+    /// Warnings about the result of a run that completed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningView>,
     /// The error that ended the run, if it did not complete.
     error: Option<FailureView>,
     /// Why this server cannot continue the run: its agent, or one of its servers, is not configured here. The run waits
@@ -129,6 +132,15 @@ pub(crate) struct OutputView {
     /// The media of the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     media: Vec<MediaView>,
+}
+
+/// A warning about the result of a run.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RunWarning)]
+pub(crate) struct WarningView {
+    /// The code: `empty_answer` for an answer without text and media.
+    #[schema(value_type = String, example = "empty_answer")]
+    code: &'static str,
 }
 
 /// An image or an audio clip.
@@ -280,6 +292,7 @@ impl RunView {
             due_at: run.pending_counts(row.created_at).due_at,
             pending: pending.iter().map(|item| PendingView::of(&row.id, item)).collect(),
             output: ending.and_then(|ending| ending.output()).map(OutputView::of),
+            warnings: run.warnings().iter().map(WarningView::of).collect(),
             error: ending.and_then(|ending| ending.failure()).map(FailureView::of),
             blocked: blocked.map(FailureView::of_blocked),
             usage: UsageView::of(&run.budget().usage),
@@ -313,6 +326,12 @@ impl OutputView {
     fn of(output: &Output) -> Self {
         let media = output.media.iter().map(MediaView::of).collect();
         Self { text: output.text.clone(), value: output.value.clone(), media }
+    }
+}
+
+impl WarningView {
+    fn of(warning: &RunWarning) -> Self {
+        Self { code: warning.code() }
     }
 }
 

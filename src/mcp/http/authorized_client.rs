@@ -1,17 +1,19 @@
 //! Authorizing HTTP client: sends the current token, and after a refusal the next one. A refused request had no
 //! effect, so it is sent again.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::StatusCode;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::mpsc;
 
 use super::client::{Failure, Headers};
-use super::post::Target;
+use super::post::{Target, is_confirmation};
 use super::reader::Events;
+use super::resume;
 use super::traced_client::TracedClient;
 use crate::auth::{Access, AccessError, TokenRefusal};
 use crate::transport::MAX_TEXT;
@@ -24,12 +26,43 @@ const WIDENINGS: usize = 2;
 pub(super) struct AuthorizedClient {
     client: TracedClient,
     access: Option<Arc<Access>>,
+    confirmation: Confirmation,
+}
+
+/// The refusal of the message that completes a handshake. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Confirmation(Arc<Mutex<Option<Failure>>>);
+
+impl Confirmation {
+    /// Takes the refusal, if there was one.
+    pub(super) fn take_refusal(&self) -> Option<Failure> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn refused(&self, failure: Failure) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    }
 }
 
 impl AuthorizedClient {
     /// Wraps a client with this access; `None` sends requests unchanged.
     pub(super) fn new(client: TracedClient, access: Option<Arc<Access>>) -> Self {
-        Self { client, access }
+        Self { client, access, confirmation: Confirmation::default() }
+    }
+
+    /// The refusal of the message that completes a handshake, which the SDK does not pass on.
+    pub(super) fn confirmation(&self) -> Confirmation {
+        self.confirmation.clone()
+    }
+
+    /// The rests of streams that the SDK is done with.
+    pub(super) fn rests(&self) -> Option<mpsc::Receiver<Events>> {
+        self.client.seen().elsewhere.rests()
+    }
+
+    /// Opens the stream of a session, or the rest of one that ended.
+    pub(super) async fn get(&self, target: Target, last_event: Option<String>) -> Result<Events, Failure> {
+        self.send(target, |target| self.client.get(target, last_event.clone())).await
     }
 
     async fn send<T, F, R>(&self, target: Target, request: F) -> Result<T, Failure>
@@ -120,7 +153,16 @@ impl StreamableHttpClient for AuthorizedClient {
         max: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let target = Target { uri, session, token, headers, max };
-        self.send(target, |target| self.client.post(target, &message)).await
+        let answered = self.send(target, |target| self.client.post(target, &message)).await;
+        if !is_confirmation(&message) {
+            return answered;
+        }
+        match answered {
+            Ok(StreamableHttpPostResponse::Sse(events, _)) => self.client.seen().elsewhere.leave(events),
+            Ok(_) => {}
+            Err(failure) => self.confirmation.refused(failure),
+        }
+        Ok(StreamableHttpPostResponse::Accepted)
     }
 
     async fn delete_session(
@@ -155,6 +197,6 @@ impl StreamableHttpClient for AuthorizedClient {
         max: usize,
     ) -> Result<Events, Failure> {
         let target = Target { uri, session, token, headers, max };
-        self.send(target, |target| self.client.get(target, last_event.clone())).await
+        resume::open(self, self.client.seen(), target, last_event).await
     }
 }

@@ -4,11 +4,13 @@ mod authorized_client;
 mod client;
 mod confidential;
 pub(crate) mod egress;
+mod elsewhere;
 mod non_mcp_response;
 mod post;
 mod reader;
 mod replies;
 mod resumable;
+mod resume;
 mod seen;
 mod session;
 mod traced_client;
@@ -26,7 +28,10 @@ use authorized_client::AuthorizedClient;
 use client::Client;
 pub(super) use seen::Seen;
 use traced_client::TracedClient;
-pub(super) use transport_error::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
+pub(super) use transport_error::{
+    answered_without_mcp, explain, is_broken_off, is_json_without_mcp, is_locked, is_unreachable, send_fault,
+    without_remedy,
+};
 pub(super) use verdict::{session_is_over, was_answered, was_too_long};
 use worker::HttpWorker;
 

@@ -53,6 +53,15 @@ impl NonMcpResponse {
         Self::Other(quote(text))
     }
 
+    /// The answer without a remedy.
+    pub(super) fn described(&self) -> String {
+        let whole = self.to_string();
+        match self {
+            Self::Status { status, .. } => whole.strip_suffix(remedy(*status)).unwrap_or(&whole).to_owned(),
+            Self::Content(_) | Self::Json(_) | Self::NotJson(_) | Self::Other(_) => whole,
+        }
+    }
+
     /// Whether the server refuses the request, rather than fails.
     pub(super) fn is_a_refusal(&self) -> bool {
         matches!(self, Self::Status { status: 400..=499, .. })

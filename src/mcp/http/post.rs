@@ -6,11 +6,12 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{RequestBuilder, Response};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpError, StreamableHttpPostResponse,
 };
-use serde_json::Value;
 
 use super::client::{Client, Delivery, Failure, Headers};
 use super::confidential::Confidential;
@@ -62,7 +63,7 @@ pub(super) async fn post(
     let stream = id.clone().map_or(Stream::Shared, Stream::Of);
     let reader = Reader { seen: seen.clone(), request: id.clone(), stream, lists_tools, confidential };
     let posted = PostedMessage { message, id, has_session: target.session.is_some(), max: target.max, reader };
-    let answered = posted.send(client, target).await;
+    let answered = posted.sent(client, target).await;
     seen.replies.delivered(message);
     if let (Some(id), Ok(StreamableHttpPostResponse::Json(..)) | Err(_)) = (&posted.id, &answered) {
         seen.requests.over(id);
@@ -86,6 +87,7 @@ pub(super) async fn get(
     let response = client.send(request, Delivery::AtLeastOnce).await?;
     access(&response)?;
     match response.status() {
+        StatusCode::NOT_FOUND if target.session.is_some() => return Err(StreamableHttpError::SessionExpired),
         StatusCode::METHOD_NOT_ALLOWED => return Err(StreamableHttpError::ServerDoesNotSupportSse),
         status if status.is_success() => {}
         status => return Err(no_mcp(NonMcpResponse::status(status.as_u16(), "", retry_after(response.headers())))),
@@ -96,7 +98,21 @@ pub(super) async fn get(
             let reader = Reader { seen, request: resumed, stream, lists_tools: None, confidential };
             Ok(reader.events(response, target.max))
         }
-        Kind::Json | Kind::Other => Err(StreamableHttpError::UnexpectedContentType(content_type(response.headers()))),
+        // The rest of a stream may be nothing but the answer.
+        Kind::Json => {
+            let (seen, stream) = (seen.clone(), Stream::Shared);
+            let reader = Reader { seen, request: resumed, stream, lists_tools: None, confidential };
+            let body = body(response, MAX_JSON).await?;
+            let messages = reader.read(&body).into_iter().filter_map(|admitted| match admitted {
+                Disposition::Message(message) => Some(*message),
+                Disposition::Ignored | Disposition::Noise => None,
+            });
+            match messages.collect::<Vec<_>>() {
+                none if none.is_empty() => Err(no_mcp(reader.no_message(&body))),
+                messages => Ok(events_of(messages)),
+            }
+        }
+        Kind::Other => Err(StreamableHttpError::UnexpectedContentType(content_type(response.headers()))),
     }
 }
 
@@ -111,12 +127,27 @@ struct PostedMessage<'a> {
 }
 
 impl PostedMessage<'_> {
+    /// Sends the message. The answer to a request may arrive on the response of another one.
+    async fn sent(&self, client: &Client, target: Target) -> Result<StreamableHttpPostResponse, Failure> {
+        let Some(id) = self.id.clone() else { return self.send(client, target).await };
+        let mut elsewhere = self.reader.seen.elsewhere.expect(id);
+        let response = tokio::select! {
+            biased;
+            Ok(answer) = &mut elsewhere => return Ok(StreamableHttpPostResponse::Json(answer, None)),
+            response = self.send(client, target) => response,
+        };
+        match elsewhere.try_recv() {
+            Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, None)),
+            Err(_) => response,
+        }
+    }
+
     async fn send(&self, client: &Client, target: Target) -> Result<StreamableHttpPostResponse, Failure> {
         let request = with_headers(client.pooled().post(&*target.uri), &target)?.json(self.message);
         let response = client.send(request, Delivery::of(self.message)).await?;
         access(&response)?;
         let status = response.status();
-        if status == StatusCode::NOT_FOUND && self.has_session {
+        if status == StatusCode::NOT_FOUND && self.has_session && !self.is_confirmation() {
             return Err(StreamableHttpError::SessionExpired);
         }
         match (status.is_success(), &self.id) {
@@ -153,14 +184,14 @@ impl PostedMessage<'_> {
         for incoming in transport::read(body, |id| self.reader.seen.requests.is_in_flight(id)) {
             is_message |= !matches!(incoming, Incoming::Noise);
             if let Disposition::Message(message) = self.reader.admitted(correlated(incoming, id)) {
-                messages.push(*message);
+                messages.extend(self.reader.own(*message));
             }
         }
         if let Some(false) = self.reader.lists_tools {
             self.reader.seen.task_only.look_at(body);
         }
         if !is_message {
-            return Err(no_mcp(self.no_message(body)));
+            return Err(no_mcp(self.reader.no_message(body)));
         }
         let answers = |message: &ServerJsonRpcMessage| match message {
             JsonRpcMessage::Response(response) => response.id == *id,
@@ -172,16 +203,6 @@ impl PostedMessage<'_> {
             messages.extend(self.reader.failure(why));
         }
         Ok(messages)
-    }
-
-    fn no_message(&self, body: &[u8]) -> NonMcpResponse {
-        match serde_json::from_slice::<Value>(body) {
-            Ok(json) => NonMcpResponse::Json(self.reader.confidential.beginning(&json.to_string())),
-            Err(_) if body.trim_ascii().is_empty() => NonMcpResponse::NotJson("it is empty".into()),
-            Err(why) => NonMcpResponse::NotJson(
-                self.reader.confidential.redacted(&format!("{why}: {}", transport::quoted(body))),
-            ),
-        }
     }
 
     /// Handles a success in answer to a message without an answer. Many servers send a body all the same.
@@ -212,6 +233,9 @@ impl PostedMessage<'_> {
         let refused =
             |body_text: &str| no_mcp(NonMcpResponse::status(status.as_u16(), body_text, retry_after.as_deref()));
         let is_json = kind_of(response.headers()) == Kind::Json;
+        if self.is_confirmation() {
+            return self.unconfirmed(response).await;
+        }
         if status == StatusCode::TOO_MANY_REQUESTS || (status.is_server_error() && !is_json) {
             return Err(refused(""));
         }
@@ -240,11 +264,38 @@ impl PostedMessage<'_> {
         }
     }
 
+    /// Handles the refusal of the message that completes a handshake. A server that merely does not know the message
+    /// answers with a JSON-RPC error and works.
+    async fn unconfirmed(&self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status();
+        let retry_after = retry_after(response.headers()).map(str::to_owned);
+        let body = body(response, MAX_ERROR).await.unwrap_or_default();
+        let error = error_in(&body).map(|error| self.reader.confidential.error(error));
+        let is_lost = self.has_session && (status == StatusCode::NOT_FOUND || session::is_lost(&body, None));
+        let words = match error {
+            Some(_) if !is_lost => return Ok(StreamableHttpPostResponse::Accepted),
+            Some(error) => error.message.into_owned(),
+            None => self.reader.confidential.redacted(&String::from_utf8_lossy(&body)),
+        };
+        Err(no_mcp(NonMcpResponse::status(status.as_u16(), &words, retry_after.as_deref())))
+    }
+
+    /// Whether the message completes a handshake of the legacy era.
+    fn is_confirmation(&self) -> bool {
+        is_confirmation(self.message)
+    }
+
     /// Whether a server without `server/discover` may have sent this status.
     fn is_discovery(&self, status: StatusCode) -> bool {
         let asked = if let JsonRpcMessage::Request(request) = self.message { Some(&request.request) } else { None };
         matches!(asked, Some(ClientRequest::DiscoverRequest(_))) && !self.has_session && status.is_client_error()
     }
+}
+
+/// Whether the message completes a handshake of the legacy era.
+pub(super) fn is_confirmation(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Notification(notification)
+        if matches!(notification.notification, ClientNotification::InitializedNotification(_)))
 }
 
 /// Corrects the id: in a response to one request, an error belongs to that request, whatever its id.

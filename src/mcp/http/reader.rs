@@ -2,22 +2,31 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, unfold};
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::SseError;
+use serde_json::Value;
 use sse_stream::Sse;
+use tokio::time::timeout;
 use toolgate_core::sse::{Decoder, Event, EventTooLarge};
 
 use super::confidential::Confidential;
+use super::elsewhere::AnswerElsewhere;
+use super::non_mcp_response::NonMcpResponse;
 use super::seen::Seen;
-use crate::transport::{self, Disposition, Incoming, Stream};
+use crate::transport::{self, Disposition, Incoming, ResponseFinding, Stream};
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// How many events are passed on before other tasks get a turn.
 const IN_A_ROW: usize = 32;
+/// How long an answer may arrive on the response of another request after its own response ended without one.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often the reader of a rest looks whether other requests are still in flight.
+const REST_CHECK: Duration = Duration::from_secs(1);
 
 /// The context of a response.
 #[derive(Clone)]
@@ -78,6 +87,25 @@ impl Reader {
         }
     }
 
+    /// Moves the answer to another request to the response of that request. Returns every other message.
+    pub(super) fn own(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        match &self.request {
+            Some(own) => self.seen.elsewhere.sort(message, own),
+            None => Some(message),
+        }
+    }
+
+    /// A body without a message.
+    pub(super) fn no_message(&self, body: &[u8]) -> NonMcpResponse {
+        match serde_json::from_slice::<Value>(body) {
+            Ok(json) => NonMcpResponse::Json(self.confidential.beginning(&json.to_string())),
+            Err(_) if body.trim_ascii().is_empty() => NonMcpResponse::NotJson("it is empty".into()),
+            Err(why) => {
+                NonMcpResponse::NotJson(self.confidential.redacted(&format!("{why}: {}", transport::quoted(body))))
+            }
+        }
+    }
+
     /// The failure of the request that the response answers, if there is one.
     pub(super) fn failure(&self, why: String) -> Option<ServerJsonRpcMessage> {
         let request = self.request.clone()?;
@@ -86,21 +114,32 @@ impl Reader {
 
     /// The events of a stream, as far as the SDK needs them.
     pub(super) fn events(self, response: reqwest::Response, max: usize) -> Events {
-        let over = match &self.stream {
-            Stream::Of(id) => Some(ReadGuard { seen: self.seen.clone(), id: id.clone() }),
-            Stream::Shared => None,
+        let (over, elsewhere) = match &self.stream {
+            Stream::Of(id) => {
+                let over = ReadGuard { seen: self.seen.clone(), id: id.clone() };
+                (Some(over), Some(self.seen.elsewhere.expect(id.clone())))
+            }
+            Stream::Shared => (None, None),
         };
         let reading = StreamState {
             response,
             decoder: Decoder::up_to(max),
             reader: self,
             ready: VecDeque::new(),
+            elsewhere,
             last_id: None,
+            noise: None,
             in_a_row: 0,
             is_over: false,
+            is_rest: false,
             _over: over,
         };
-        unfold(reading, |mut reading| async move { reading.next().await.map(|event| (event, reading)) }).boxed()
+        let reading = OpenStream(Some(reading));
+        unfold(reading, |mut reading| async move {
+            let event = reading.0.as_mut()?.next().await?;
+            Some((event, reading))
+        })
+        .boxed()
     }
 }
 
@@ -125,15 +164,36 @@ impl Drop for ReadGuard {
     }
 }
 
+/// The stream as the SDK holds it. The SDK drops a stream after the answer to its request; answers to other requests
+/// may follow on it.
+struct OpenStream(Option<StreamState>);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        if let Some(reading) = self.0.take().filter(StreamState::may_have_a_rest) {
+            let elsewhere = reading.reader.seen.elsewhere.clone();
+            let rest = StreamState { is_rest: true, elsewhere: None, ..reading };
+            elsewhere
+                .leave(unfold(rest, |mut rest| async move { rest.next().await.map(|event| (event, rest)) }).boxed());
+        }
+    }
+}
+
 struct StreamState {
     response: reqwest::Response,
     decoder: Decoder,
     reader: Reader,
     ready: VecDeque<Result<Sse, SseError>>,
+    /// The answer, if it arrives on another response.
+    elsewhere: Option<AnswerElsewhere>,
     /// The id of the last event that had one.
     last_id: Option<String>,
+    /// The first event that is not a message, for the error of a request without an answer.
+    noise: Option<String>,
     in_a_row: usize,
     is_over: bool,
+    /// Whether the SDK is done with the stream, which is read for the answers to other requests.
+    is_rest: bool,
     _over: Option<ReadGuard>,
 }
 
@@ -155,7 +215,20 @@ impl StreamState {
                 self.fail(why);
                 continue;
             }
-            match self.response.chunk().await {
+            let piece = tokio::select! {
+                biased;
+                Some(answer) = answer_elsewhere(&mut self.elsewhere) => {
+                    self.ready.push_back(Ok(event(&answer)));
+                    self.is_over = true;
+                    continue;
+                }
+                () = tokio::time::sleep(REST_CHECK), if self.is_rest => {
+                    self.is_over = !self.others_are_in_flight();
+                    continue;
+                }
+                piece = self.response.chunk() => piece,
+            };
+            match piece {
                 Ok(Some(bytes)) => {
                     for found in self.decoder.push(&bytes) {
                         self.take(found);
@@ -170,6 +243,7 @@ impl StreamState {
                         self.take(Ok(event));
                     }
                     self.end();
+                    self.wait_elsewhere().await;
                 }
             }
         }
@@ -178,9 +252,44 @@ impl StreamState {
     /// The stream ended. The SDK resumes it if an event had an id.
     fn end(&mut self) {
         self.is_over = true;
-        if let (Some(id), Some(request)) = (self.last_id.take(), self.reader.request.clone()) {
-            self.reader.seen.resumable.note(id, request);
+        let Some(request) = self.reader.request.clone().filter(|_| !self.is_rest) else { return };
+        let is_resumed = matches!(self.reader.stream, Stream::Shared);
+        match (self.last_id.take(), self.noise.take()) {
+            (Some(id), _) => self.reader.seen.resumable.note(id, request),
+            (None, Some(noise)) if !is_resumed => {
+                let words = format!("it answered with an event that is no MCP message, {noise}, and nothing more");
+                self.reader.seen.requests.note(request, ResponseFinding::Unanswered(Some(words)));
+            }
+            (None, None) if !is_resumed => {
+                self.reader.seen.requests.note(request, ResponseFinding::Unanswered(None));
+            }
+            (None, Some(_) | None) => {}
         }
+    }
+
+    /// Waits for an answer on another response, if there is another one.
+    async fn wait_elsewhere(&mut self) {
+        let is_answered = self.reader.request.as_ref().is_none_or(|own| !self.reader.seen.requests.is_in_flight(own));
+        if is_answered || self.last_id.is_some() || !self.others_are_in_flight() {
+            return;
+        }
+        if let Ok(Some(answer)) = timeout(GRACE, answer_elsewhere(&mut self.elsewhere)).await {
+            self.ready.push_back(Ok(event(&answer)));
+        }
+    }
+
+    fn others_are_in_flight(&self) -> bool {
+        self.reader.request.as_ref().is_some_and(|own| self.reader.seen.requests.are_others_in_flight(own))
+    }
+
+    /// Whether answers to other requests may follow the answer that was read.
+    fn may_have_a_rest(&self) -> bool {
+        let is_answered = |own| !self.reader.seen.requests.is_in_flight(own);
+        !self.is_over
+            && !self.is_rest
+            && matches!(self.reader.stream, Stream::Of(_))
+            && self.reader.request.as_ref().is_some_and(is_answered)
+            && self.others_are_in_flight()
     }
 
     fn take(&mut self, found: Result<Event, EventTooLarge>) {
@@ -201,18 +310,28 @@ impl StreamState {
         // A resumed stream continues after the last id, so the id is passed on.
         let mut place = Sse { id, retry, ..Sse::default() };
         let is_message = kind.as_deref().is_none_or(|kind| kind == "message");
-        for admitted in data.filter(|_| is_message).map(|data| self.reader.read(&data)).unwrap_or_default() {
+        let data = data.filter(|_| is_message);
+        let mut is_noise = false;
+        for admitted in data.as_ref().map(|data| self.reader.read(data)).unwrap_or_default() {
             match admitted {
                 Disposition::Message(message) => {
+                    self.reader.seen.resumable.moved(self.reader.request.as_ref());
+                    let Some(message) = self.reader.own(*message) else { continue };
                     let place = std::mem::take(&mut place);
                     self.ready.push_back(Ok(Sse { id: place.id, retry: place.retry, ..event(&message) }));
                 }
                 Disposition::Ignored => {}
-                Disposition::Noise => tracing::debug!("event of an MCP server ignored: not a message"),
+                Disposition::Noise => {
+                    tracing::debug!("event of an MCP server ignored: not a message");
+                    is_noise = true;
+                }
             }
         }
         if place != Sse::default() {
             self.ready.push_back(Ok(place));
+        }
+        if let Some(data) = data.filter(|data| is_noise && self.noise.is_none() && !data.trim_ascii().is_empty()) {
+            self.noise = Some(self.reader.confidential.redacted(&transport::quoted(&data)));
         }
     }
 
@@ -222,5 +341,17 @@ impl StreamState {
         if let Some(failure) = self.reader.failure(why) {
             self.ready.push_back(Ok(event(&failure)));
         }
+    }
+}
+
+/// Waits for the answer on another response. Never ends without one.
+async fn answer_elsewhere(elsewhere: &mut Option<AnswerElsewhere>) -> Option<ServerJsonRpcMessage> {
+    match elsewhere {
+        Some(receiver) => {
+            let answer = receiver.await.ok();
+            *elsewhere = None;
+            answer
+        }
+        None => std::future::pending().await,
     }
 }

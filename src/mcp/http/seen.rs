@@ -1,5 +1,6 @@
 //! Observers of a connection's messages, handed to the HTTP client as one value.
 
+use super::elsewhere::Elsewhere;
 use super::replies::Replies;
 use super::resumable::Resumable;
 use crate::headers::ToolHeaders;
@@ -22,6 +23,8 @@ pub(crate) struct Seen {
     pub(super) replies: Replies,
     /// Its streams that can be resumed.
     pub(super) resumable: Resumable,
+    /// The answers that arrive on the response of another request.
+    pub(super) elsewhere: Elsewhere,
 }
 
 impl Seen {

@@ -24,6 +24,11 @@ impl TracedClient {
         Self { client, seen }
     }
 
+    /// The observations of the connection.
+    pub(super) fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
     /// Posts a message.
     pub(super) async fn post(
         &self,

@@ -3,10 +3,12 @@
 use std::error::Error;
 use std::io::ErrorKind;
 
+use http::StatusCode;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use super::client::Failure;
 use super::egress;
 use super::non_mcp_response::{self, NonMcpResponse};
 use crate::fault::{Fault, refusal};
@@ -26,12 +28,16 @@ enum TransportError {
 }
 
 impl TransportError {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
     fn of(error: &DynamicTransportError) -> Self {
-        let Some(error) = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() else {
-            return Self::Broken(root_cause(error.error.as_ref()));
-        };
-        match error {
+        match error.error.downcast_ref::<Failure>() {
+            Some(failure) => Self::of_failure(failure),
+            None => Self::Broken(root_cause(error.error.as_ref())),
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
+    fn of_failure(failure: &Failure) -> Self {
+        match failure {
             StreamableHttpError::Client(client) if client.is_connect() => Self::Unreachable(undialled(client)),
             StreamableHttpError::Client(client) => Self::Broken(broken(client)),
             StreamableHttpError::HttpStatus(error) => {
@@ -59,6 +65,13 @@ impl TransportError {
             StreamableHttpError::ReinitializationFailed(error) => {
                 Self::Broken(format!("it refused a new one: {}", refusal(&error.message, error.code.0)))
             }
+            StreamableHttpError::ServerDoesNotSupportSse => {
+                Self::NoMcp(NonMcpResponse::status(StatusCode::METHOD_NOT_ALLOWED.as_u16(), "", None))
+            }
+            // The task is one of the SDK's. Its error says that it was cancelled, also when it panicked or ended.
+            StreamableHttpError::TokioJoinError(_) | StreamableHttpError::TransportChannelClosed => {
+                Self::Broken("the connection was already closed".into())
+            }
             other => Self::Broken(other.to_string()),
         }
     }
@@ -66,7 +79,27 @@ impl TransportError {
 
 /// The cause, for a sentence about a server that could not be reached.
 pub(crate) fn explain(error: &DynamicTransportError) -> String {
+    words(TransportError::of(error))
+}
+
+/// The same for an error that the SDK has not wrapped.
+pub(super) fn explain_failure(failure: &Failure) -> String {
+    words(TransportError::of_failure(failure))
+}
+
+/// The same without the remedy, where that of an HTTP status does not fit.
+pub(crate) fn without_remedy(error: &DynamicTransportError) -> String {
     match TransportError::of(error) {
+        TransportError::NoMcp(answer) => format!("it answered with {}", answer.described()),
+        other @ (TransportError::Unreachable(_)
+        | TransportError::Locked(_)
+        | TransportError::NoAccess(_)
+        | TransportError::Broken(_)) => words(other),
+    }
+}
+
+fn words(error: TransportError) -> String {
+    match error {
         TransportError::Unreachable(cause)
         | TransportError::Locked(cause)
         | TransportError::NoAccess(cause)
@@ -84,6 +117,11 @@ pub(crate) fn answered_without_mcp(error: &DynamicTransportError) -> Option<Stri
         | TransportError::NoAccess(_)
         | TransportError::Broken(_) => None,
     }
+}
+
+/// Whether the answer is JSON, but no message of MCP.
+pub(crate) fn is_json_without_mcp(error: &DynamicTransportError) -> bool {
+    matches!(TransportError::of(error), TransportError::NoMcp(NonMcpResponse::Json(_)))
 }
 
 /// Whether the server refuses access until an operator or a user changes something, so that automatic retries are of

@@ -15,6 +15,8 @@ use super::{Era, NegotiationResult};
 pub(crate) enum NegotiationError {
     /// The transport broke.
     Broken(HandshakeFailure),
+    /// The server opened a session and refused the message that completes the handshake in it.
+    Unconfirmed(HandshakeFailure),
     /// The server refused, in words that complete "refused the handshake: ...".
     Refused(String),
     /// The server got a legacy request and refused it as only a modern server does.
@@ -153,6 +155,6 @@ async fn conclude<T: Transport<RoleClient> + 'static>(
     outcome: Result<NegotiationResult, String>,
 ) -> Result<NegotiationResult, NegotiationError> {
     let agreed = outcome.map_err(NegotiationError::Refused)?;
-    transport.confirm().await?;
+    transport.confirm().await.map_err(NegotiationError::Unconfirmed)?;
     Ok(agreed)
 }

@@ -25,7 +25,7 @@ use super::client_handler::McpClientHandler;
 pub(super) use handshake::NegotiationError;
 pub(super) use handshake_transport::HandshakeFailure;
 pub(super) use memory::NegotiationMemory;
-pub(super) use negotiate::{Failed, NegotiationParams, negotiate};
+pub(super) use negotiate::{Failed, NegotiationParams, negotiate, unconfirmed};
 
 /// A connection with a completed handshake.
 pub(super) type Running = RunningService<RoleClient, McpClientHandler>;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use rmcp::RoleClient;
-use rmcp::transport::Transport;
+use rmcp::transport::{DynamicTransportError, Transport};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
@@ -75,7 +75,7 @@ where
 {
     terms.memory.begin();
     let attempt = NegotiationAttempt { terms, open };
-    match (terms.choice, terms.memory.recall()) {
+    let outcome = match (terms.choice, terms.memory.recall()) {
         (ProtocolVersionChoice::Legacy, _) => attempt.afresh_in(Era::Legacy).await,
         (ProtocolVersionChoice::Modern, _) => attempt.afresh_in(Era::Modern).await,
         (ProtocolVersionChoice::Auto, Some(known)) => match attempt.afresh_in(known).await {
@@ -86,6 +86,11 @@ where
             other => other.inspect_err(|_| terms.memory.forget()),
         },
         (ProtocolVersionChoice::Auto, None) => attempt.probe().await,
+    };
+    match outcome {
+        // Behind one address there may be several instances, each with sessions of its own.
+        Err(Failed::Disagreed(NegotiationError::Unconfirmed(_), _)) => attempt.afresh_in(Era::Legacy).await,
+        other => other,
     }
     .inspect(|established| terms.memory.keep(established.agreed.era))
 }
@@ -183,7 +188,8 @@ impl<F> NegotiationAttempt<'_, F> {
         match agreed {
             Ok(agreed) => Ok(NegotiatedTransport { agreed, transport: transport.into_transport(), keeper }),
             Err(disagreement) => {
-                if let (NegotiationError::Broken(_), Kind::Stdio(_)) = (&disagreement, self.terms.transport) {
+                let is_broken = matches!(disagreement, NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_));
+                if let (true, Kind::Stdio(_)) = (is_broken, self.terms.transport) {
                     transport.drain().await;
                 }
                 self.terms.memory.failed(describe(&disagreement));
@@ -198,11 +204,23 @@ fn describe(disagreement: &NegotiationError) -> String {
         NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => {
             format!("refused the handshake: {words}")
         }
-        NegotiationError::Broken(HandshakeFailure::Ended) => "ended in the middle of the handshake".into(),
+        NegotiationError::Unconfirmed(HandshakeFailure::Unsendable(error)) => unconfirmed(error),
+        NegotiationError::Broken(HandshakeFailure::Ended) | NegotiationError::Unconfirmed(HandshakeFailure::Ended) => {
+            "ended in the middle of the handshake".into()
+        }
         NegotiationError::Broken(HandshakeFailure::Unsendable(error)) => {
             format!("could not be reached: {}", http::explain(error))
         }
     }
+}
+
+/// The refusal of `notifications/initialized`, as the end of a sentence "the MCP server `x` ...".
+pub(crate) fn unconfirmed(error: &DynamicTransportError) -> String {
+    format!(
+        "opened a session and did not accept `notifications/initialized` in it: {}; if several instances stand behind its \
+         `url`, all requests of a session have to reach the same one",
+        http::without_remedy(error)
+    )
 }
 
 /// Whether the probe may have broken the transport.

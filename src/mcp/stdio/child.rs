@@ -104,9 +104,17 @@ impl Child {
         &self.output
     }
 
-    /// Waits for the exit of the process.
-    pub(crate) async fn ended(&self) {
-        let _ = self.exit.clone().wait_for(Option::is_some).await;
+    /// Whether the process has exited.
+    pub(crate) fn has_exited(&self) -> bool {
+        self.exit.borrow().is_some()
+    }
+
+    /// Waits until the process has exited with an error. Never ends after an exit without one.
+    pub(crate) async fn failed(&self) {
+        let exited = self.exit.clone().wait_for(Option::is_some).await.is_ok();
+        if exited && self.exit.borrow().is_some_and(|status| status.success()) {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Its exit status, if it exits within the time; its stderr is then complete.
@@ -141,10 +149,27 @@ impl Keeper {
             status = self.process.wait() => status.ok(),
             () = wind_down.cancelled() => self.wind_down().await,
         };
-        // Processes that it started are of no use without it, and may keep its stderr open.
-        self.group.finish();
+        // A launcher forks, exits without an error, and leaves the server behind. Any other process that it started is of
+        // no use without it, and may keep its stderr open.
+        let is_launcher = status.is_some_and(|status| status.success()) && !wind_down.is_cancelled();
+        if !is_launcher {
+            self.group.finish();
+        }
         let _ = tokio::time::timeout(LAST_WORDS, reading.join_next()).await;
         self.exited.send_replace(status);
+        if is_launcher {
+            wind_down.cancelled().await;
+            self.wind_down_group(&mut reading).await;
+        }
+    }
+
+    /// Ends the processes that a launcher left behind. The end of stderr shows that they have exited.
+    async fn wind_down_group(&mut self, stderr: &mut JoinSet<()>) {
+        if tokio::time::timeout(GRACE, stderr.join_next()).await.is_err() {
+            self.group.terminate();
+            let _ = tokio::time::timeout(GRACE, stderr.join_next()).await;
+        }
+        self.group.finish();
     }
 
     async fn wind_down(&mut self) -> Option<ExitStatus> {

@@ -72,6 +72,11 @@ impl Output {
         quote
     }
 
+    /// The last lines on stderr, after the same moment.
+    pub(crate) async fn stderr_so_far(&self) -> Vec<String> {
+        self.stderr_since(Mark(0)).await
+    }
+
     /// The lines on stderr since the mark. Answers arrive through another pipe, so stderr gets a moment to catch up.
     pub(crate) async fn stderr_since(&self, mark: Mark) -> Vec<String> {
         tokio::time::sleep(SETTLES).await;

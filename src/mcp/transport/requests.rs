@@ -113,6 +113,9 @@ pub(crate) enum ResponseFinding {
     Unreadable(String),
     /// Parts of the answer are not JSON values.
     Flaws(Vec<JsonFlaw>),
+    /// The response ended without an answer. What the server wrote or did instead, for a sentence "broke off the
+    /// connection: ...", if it wrote or did anything.
+    Unanswered(Option<String>),
 }
 
 /// The stream that carries a message.
@@ -164,6 +167,19 @@ impl Requests {
         if let Some(request) = state.remove(id) {
             state.settled = state.settled.max(request.number);
         }
+    }
+
+    /// Records a finding about a request that is still in flight.
+    pub(crate) fn note(&self, id: RequestId, finding: ResponseFinding) {
+        if self.is_in_flight(&id) {
+            self.add_finding(id, finding);
+        }
+    }
+
+    /// Whether requests other than this one wait for an answer.
+    pub(crate) fn are_others_in_flight(&self, own: &RequestId) -> bool {
+        let state = self.lock();
+        state.in_flight.iter().any(|(id, request)| id != own && request.kind != Kind::Subscription)
     }
 
     /// Whether a request with this id is in flight.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::http::{ErrorBody, Fault, read_event};
+use crate::http::{ErrorBody, Fault, StopReason, read_event};
 
 /// One event of a stream. Types that are not listed (`ping`, `content_block_stop`, future ones) hold no needed data.
 #[derive(Debug, Deserialize)]
@@ -56,7 +56,7 @@ pub(super) struct Answer {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     pub(super) content: Option<Vec<Map<String, Value>>>,
-    pub(super) stop_reason: Option<String>,
+    pub(super) stop_reason: StopReason,
     pub(super) usage: Option<Value>,
 }
 
@@ -64,5 +64,5 @@ pub(super) struct Answer {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct MessageEnd {
-    pub(super) stop_reason: Option<String>,
+    pub(super) stop_reason: StopReason,
 }

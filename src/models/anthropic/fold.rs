@@ -8,8 +8,7 @@ use super::block::{BlockText, PartialBlock, can_be_kept};
 use super::event::{Answer, Event, MessageEnd};
 use super::replay::WIRE;
 use super::usage::UsageCounts;
-use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::truncation::is_cut;
+use crate::http::{CallIds, ErrorBody, Fault, Fold, StopReason, read};
 
 /// The most blocks of a reply; a reply with more is treated as broken.
 const MAX_BLOCKS: usize = 4096;
@@ -22,7 +21,7 @@ pub(super) struct MessageFold {
     blocks: Vec<(u64, PartialBlock)>,
     has_message: bool,
     is_whole: bool,
-    stop_reason: Option<String>,
+    stop_reason: StopReason,
     counts: UsageCounts,
     model: Option<String>,
     response_id: Option<String>,
@@ -40,6 +39,10 @@ impl Fold for MessageFold {
         match Event::read(data.as_bytes())? {
             Event::MessageStart { mut message } => {
                 self.counts.note_beginning(message.usage.take());
+                // The API has `null` here; the reason follows in `message_delta`.
+                if message.stop_reason == StopReason::NULL {
+                    message.stop_reason = StopReason::default();
+                }
                 self.begin(message, deltas)
             }
             Event::ContentBlockStart { index, content_block } => {
@@ -52,7 +55,7 @@ impl Fold for MessageFold {
                 Ok(())
             }
             Event::MessageDelta { delta: MessageEnd { stop_reason }, usage } => {
-                self.stop_reason = stop_reason.or(self.stop_reason.take());
+                self.stop_reason.note(stop_reason);
                 self.counts.note(usage);
                 Ok(())
             }
@@ -97,13 +100,13 @@ impl Fold for MessageFold {
         let usage = self.usage();
         let Self { requested_model, blocks, stop_reason, model, response_id, .. } = *self;
         let last_call = blocks.iter().rposition(|(_, block)| block.is_call());
-        let stop = stop(stop_reason.as_deref(), last_call.is_some());
+        let stop = stop(&stop_reason, last_call.is_some())?;
         let last = blocks.len().saturating_sub(1);
         let (mut content, mut items) = (Vec::new(), Vec::with_capacity(blocks.len()));
         for (position, (_, block)) in blocks.into_iter().enumerate() {
             // A call before the last block may be complete; a block also starts with an empty object.
             let is_in_doubt = Some(position) == last_call && (position == last || block.has_no_arguments());
-            let (part, item) = block.end(is_cut(stop) && is_in_doubt);
+            let (part, item) = block.end(!stop.is_whole() && is_in_doubt);
             content.extend(part);
             items.push(item);
         }
@@ -146,13 +149,13 @@ fn emit(block_text: Option<BlockText>, deltas: &mut dyn FnMut(Delta)) {
 }
 
 /// The stop reason: calls decide it, unless the answer was cut or refused.
-fn stop(reason: Option<&str>, has_calls: bool) -> Stop {
-    match reason {
-        Some("max_tokens") => Stop::MaxTokens,
-        Some("model_context_window_exceeded") => Stop::ContextWindow,
-        Some("refusal") => Stop::Refusal,
-        _ if has_calls => Stop::ToolCalls,
-        Some("pause_turn") => Stop::Pause,
-        Some(_) | None => Stop::End,
+fn stop(reason: &StopReason, has_calls: bool) -> Result<Stop, Fault> {
+    match reason.stated() {
+        Some("max_tokens") => Ok(Stop::MaxTokens),
+        Some("model_context_window_exceeded") => Ok(Stop::ContextWindow),
+        Some("refusal") => Ok(Stop::Refusal),
+        _ if has_calls => Ok(Stop::ToolCalls),
+        Some("pause_turn") => Ok(Stop::Pause),
+        Some(_) | None => reason.without_calls("stop_reason"),
     }
 }

@@ -50,6 +50,9 @@ impl Messages {
         if media.contains(&MediaKind::Audio) {
             return unsupported("media of kind audio");
         }
+        if settings.reasoning.send_back.is_some() {
+            return unsupported("reasoning.send_back");
+        }
         check_thinking(settings)?;
         // The operator's own `output_config` replaces ours as a whole.
         let is_ours = !settings.extra.contains_key("output_config");
@@ -203,7 +206,7 @@ fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
 /// Manual thinking. It is separate from the other fields, because not every request can have it. The operator's own
 /// field wins.
 fn manual_thinking(settings: &Settings) -> Option<Value> {
-    let Reasoning { effort: _, budget_tokens, show } = &settings.reasoning;
+    let Reasoning { effort: _, budget_tokens, show, send_back: _ } = &settings.reasoning;
     let budget = budget_tokens.filter(|_| !settings.extra.contains_key("thinking"))?;
     Some(Value::Object(set([
         ("type", Some(json!("enabled"))),

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 use toolgate_core::chat::Usage;
 
-/// The counts received so far. Each is cumulative, so the latest value counts, and an omitted count keeps its value.
+/// The counts received so far. Each is cumulative, so the larger value counts: proxies end a stream with counts of zero
+/// in place of those at its start. An omitted count keeps its value.
 #[derive(Debug, Default)]
 pub(super) struct UsageCounts(Map<String, Value>);
 
@@ -11,7 +12,12 @@ impl UsageCounts {
     /// Adds a `usage` object.
     pub(super) fn note(&mut self, usage: Option<Value>) {
         if let Some(Value::Object(figures)) = usage {
-            self.0.extend(figures.into_iter().filter(|(_, figure)| !figure.is_null()));
+            for (name, figure) in figures {
+                let known = self.0.get(&name).and_then(Value::as_u64);
+                if !figure.is_null() && figure.as_u64().is_none_or(|figure| known.is_none_or(|known| known <= figure)) {
+                    self.0.insert(name, figure);
+                }
+            }
         }
     }
 
@@ -55,11 +61,11 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_count_wins_and_missing_counts_stay_unknown() {
+    fn the_larger_count_wins_and_missing_counts_stay_unknown() {
         let mut counts = UsageCounts::default();
         counts.note(Some(json!({"input_tokens": 5, "output_tokens": 1, "cache_read_input_tokens": 2})));
         counts.note(Some(
-            json!({"output_tokens": 9, "input_tokens": null, "output_tokens_details": {"thinking_tokens": 4}}),
+            json!({"output_tokens": 9, "input_tokens": null, "cache_read_input_tokens": 0, "output_tokens_details": {"thinking_tokens": 4}}),
         ));
         let expected = Usage {
             input_tokens: Some(7),

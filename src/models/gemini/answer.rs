@@ -5,6 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate_core::chat::Usage;
 
+use crate::http::StopReason;
+
 /// A complete answer, or one chunk of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -23,7 +25,7 @@ pub(super) struct Chunk {
 pub(super) struct Candidate {
     pub(super) index: Option<u64>,
     pub(super) content: Option<Content>,
-    pub(super) finish_reason: Option<String>,
+    pub(super) finish_reason: StopReason,
     pub(super) finish_message: Option<String>,
     pub(super) continuation_token: Option<String>,
 }

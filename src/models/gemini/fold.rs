@@ -10,8 +10,7 @@ use toolgate_core::tool::{Arguments, ToolCall};
 
 use super::answer::{self, Candidate, Chunk};
 use super::replay;
-use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
-use crate::truncation::is_cut;
+use crate::http::{CallIds, ErrorBody, Fault, Fold, StopReason, read, read_event};
 
 const NO_MESSAGE: Fault = Fault::NoMessage("`candidates` is empty");
 const MAX_MESSAGE_CHARS: usize = 200;
@@ -24,7 +23,7 @@ pub(super) struct GeminiFold {
     content: Vec<Part>,
     has_candidate: bool,
     is_blocked: bool,
-    finish_reason: Option<String>,
+    finish_reason: StopReason,
     finish_message: Option<String>,
     continuation_token: Option<String>,
     usage: Option<Value>,
@@ -48,7 +47,7 @@ impl Fold for GeminiFold {
     }
 
     fn is_finished(&self) -> bool {
-        self.finish_reason.is_some() || self.is_blocked
+        self.finish_reason.stated().is_some() || self.is_blocked
     }
 
     fn has_begun(&self) -> bool {
@@ -64,9 +63,9 @@ impl Fold for GeminiFold {
             return Err(NO_MESSAGE);
         }
         self.fail_on_finish()?;
-        let (stop, usage) = (self.stop(), self.usage());
+        let (stop, usage) = (self.stop()?, self.usage());
         let token = self.continuation_token.take().filter(|_| stop == Stop::Pause);
-        if is_cut(stop) {
+        if !stop.is_whole() {
             doubt_last_call(&mut self.content);
         }
         known.assign(&mut self.content);
@@ -91,7 +90,7 @@ impl GeminiFold {
             content: Vec::new(),
             has_candidate: false,
             is_blocked: false,
-            finish_reason: None,
+            finish_reason: StopReason::default(),
             finish_message: None,
             continuation_token: None,
             usage: None,
@@ -139,7 +138,7 @@ impl GeminiFold {
     fn candidate(&mut self, candidate: Candidate, deltas: &mut dyn FnMut(Delta)) {
         let Candidate { index: _, content, finish_reason, finish_message, continuation_token } = candidate;
         self.has_candidate = true;
-        self.finish_reason = finish_reason.filter(|reason| !reason.is_empty()).or(self.finish_reason.take());
+        self.finish_reason.note(finish_reason);
         self.finish_message = finish_message.or(self.finish_message.take());
         self.continuation_token = continuation_token.or(self.continuation_token.take());
         for part in content.and_then(|content| content.parts).unwrap_or_default() {
@@ -176,11 +175,11 @@ impl GeminiFold {
         }
     }
 
-    fn stop(&self) -> Stop {
+    fn stop(&self) -> Result<Stop, Fault> {
         let calls = self.content.iter().any(|part| matches!(part, Part::ToolUse { .. }));
-        match self.finish_reason.as_deref() {
-            _ if self.is_blocked => Stop::ContentFilter,
-            Some("MAX_TOKENS") => Stop::MaxTokens,
+        match self.finish_reason.stated() {
+            _ if self.is_blocked => Ok(Stop::ContentFilter),
+            Some("MAX_TOKENS") => Ok(Stop::MaxTokens),
             Some(
                 "SAFETY"
                 | "RECITATION"
@@ -194,18 +193,20 @@ impl GeminiFold {
                 | "IMAGE_RECITATION"
                 | "ESCALATION"
                 | "PUP_LIMITED_DISABLED",
-            ) => Stop::ContentFilter,
-            _ if calls => Stop::ToolCalls,
+            ) => Ok(Stop::ContentFilter),
+            _ if calls => Ok(Stop::ToolCalls),
             // The limit of one request, not of the answer: the token requests the rest.
-            Some("CONTINUATION") if self.continuation_token.is_some() => Stop::Pause,
-            Some("CONTINUATION") => Stop::MaxTokens,
-            Some(_) | None => Stop::End,
+            Some("CONTINUATION") if self.continuation_token.is_some() => Ok(Stop::Pause),
+            Some("CONTINUATION") => Ok(Stop::MaxTokens),
+            // The default of the enum, for a reason that was not set.
+            Some("FINISH_REASON_UNSPECIFIED") => Ok(Stop::Unknown),
+            Some(_) | None => self.finish_reason.without_calls("finishReason"),
         }
     }
 
     /// Fails on the finish reasons of an answer without a reply.
     fn fail_on_finish(&self) -> Result<(), Fault> {
-        let Some(reason) = self.finish_reason.as_deref() else { return Ok(()) };
+        let Some(reason) = self.finish_reason.stated() else { return Ok(()) };
         match reason {
             // Our request was invalid, and would be again.
             "MISSING_THOUGHT_SIGNATURE" => {

@@ -30,6 +30,9 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     if matches!(settings.prompt_cache, PromptCache::FiveMinutes | PromptCache::OneHour) {
         return unsupported("prompt_cache");
     }
+    if settings.reasoning.send_back.is_some() {
+        return unsupported("reasoning.send_back");
+    }
     if settings.reasoning.effort.is_some() && settings.reasoning.budget_tokens.is_some() {
         return unusable("Gemini takes reasoning.effort (from Gemini 3 on) or reasoning.budget_tokens, not both");
     }

@@ -233,9 +233,12 @@ impl Head {
         match fault {
             Fault::Provider(error) => self.hints.apply(errors::failure(&self.server, None, Some(*error), wire)),
             Fault::Unreadable(_) if self.is_page => self.invalid("it is a web page. Check base_url"),
-            Fault::Unreadable(_) | Fault::UnknownEvent(_) | Fault::Truncated | Fault::NoMessage(_) => {
-                self.invalid(&fault.to_string())
-            }
+            Fault::Unreadable(_)
+            | Fault::UnknownEvent(_)
+            | Fault::Truncated
+            | Fault::NoStopReason(_)
+            | Fault::MissingCall(_)
+            | Fault::NoMessage(_) => self.invalid(&fault.to_string()),
         }
     }
 

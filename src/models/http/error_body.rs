@@ -9,6 +9,8 @@ const MAX_WORD_CHARS: usize = 64;
 pub(crate) struct ErrorBody {
     /// `code`, `type`, `status` and the reasons of Google's `details`, if they are plain identifiers.
     pub(crate) words: Vec<String>,
+    /// The `code`, if it is an identifier and not a number.
+    pub(super) code: Option<String>,
     /// The HTTP status, or a `code` that is one.
     pub(crate) status: Option<u16>,
     /// The message.
@@ -43,8 +45,10 @@ impl ErrorBody {
         let words = [code, error.get("type"), error.get("status")].into_iter().chain(reasons);
         let words = words.flatten().filter_map(Value::as_str);
         let status = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+        let coded = code.and_then(Value::as_str).filter(|code| is_identifier(code) && code.parse::<u64>().is_err());
         Self {
             words: words.filter(|word| is_identifier(word)).map(str::to_owned).collect(),
+            code: coded.map(str::to_owned),
             status: status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status)),
             text: error.get("message").and_then(Value::as_str).map(str::to_owned),
             delay_ms: details.iter().find_map(|detail| seconds_ms(detail.get("retryDelay")?.as_str()?)),

@@ -1,8 +1,10 @@
-//! Provider error classification: maps a server's error to one of our codes by its code, status and type, never by the
-//! text of a message. A message is passed on only from known fields and only in part; other bodies may echo any data.
+//! Provider error classification: maps a server's error to one of our codes by its code, status and type. The text of a
+//! message decides only about a context overflow that has no code. A message is passed on only from known fields and
+//! only in part; other bodies may echo any data.
 
 use toolgate_core::error::{ErrorCode, Failure};
 
+use super::context_overflow;
 use super::error_body::ErrorBody;
 use super::protocol::ProviderProtocol;
 
@@ -20,7 +22,7 @@ pub(super) fn failure(
     let status_text = status.map(|status| format!("HTTP {status}")).or_else(as_code);
     let status = status.or(body.status);
     let body = ErrorBody { status, ..body };
-    let code = wire.classify(&body).unwrap_or_else(|| classify(status, &body.words));
+    let code = wire.classify(&body).unwrap_or_else(|| classify(&body));
 
     let mut message = format!("{server} answered with an error");
     let facts: Vec<&str> = status_text.iter().chain(&body.words).map(String::as_str).collect();
@@ -40,9 +42,14 @@ pub(super) fn failure(
     Failure::new(code, message).after_ms(body.delay_ms)
 }
 
-fn classify(status: Option<u16>, words: &[String]) -> ErrorCode {
+fn classify(body: &ErrorBody) -> ErrorCode {
+    let ErrorBody { words, status, .. } = body;
     let decisive = words.iter().find_map(|word| match word.as_str() {
-        "context_length_exceeded" | "exceed_context_size_error" => Some(ErrorCode::ContextWindow),
+        // The last two are GitHub's.
+        "context_length_exceeded"
+        | "exceed_context_size_error"
+        | "model_max_prompt_tokens_exceeded"
+        | "tokens_limit_reached" => Some(ErrorCode::ContextWindow),
         "insufficient_quota" | "billing_not_active" | "billing_hard_limit_reached" => Some(ErrorCode::ProviderBilling),
         "content_filter" | "content_policy_violation" => Some(ErrorCode::ContentFilter),
         "invalid_api_key" => Some(ErrorCode::ProviderAuth),
@@ -50,6 +57,7 @@ fn classify(status: Option<u16>, words: &[String]) -> ErrorCode {
     });
     // An error without details is the server's fault.
     decisive
+        .or_else(|| context_overflow::is_told(body).then_some(ErrorCode::ContextWindow))
         .or_else(|| status.map(by_status))
         .or_else(|| words.iter().find_map(|word| by_word(word)))
         .unwrap_or(ErrorCode::ProviderUnavailable)

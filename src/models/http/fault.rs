@@ -19,6 +19,12 @@ pub(crate) enum Fault {
     /// The answer ended before it was complete.
     #[error("the answer was cut off: the stream ended before the model was done")]
     Truncated,
+    /// The answer ends without the value that says why the model stopped.
+    #[error("the answer was cut off: it ends without a `{0}`")]
+    NoStopReason(&'static str),
+    /// The answer announces tool calls and contains none.
+    #[error("it announces a tool call (`{0}`) and contains none")]
+    MissingCall(String),
     /// The answer holds no message.
     #[error("the answer holds no message ({0})")]
     NoMessage(&'static str),

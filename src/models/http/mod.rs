@@ -7,6 +7,7 @@
 mod answer;
 mod author;
 mod call_ids;
+mod context_overflow;
 mod conversation;
 mod deadlines;
 mod declaration;
@@ -22,6 +23,7 @@ mod protocol;
 mod retry_hints;
 mod secrets;
 mod settings;
+mod stop_reason;
 mod tool_block;
 mod transcript;
 
@@ -38,4 +40,5 @@ pub(crate) use fault::{Fault, read, read_event};
 pub(crate) use members::Members;
 pub(crate) use object::{Object, RequestPrefix};
 pub(crate) use protocol::{Fold, ProviderProtocol, RenderedParts};
+pub(crate) use stop_reason::StopReason;
 pub(crate) use tool_block::keep_first;

@@ -91,6 +91,9 @@ pub struct Reasoning {
     pub budget_tokens: Option<u64>,
     /// Whether the reply includes the reasoning or a summary of it; the provider's default if `None`.
     pub show: Option<bool>,
+    /// Whether the reasoning of earlier turns is sent back as `reasoning_content` (Chat Completions); by default to
+    /// servers and models that require it.
+    pub send_back: Option<bool>,
 }
 
 /// The tools that a model may or must call.

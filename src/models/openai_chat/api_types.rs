@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::http::StopReason;
+
 /// A complete answer, or one chunk of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -28,7 +30,7 @@ pub(super) struct Choice {
     pub(super) index: Option<u64>,
     pub(super) message: Option<MessageDelta>,
     pub(super) delta: Option<MessageDelta>,
-    pub(super) finish_reason: Option<String>,
+    pub(super) finish_reason: StopReason,
     pub(super) error: Option<Value>,
 }
 

@@ -44,9 +44,13 @@ impl CallDrafts {
         let (name, arguments) = (name.unwrap_or_default(), arguments_text(arguments));
         // Some servers repeat the name at an explicit index; that does not start another call.
         let is_fresh = !name.is_empty() && (named.is_none() || !arguments.trim().is_empty());
-        let place = match self.growing(named, index, &id, is_fresh) {
+        let is_anonymous = id.is_empty() && name.is_empty();
+        let growing = if is_anonymous { self.incomplete(index) } else { self.growing(named, index, &id, is_fresh) };
+        let place = match growing {
             Some(place) => place,
-            None => self.begin(CallDraft { index, ..CallDraft::default() })?,
+            None if !is_anonymous => self.begin(CallDraft { index, ..CallDraft::default() })?,
+            None if arguments.trim().is_empty() => return Ok(()),
+            None => return Err(Fault::Unreadable("it has arguments that belong to no call".into())),
         };
         let Some(draft) = self.0.get_mut(place) else { return Ok(()) };
         if draft.id.is_empty() {
@@ -102,6 +106,19 @@ impl CallDrafts {
         }
         self.0.push(draft);
         Ok(place)
+    }
+
+    /// The call that a piece without id and name continues: the latest one at its index, unless that one is complete
+    /// and another one is not. Some servers move to the next index in the middle of a call (agno-agi/agno 8879).
+    fn incomplete(&self, index: u64) -> Option<usize> {
+        let at_index = self.0.iter().rposition(|draft| draft.index == index);
+        // The common case: no arguments are parsed.
+        if at_index.is_some_and(|place| place + 1 == self.0.len()) {
+            return at_index;
+        }
+        let is_open = |place: &usize| self.0.get(*place).is_some_and(|draft| !is_whole_object(draft.arguments.trim()));
+        let latest = || self.0.len().checked_sub(1).filter(is_open);
+        at_index.filter(is_open).or_else(latest).or(at_index)
     }
 
     /// The call that a piece continues: the one with its id (unless the piece names another index, because some servers
@@ -219,6 +236,33 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_without_id_and_name_continues_the_incomplete_call() {
+        let head = |index: u64, id: &str, text: &str| json!({"index": index, "id": id, "function": {"name": "look", "arguments": text}});
+        let tail = |index: u64, text: &str| json!({"index": index, "function": {"arguments": text}});
+        let both = [call("a", "look", json!({"x": 1})), call("b", "look", json!({"y": 2}))];
+        for index in [0, 1, 2] {
+            for first in [0, 1] {
+                let pieces = [head(0, "a", "{\"x\":1}"), head(first, "b", "{\"y\""), tail(index, ":2}")];
+                assert_eq!(calls(&pieces, Truncation::No), both, "the second call at {first}, its tail at {index}");
+            }
+        }
+        let interleaved = [head(0, "a", "{\"x\""), head(1, "b", "{\"y\""), tail(0, ":1"), tail(1, ":2}"), tail(0, "}")];
+        assert_eq!(calls(&interleaved, Truncation::No), both);
+    }
+
+    #[test]
+    fn a_call_begins_only_with_an_id_or_a_name() {
+        let mut drafts = CallDrafts::default();
+        let piece = |text: &str| {
+            let function = FunctionPiece { name: None, arguments: Some(text.into()) };
+            CallPiece { index: Some(3), function: Some(function), ..CallPiece::default() }
+        };
+        drafts.push_piece(0, piece(" ")).unwrap();
+        assert!(drafts.is_empty());
+        assert!(matches!(drafts.push_piece(0, piece("{}")), Err(Fault::Unreadable(_))));
+    }
+
+    #[test]
     fn arguments_cut_before_their_start_are_not_empty() {
         for text in ["", " \n", "null"] {
             let pieces = [json!({"index": 0, "id": "a", "function": {"name": "wipe", "arguments": text}})];
@@ -230,7 +274,7 @@ mod tests {
     #[test]
     fn a_reply_with_too_many_calls_is_rejected() {
         let mut calls = CallDrafts::default();
-        let piece = |index| CallPiece { index: Some(index), ..CallPiece::default() };
+        let piece = |index| CallPiece { index: Some(index), id: Some(format!("c{index}")), ..CallPiece::default() };
         let pushed: Result<Vec<()>, _> = (0..2_000).map(|index| calls.push_piece(0, piece(index))).collect();
         assert!(matches!(pushed, Err(Fault::Unreadable(_))));
     }

@@ -7,7 +7,7 @@ use toolgate_core::tool::Tool;
 use toolgate_ports::ModelRequest;
 
 use super::fold::ChatFold;
-use super::message::MessageFormat;
+use super::message::{MessageFormat, ReasoningReplay};
 use super::{WIRE, tools};
 use crate::http::{
     Declaration, Declared, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts,
@@ -29,7 +29,18 @@ pub(crate) struct Chat {
     streaming: bool,
     tool_choice: ToolChoice,
     parallel_tool_calls: Option<bool>,
-    structured_output: bool,
+    schema_format: SchemaFormat,
+}
+
+/// When the output schema is sent as response format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SchemaFormat {
+    /// Not at all: the answer is only validated.
+    Never,
+    /// In requests in which the model may not call tools. Ollama constrains every reply to the schema, so that a model
+    /// with tools makes an answer up instead of calling one (ollama/ollama 13750, 8095).
+    WithoutTools,
+    Always,
 }
 
 impl Chat {
@@ -54,8 +65,7 @@ impl Chat {
             streaming: settings.stream,
             tool_choice: settings.tool_choice.clone(),
             parallel_tool_calls: settings.parallel_tool_calls,
-            structured_output: settings.structured_output.unwrap_or_else(|| takes_schemas(provider))
-                && !settings.extra.contains_key("response_format"),
+            schema_format: schema_format(settings, provider),
         })
     }
 }
@@ -103,7 +113,13 @@ impl ProviderProtocol for Chat {
                 body.field("parallel_tool_calls", &parallel)?;
             }
         }
-        let schema = request.output_schema.filter(|_| self.structured_output);
+        let may_call = rendered.tools.is_some() && request.tool_access == ToolAccess::Enabled;
+        let is_sent = match self.schema_format {
+            SchemaFormat::Never => false,
+            SchemaFormat::WithoutTools => !may_call,
+            SchemaFormat::Always => true,
+        };
+        let schema = request.output_schema.filter(|_| is_sent);
         if let Some(format) = schema.and_then(answer_format) {
             body.field("response_format", &json!({"type": "json_schema", "json_schema": format}))?;
         }
@@ -126,9 +142,18 @@ fn choice(tool_access: ToolAccess, choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-/// Whether this provider is known to support a schema as response format. Other servers may reject the request.
-fn takes_schemas(provider: &str) -> bool {
-    matches!(provider, "openai" | "azure" | "openrouter" | "ollama")
+/// By default, schemas are sent to providers that are known to support them. Other servers may reject the request.
+fn schema_format(settings: &Settings, provider: &str) -> SchemaFormat {
+    match settings.structured_output {
+        _ if settings.extra.contains_key("response_format") => SchemaFormat::Never,
+        Some(true) => SchemaFormat::Always,
+        Some(false) => SchemaFormat::Never,
+        None => match provider {
+            "openai" | "azure" | OPENROUTER => SchemaFormat::Always,
+            "ollama" => SchemaFormat::WithoutTools,
+            _ => SchemaFormat::Never,
+        },
+    }
 }
 
 /// The capabilities and requirements of this provider's server.
@@ -141,20 +166,34 @@ fn message_format(settings: &Settings, provider: &str) -> MessageFormat {
         "azure" => (&[Images], &[Images]),
         _ => (&[Images], &[]),
     };
-    let within =
-        |domain: &str| provider == domain || provider.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
-    let is_demanding = ["deepseek.com", "moonshot.ai", "moonshot.cn"].iter().any(|domain| within(domain));
     MessageFormat {
         reader: Reader::new(settings, provider, said, results),
-        // In thinking mode they reject a conversation with tools and without reasoning; elsewhere it is ignored.
-        wants_reasoning: is_demanding || (provider == OPENROUTER && settings.model.starts_with("deepseek/deepseek-v4")),
+        reasoning: reasoning_replay(settings, provider),
         model: settings.model.clone(),
+    }
+}
+
+/// Which turns are sent with their reasoning. DeepSeek and Kimi in thinking mode reject a conversation with tools and
+/// without reasoning, also behind a proxy or at a host (RooCodeInc/Roo-Code 12195). Groq and Cerebras reject the field, so
+/// it goes only to a server that sent it.
+fn reasoning_replay(settings: &Settings, provider: &str) -> ReasoningReplay {
+    let within =
+        |domain: &str| provider == domain || provider.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+    let is_demanding = ["deepseek.com", "moonshot.ai", "moonshot.cn"].iter().any(|domain| within(domain))
+        || (provider == OPENROUTER && settings.model.starts_with("deepseek/deepseek-v4"));
+    let name = settings.model.to_ascii_lowercase();
+    match settings.reasoning.send_back {
+        Some(true) => ReasoningReplay::EveryTurn,
+        Some(false) => ReasoningReplay::Never,
+        None if is_demanding => ReasoningReplay::EveryTurn,
+        None if name.contains("deepseek") || name.contains("kimi") => ReasoningReplay::AsReceived,
+        None => ReasoningReplay::Never,
     }
 }
 
 /// OpenRouter's own reasoning object, which has a budget and can exclude the reasoning from the reply.
 fn openrouter_reasoning(reasoning: &Reasoning) -> Option<Value> {
-    let Reasoning { effort, budget_tokens, show } = reasoning;
+    let Reasoning { effort, budget_tokens, show, send_back: _ } = reasoning;
     let fields = [
         ("effort", effort.clone().map(Value::from)),
         ("max_tokens", budget_tokens.map(Value::from)),

@@ -8,9 +8,9 @@ use toolgate_core::lifecycle::Delta;
 
 use super::api_types::{CallPiece, Choice, Chunk, Content, MessageDelta};
 use super::calls::{CallDrafts, Truncation};
-use super::{usage, vendor_fields};
-use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
-use crate::truncation::is_cut;
+use super::vendor_fields;
+use crate::http::{CallIds, ErrorBody, Fault, Fold, StopReason, read, read_event};
+use crate::openai_usage;
 
 /// The end mark of a stream.
 const DONE: &str = "[DONE]";
@@ -26,9 +26,10 @@ pub(super) struct ChatFold {
     spoken: Vec<TextRun>,
     calls: CallDrafts,
     details: Vec<Value>,
+    has_reasoning_content: bool,
     refused: bool,
     has_message: bool,
-    finish_reason: Option<String>,
+    finish_reason: StopReason,
     done: bool,
     usage: Option<Value>,
     model: Option<String>,
@@ -65,7 +66,7 @@ impl Fold for ChatFold {
     }
 
     fn is_finished(&self) -> bool {
-        self.done || self.finish_reason.is_some()
+        self.done || self.finish_reason.stated().is_some()
     }
 
     fn has_begun(&self) -> bool {
@@ -73,20 +74,26 @@ impl Fold for ChatFold {
     }
 
     fn usage(&self) -> Usage {
-        self.usage.as_ref().map(usage::read).unwrap_or_default()
+        self.usage.as_ref().map(openai_usage::read).unwrap_or_default()
     }
 
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
         if !self.has_message {
             return Err(NO_MESSAGE);
         }
-        let (stop, usage) = (self.stop(), self.usage());
-        let cut = if is_cut(stop) { Truncation::Early } else { Truncation::No };
+        let (stop, usage) = (self.stop()?, self.usage());
+        let is_whole = stop.is_whole() && self.finish_reason != StopReason::NULL;
+        let cut = if is_whole { Truncation::No } else { Truncation::Early };
         let spoken = self.spoken.into_iter().map(|spoken| match spoken {
             TextRun::Text(text) => Part::Text { text },
             TextRun::Reasoning(text) => Part::Reasoning { text },
         });
-        let provider_state = vendor_fields::state(&self.requested_model, self.details, self.calls.extra_contents());
+        let provider_state = vendor_fields::state(
+            &self.requested_model,
+            self.details,
+            self.calls.extra_contents(),
+            self.has_reasoning_content,
+        );
         let mut content: Vec<Part> = spoken.chain(self.calls.into_parts(cut)).collect();
         known.assign(&mut content);
         Ok(Reply {
@@ -120,7 +127,7 @@ impl ChatFold {
             }
         }
         fail_on(error)?;
-        match self.finish_reason.as_deref() {
+        match self.finish_reason.stated() {
             Some(reason) if INTERRUPTED.contains(&reason) => {
                 let error = Value::from(format!("the generation was interrupted (finish_reason {reason})"));
                 Err(Fault::Provider(Box::new(ErrorBody::of_error(&error))))
@@ -129,13 +136,13 @@ impl ChatFold {
         }
     }
 
-    fn stop(&self) -> Stop {
-        match self.finish_reason.as_deref() {
-            _ if self.refused => Stop::Refusal,
-            Some("length") => Stop::MaxTokens,
-            Some("content_filter") => Stop::ContentFilter,
-            _ if !self.calls.is_empty() => Stop::ToolCalls,
-            Some(_) | None => Stop::End,
+    fn stop(&self) -> Result<Stop, Fault> {
+        match self.finish_reason.stated() {
+            _ if self.refused => Ok(Stop::Refusal),
+            Some("length") => Ok(Stop::MaxTokens),
+            Some("content_filter") => Ok(Stop::ContentFilter),
+            _ if !self.calls.is_empty() => Ok(Stop::ToolCalls),
+            Some(_) | None => self.finish_reason.without_calls("finish_reason"),
         }
     }
 
@@ -153,12 +160,13 @@ impl ChatFold {
             }
         }
         fail_on(error)?;
-        self.finish_reason = finish_reason.filter(|reason| !reason.is_empty()).or(self.finish_reason.take());
+        self.finish_reason.note(finish_reason);
         Ok(())
     }
 
     /// Adds text and reasoning; returns the call pieces.
     fn emit(&mut self, said: MessageDelta, deltas: &mut dyn FnMut(Delta)) -> Vec<CallPiece> {
+        self.has_reasoning_content |= said.reasoning_content.as_ref().is_some_and(|text| !text.is_empty());
         if let Some(text) = said.reasoning().filter(|text| !text.is_empty()) {
             deltas(Delta::Reasoning { text: text.to_string() });
             match self.spoken.last_mut() {

@@ -21,10 +21,19 @@ const NOTHING: &str = "[nothing was said]";
 pub(super) struct MessageFormat {
     /// The media it accepts.
     pub(super) reader: Reader,
-    /// Whether it rejects a conversation without the reasoning that led to it.
-    pub(super) wants_reasoning: bool,
+    /// The turns that are sent with their reasoning.
+    pub(super) reasoning: ReasoningReplay,
     /// The model to call: its own turns are replayed in full.
     pub(super) model: String,
+}
+
+/// The turns of a model that are sent with their reasoning, as `reasoning_content`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReasoningReplay {
+    Never,
+    /// Those whose reasoning this server sent in that field.
+    AsReceived,
+    EveryTurn,
 }
 
 /// A message in the API's form.
@@ -153,6 +162,11 @@ impl MessageFormat {
     fn assistant<'a>(&self, message: &'a Message) -> Result<WireMessage<'a>, serde_json::Error> {
         let (mut texts, mut reasoning, mut tool_calls) = (Vec::new(), Vec::new(), Vec::new());
         let vendor_fields = vendor_fields::of(message, &self.model);
+        let has_reasoning = match self.reasoning {
+            ReasoningReplay::Never => false,
+            ReasoningReplay::AsReceived => vendor_fields.has_reasoning_content,
+            ReasoningReplay::EveryTurn => true,
+        };
         let mut extra_contents = vendor_fields.extra_contents.into_iter();
         for part in &message.content {
             match part {
@@ -177,7 +191,7 @@ impl MessageFormat {
         let says_nothing = tool_calls.is_empty() && text.trim().is_empty();
         Ok(WireMessage::Assistant {
             content: if says_nothing { Some(Cow::Borrowed(NOTHING)) } else { has_text.then_some(text) },
-            reasoning_content: self.wants_reasoning.then(|| joined(reasoning, "")),
+            reasoning_content: has_reasoning.then(|| joined(reasoning, "")),
             reasoning_details: vendor_fields.reasoning_details,
             tool_calls,
         })

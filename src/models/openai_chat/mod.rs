@@ -6,7 +6,6 @@ mod chat;
 mod fold;
 mod message;
 mod tools;
-mod usage;
 mod vendor_fields;
 
 pub(crate) use chat::Chat;

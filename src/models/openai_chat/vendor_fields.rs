@@ -1,11 +1,15 @@
 //! Replay state: provider fields that a server expects back with its own turn and that the neutral form lacks. They are
-//! OpenRouter's `reasoning_details`, and the `extra_content` of calls, in which Google's compatible API puts its
-//! signatures. Other fields are not kept: some servers reject fields that they sent themselves.
+//! OpenRouter's `reasoning_details`, the `extra_content` of calls, in which Google's compatible API puts its signatures,
+//! and whether the reasoning came as `reasoning_content`, which some servers demand and others reject. Other fields are
+//! not kept: some servers reject fields that they sent themselves.
 
 use serde_json::{Map, Value, json};
 use toolgate_core::chat::{Message, ProviderState};
 
 use super::WIRE;
+
+/// The member of the state that says in which field the reasoning came. The text is in the message.
+const REASONING_CONTENT: &str = "reasoning_content";
 
 /// The replay state of a message.
 #[derive(Debug, Default)]
@@ -14,6 +18,8 @@ pub(super) struct VendorFields<'a> {
     pub(super) reasoning_details: Vec<&'a Value>,
     /// Of each of its calls.
     pub(super) extra_contents: Vec<Option<&'a Value>>,
+    /// Whether its reasoning came as `reasoning_content`.
+    pub(super) has_reasoning_content: bool,
 }
 
 /// The replay state of a message, if this model wrote it.
@@ -24,13 +30,22 @@ pub(super) fn of<'a>(message: &'a Message, model: &str) -> VendorFields<'a> {
         let list = |name: &str| turn.get(name).and_then(Value::as_array).into_iter().flatten();
         vendor_fields.reasoning_details.extend(list("reasoning_details"));
         vendor_fields.extra_contents.extend(list("tool_calls").map(|call| call.get("extra_content")));
+        vendor_fields.has_reasoning_content |= turn.get(REASONING_CONTENT) == Some(&Value::Bool(true));
     }
     vendor_fields
 }
 
 /// The state of a turn, if there is data to keep.
-pub(super) fn state(model: &str, details: Vec<Value>, extra_contents: Vec<Option<Value>>) -> Option<ProviderState> {
+pub(super) fn state(
+    model: &str,
+    details: Vec<Value>,
+    extra_contents: Vec<Option<Value>>,
+    has_reasoning_content: bool,
+) -> Option<ProviderState> {
     let mut turn = Map::new();
+    if has_reasoning_content {
+        turn.insert(REASONING_CONTENT.into(), true.into());
+    }
     if !details.is_empty() {
         turn.insert("reasoning_details".into(), details.into());
     }

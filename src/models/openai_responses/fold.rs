@@ -2,12 +2,13 @@
 //! the response when it reached its own end: completed, incomplete or failed.
 
 use serde_json::Value;
-use toolgate_core::chat::{Part, Reply, Stop, Usage, Usd};
+use toolgate_core::chat::{Part, Reply, Stop, Usage};
 use toolgate_core::lifecycle::Delta;
 
 use super::api_types::{Event, Response};
 use super::output::{self, Output, ResponseEnd};
 use crate::http::{CallIds, ErrorBody, Fault, Fold, read, read_event};
+use crate::openai_usage;
 
 /// The end mark of some servers' streams.
 const DONE: &str = "[DONE]";
@@ -99,12 +100,11 @@ impl Fold for ResponseFold {
         if items.len() > MAX_ITEMS {
             return Err(Fault::Unreadable(format!("it has more than {MAX_ITEMS} items")));
         }
-        if has_call && items.is_empty() {
-            return Err(Fault::NoMessage("`output` is empty, although a call was announced"));
-        }
-
         let is_complete = status.as_deref() != Some("incomplete");
         let mut said = Output::of(&items, if is_complete { ResponseEnd::Own } else { ResponseEnd::Early });
+        if has_call && !said.has_calls() && (is_complete || items.is_empty()) {
+            return Err(Fault::MissingCall("response.output_item.added".into()));
+        }
         // Some servers send the text only in fragments.
         if items.is_empty() && !spoken.is_empty() {
             said.content.push(Part::Text { text: spoken });
@@ -115,6 +115,7 @@ impl Fold for ResponseFold {
             // The other reasons do not occur unless requested; in any case the answer is incomplete.
             _ if !is_complete => Stop::MaxTokens,
             _ if said.has_calls() => Stop::ToolCalls,
+            Some(_) | None if status.is_none() => Stop::Unknown,
             Some(_) | None => Stop::End,
         };
         known.assign(&mut said.content);
@@ -152,7 +153,7 @@ impl ResponseFold {
     }
 
     fn conclude(&mut self, response: Response) -> Result<(), Fault> {
-        self.usage = response.usage.as_ref().map(usage).unwrap_or_default();
+        self.usage = response.usage.as_ref().map(openai_usage::read).unwrap_or_default();
         let error = response.error.as_ref().filter(|error| !error.is_null());
         match (response.status.as_deref(), error) {
             (Some("failed" | "cancelled"), error) => Err(provider(error.unwrap_or(&Value::Null))),
@@ -168,19 +169,4 @@ impl ResponseFold {
 
 fn provider(error: &Value) -> Fault {
     Fault::Provider(Box::new(ErrorBody::of_error(error)))
-}
-
-/// Reads a `usage` object; a count that is missing or not a number stays unknown.
-fn usage(usage: &Value) -> Usage {
-    let count = |path: &str| usage.pointer(path).and_then(Value::as_u64);
-    Usage {
-        input_tokens: count("/input_tokens"),
-        output_tokens: count("/output_tokens"),
-        cache_read_tokens: count("/input_tokens_details/cached_tokens"),
-        cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
-        reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
-        // OpenRouter's, in US dollars.
-        cost_usd: usage.get("cost").and_then(Value::as_f64).and_then(|cost| Usd::try_from(cost).ok()),
-        costs: None,
-    }
 }

@@ -60,6 +60,9 @@ impl Responses {
         if settings.reasoning.budget_tokens.is_some() {
             return unsupported("reasoning.budget_tokens");
         }
+        if settings.reasoning.send_back.is_some() {
+            return unsupported("reasoning.send_back");
+        }
         if matches!(settings.prompt_cache, PromptCache::FiveMinutes | PromptCache::OneHour) {
             return unsupported("prompt_cache");
         }

@@ -73,21 +73,29 @@ const LOOKUPS: u32 = 4;
 const RESERVED: u32 = 1;
 
 impl SqliteStore {
+    /// Opens the file with [`Durability::PowerCut`].
+    ///
+    /// # Errors
+    /// Those of [`SqliteStore::open_with_durability`].
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with_durability(path, Durability::default()).await
+    }
+
     /// Opens the file and migrates its schema. Creates the file (mode 0600) and its directory (0700) if they are
     /// missing. Needs a tokio runtime, which must outlive the store.
     ///
     /// # Errors
     /// `Unavailable` when the file cannot be opened or is locked, `Full` when there is no room to open it, `Corrupt` when it
     /// is not a database, or a newer toolgate or a build before the first release wrote it.
-    pub async fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
-        let options = open::options(path, durability)?;
+    pub async fn open_with_durability(path: impl AsRef<Path>, durability: Durability) -> Result<Self, StoreError> {
+        let options = open::options(path.as_ref(), durability)?;
         Self::open_with(options).await
     }
 
     /// The same for a program that mostly reads: on a full disk it can be read, and each write returns `Full`. Until it is
     /// closed, no other process can open the file then.
     pub async fn open_even_if_full(path: &Path, durability: Durability) -> Result<Self, StoreError> {
-        match Self::open(path, durability).await {
+        match Self::open_with_durability(path, durability).await {
             Err(StoreError::Full(why)) => {
                 let options = open::options(path, durability)?;
                 let pool = open::exclusive(options.get_filename()).await?;

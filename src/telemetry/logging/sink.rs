@@ -1,12 +1,13 @@
-//! Log sink: writes log records at fixed points of every run (FEATURES 2.56). The core never logs; this sink does, from
-//! the lifecycle events. Records name calls and tools, never arguments or results. Each record names the trace and the
-//! span that hold the rest.
+//! Log sink: writes log records at fixed points of every run (FEATURES 2.56), in the words of source 002, which operators
+//! search for. The core never logs; this sink does, from the lifecycle events. Records name calls and tools, never
+//! arguments or results. Each record names the trace and the span that hold the rest.
 
 use jiff::Timestamp;
 use toolgate_core::error::Failure;
 use toolgate_core::id::RunId;
 use toolgate_core::lifecycle::{CallEnd, CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
-use toolgate_core::run::{Event, JournalEntry, Status};
+use toolgate_core::run::{Event, JournalEntry, PendingItem, Run, Status};
+use toolgate_core::trace::SpanContext;
 use toolgate_ports::{EventSink, Update};
 
 use super::context::{LogContext, places};
@@ -40,16 +41,24 @@ impl EventSink for LogSink {
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::JournalEntry(recorded) = update else { return };
         let new = || Lifecycle::new(run.clone(), Content::Omit);
-        let placed = if matches!(recorded.event, Event::Started(_)) {
-            self.runs.with_new(run, new, |lifecycle| places(lifecycle, run, recorded))
+        let observe = |lifecycle: &mut Lifecycle| {
+            let placed = places(lifecycle, run, recorded);
+            let invoked = invoked_tools(lifecycle, &placed).map(|span| LogContext::of(run, Some(span)));
+            (placed, invoked)
+        };
+        let (placed, invoked) = if matches!(recorded.event, Event::Started(_)) {
+            self.runs.with_new(run, new, observe)
         } else {
-            let known = self.runs.with(run, |lifecycle| places(lifecycle, run, recorded));
-            known.unwrap_or_else(|| places(&mut new(), run, recorded)) // from outside, for a run not active here
+            let known = self.runs.with(run, observe);
+            known.unwrap_or_else(|| observe(&mut new())) // from outside, for a run not active here
         };
         if matches!(recorded.event, Event::Ended { .. }) {
             self.runs.forget(run);
         }
         placed.iter().for_each(|(place, event)| record(place, event));
+        if let Some(place) = invoked {
+            record!(info, place, { external = 0, } "Invoked MCP tools and prepared external tools");
+        }
     }
 
     fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
@@ -63,28 +72,46 @@ impl EventSink for LogSink {
     fn released(&self, run: &RunId, _at: Timestamp) {
         let waiting = self.runs.with(run, |lifecycle| {
             let state = lifecycle.run().filter(|state| state.status() == Status::Pending);
-            state.map(|state| LogContext::of(run, Some(state.execution_context())))
+            state.map(|state| (LogContext::of(run, Some(state.execution_context())), external_results(state)))
         });
-        if let Some(place) = waiting.flatten() {
+        if let Some((place, external)) = waiting.flatten() {
+            if external > 0 {
+                record!(info, place, { external, } "Invoked MCP tools and prepared external tools");
+            }
             record!(info, place, {} "run pending");
         }
         self.runs.forget(run);
     }
 }
 
+/// The span of a tier whose last MCP call this fact settles, unless the run then waits for external results.
+fn invoked_tools(lifecycle: &Lifecycle, events: &[(LogContext<'_>, LifecycleEvent)]) -> Option<SpanContext> {
+    let settles = events.iter().any(|(_, event)| matches!(event.fact, LifecycleKind::McpCompleted { .. }));
+    let state = lifecycle.run().filter(|_| settles)?;
+    let is_last = !lifecycle.has_calls_in_flight() && external_results(state) == 0;
+    is_last.then(|| state.execution_context())
+}
+
+fn external_results(state: &Run) -> usize {
+    state.open_items().iter().filter(|item| matches!(item, PendingItem::ExternalResult(_))).count()
+}
+
 fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
     let iteration = event.iteration;
     match &event.fact {
         LifecycleKind::Started { agent, model, .. } => {
-            record!(info, place, { %agent, %model, } "run started");
+            record!(info, place, { %agent, %model, } "Agent execution started");
         }
         LifecycleKind::Resumed { .. } => record!(info, place, {} "run resumed"),
         LifecycleKind::Paused { by, .. } => record!(info, place, { iteration, by, } "run paused"),
         LifecycleKind::Unpaused { by, .. } => record!(info, place, { iteration, by, } "run continued"),
-        LifecycleKind::ToolsListed { tools, left_out, changed } => {
-            record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "tools registered");
+        LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
+            record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "Tool registration complete");
             for tool in changed {
                 record!(warn, place, { %tool, } "tool definition changed during the run");
+            }
+            for reason in warnings {
+                record!(warn, place, { reason, } "rule or pattern matches no tool");
             }
             for left in left_out {
                 let server = left.server.as_ref().map_or("-", |server| server.as_str());
@@ -93,7 +120,7 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
             }
         }
         LifecycleKind::ModelReplied { tool_calls, .. } if !tool_calls.is_empty() => {
-            record!(info, place, { iteration, calls = named(tool_calls), } "tool calls requested");
+            record!(info, place, { iteration, calls = named(tool_calls), } "LLM requested tool calls");
         }
         LifecycleKind::ModelRetrying { model, attempt, instead_of: Some(before) } => {
             record!(warn, place, { iteration, attempt, %model, instead_of = %before, } "fallback model called");
@@ -123,7 +150,7 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::McpCompleted { call, end: CallEnd { error: Some(kind), .. }, duration_ms, .. } => {
             record!(
                 error, place, { iteration, call = %call.call_id, tool = call.name, kind, duration_ms, }
-                "MCP call failed"
+                "MCP invocation failed"
             );
         }
         LifecycleKind::McpCompleted { call, problems, .. } if !problems.is_empty() => {
@@ -138,12 +165,14 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, reason, } "call rejected");
         }
         LifecycleKind::ValidationFailed { target: "output", problems, .. } => {
-            record!(warn, place, { iteration, problems = problems.len(), } "answer invalid");
+            record!(warn, place, { iteration, problems = problems.len(), } "Response invalid");
         }
         LifecycleKind::BudgetExhausted { used, max } => {
-            record!(warn, place, { iteration, used, max, } "tool budget exhausted");
+            record!(warn, place, { iteration, used, max, } "Budget exhausted");
         }
-        LifecycleKind::Completed { .. } => record!(info, place, { iteration, status = "completed", } "run ended"),
+        LifecycleKind::Completed { .. } => {
+            record!(info, place, { iteration, status = "completed", } "LLM finalized response");
+        }
         LifecycleKind::Cancelled { .. } => record!(info, place, { iteration, status = "cancelled", } "run ended"),
         LifecycleKind::Failed { status, error: Failure { code, message, .. }, .. } => {
             let status = status.as_str();

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::lifecycle::{LifecycleEvent, LifecycleKind};
-use toolgate_core::run::{Budget, CallVerdict, Ending, Event, PendingItem, Rejection, Started};
+use toolgate_core::run::{Budget, CallVerdict, Ending, Event, PendingItem, Rejection, Run, Started};
 use toolgate_ports::ModelIdentity;
 
 use super::attributes::{Attribute, Attributes, Value, bounded};
@@ -98,6 +98,15 @@ pub(super) fn outcome(finish: Finish<'_>, pending: &[PendingItem], content: Span
         Finish::Interrupted => None,
     };
     to.output(&output.unwrap_or_else(|| no_answer_text(finish, content)), content.hide_outputs);
+}
+
+/// The warnings about the result of a run that ended.
+pub(super) fn warnings(finish: Finish<'_>, run: &Run, to: &mut Attributes) {
+    let Finish::Ended(ending) = finish else { return };
+    let codes: Vec<String> = run.warnings_of(ending).iter().map(|warning| warning.code().to_owned()).collect();
+    if !codes.is_empty() {
+        to.texts(names::RUN_WARNINGS, codes);
+    }
 }
 
 /// The output of an execution without an answer, with the reason.

@@ -169,6 +169,7 @@ fn finish_reason(reply: &Reply) -> &'static str {
         Stop::ContentFilter => "content_filter",
         Stop::Refusal => "refusal",
         Stop::Pause => "pause",
+        Stop::Unknown => "unknown",
     }
 }
 

@@ -125,6 +125,8 @@ pub(crate) const SERVER_PORT: &str = "server.port";
 pub(crate) const RUN_ID: &str = "toolgate.run.id";
 /// The outcome of a run.
 pub const RUN_OUTCOME: &str = "toolgate.run.outcome";
+/// The codes of the warnings about the result of a run.
+pub const RUN_WARNINGS: &str = "toolgate.run.warnings";
 pub(crate) const RUN_RESUMED: &str = "toolgate.run.resumed";
 pub(crate) const RUN_FORKED_FROM: &str = "toolgate.run.forked_from";
 pub(crate) const RUN_RETRY_OF: &str = "toolgate.run.retry_of";

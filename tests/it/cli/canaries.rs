@@ -41,8 +41,9 @@ turns:
   - say: I log in and note what I was told.
     calls:
       - { id: in, name: ext_log_in, arguments: { user: ada, pin: canary-marked-pin, word: canary-marked-word, password: canary-by-name, IBAN: canary-configured } }
-      - { id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: 'SHOP_TOKEN is canary-of-the-server, api-key: canary-in-prose' } }
+      - { id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: 'api-key: canary-in-prose' } }
       - { id: wrong, name: mcp_shop_fly, arguments: { password: canary-in-a-mistake } }
+      - { id: kept, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: canary-of-the-server } }
   - { say: 'The keys are canary-of-the-model, canary-of-the-team and canary-of-the-collector.' }
 ";
 

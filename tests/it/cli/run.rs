@@ -1,6 +1,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 
+use serde_json::json;
+
 use super::desk::{Desk, Ended};
 
 const ANSWER: &str = "turns: [{ say: Forty-two., usage: { input_tokens: 10, output_tokens: 2 } }]";
@@ -40,6 +42,22 @@ fn the_answer_goes_to_stdout_and_the_live_view_to_stderr() {
 fn quiet_prints_only_the_answer() {
     let ended = Desk::playing(LOOKUP).toolgate(&["run", "-q", "Who is Ada?"]).expect(0);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("She is C-1001.\n", ""));
+}
+
+#[test]
+fn an_answer_that_stays_empty_is_a_warning_for_people_programs_and_traces() {
+    let desk = Desk::playing("turns: [{ say: '' }, { say: '' }, { say: '' }, { say: '' }, { say: '' }, { say: '' }]");
+    for quiet in [&["run", "Who is Ada?"][..], &["run", "-q", "Who is Ada?"]] {
+        let ended = desk.toolgate(quiet).expect(0);
+        assert_eq!(ended.out, "");
+        assert_eq!(ended.err.lines().last(), Some("warning: the model's answer is empty"), "{}", ended.err);
+    }
+    let result = desk.toolgate(&["run", "--json", "Who is Ada?"]).expect(0).result();
+    assert_eq!((&result["status"], &result["warnings"]), (&json!("completed"), &json!([{"code": "empty_answer"}])));
+    let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+    assert!(shown.contains("warning: the model's answer is empty"), "{shown}");
+    let trace = desk.toolgate(&["runs", "trace", "last", "--json"]).expect(0).out;
+    assert!(trace.contains("toolgate.run.warnings") && trace.contains("empty_answer"), "{trace}");
 }
 
 #[test]

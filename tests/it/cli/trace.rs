@@ -70,3 +70,19 @@ async fn spans_that_never_left_are_sent_from_the_journal() {
     let spans = collected.text();
     assert!(["tools/list", "chat played", "invoke_agent desk"].iter().all(|name| spans.contains(name)), "{spans}");
 }
+
+#[test]
+fn a_secret_that_was_configured_later_is_not_in_the_printed_spans() {
+    let desk = Desk::playing("turns: [{ say: The key is canary-of-the-model. }]");
+    desk.toolgate(&["run", "Hello"]).expect(0);
+    let configuration = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let model = "models: { away: { openai_chat: { model: m, api_key: canary-of-the-model } }, ";
+    desk.write(
+        "toolgate.yaml",
+        &configuration.replace("models: { ", model).replace("servers: [shop]", "model: played\n    servers: [shop]"),
+    );
+
+    let printed = desk.toolgate(&["runs", "trace", "last", "--json"]).expect(0).out;
+
+    assert!(printed.contains("The key is __REDACTED__") && !printed.contains("canary"), "{printed}");
+}

@@ -75,6 +75,18 @@ fn row_0_54_the_presets_say_what_their_names_say() {
 }
 
 #[test]
+fn an_agent_of_the_library_has_the_preset_default() {
+    let (preset, library) = (&load("").expect("good").policies["default"], Policy::default());
+    let content = |policy: &Policy| {
+        let rule = |rule: &toolgate::core::policy::Rule| {
+            (rule.id.clone(), rule.verdict, rule.reason.clone(), rule.conditions().clone())
+        };
+        (policy.name.clone(), policy.fallback, policy.rules.iter().map(rule).collect::<Vec<_>>())
+    };
+    assert_eq!(content(&library), content(preset));
+}
+
+#[test]
 fn every_judgement_of_a_preset_can_be_read_by_a_person() {
     let settings = load("").expect("good");
     for rule in settings.policies.values().flat_map(|policy| &policy.rules) {

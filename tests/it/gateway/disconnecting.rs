@@ -94,7 +94,7 @@ async fn runner(directory: &TempDir, given: Given) -> AgentRunner {
 }
 
 async fn open(directory: &Path) -> Arc<SqliteStore> {
-    Arc::new(SqliteStore::open(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap())
+    Arc::new(SqliteStore::open_with_durability(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap())
 }
 
 fn one_order() -> Given {

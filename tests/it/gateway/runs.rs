@@ -26,6 +26,16 @@ on_every_store! {
         assert_eq!(listed.body["data"][0]["title"], "Hello");
     }
 
+    async fn an_empty_answer_is_a_warning_in_the_run(kept: Kept) {
+        let world = given_an_agent().whose_model_says(json!([say(""), say("")])).kept(kept).await;
+        let served = Served::to_all(world).await;
+
+        let created = served.post("/v1/runs", json!({"input": "Hello"})).await;
+
+        assert_eq!((created.text("status"), created.text("object")), ("completed", "run"), "{created:?}");
+        assert_eq!(created.body["warnings"], json!([{"code": "empty_answer"}]));
+    }
+
     async fn an_external_tool_is_run_by_the_client(kept: Kept) {
         let turns = json!([{"calls": [{"name": "ext_lookup", "arguments": {"id": "77"}}]}, say("It is paid.")]);
         let world = given_an_agent().that_checks_arguments().whose_model_says(turns).kept(kept).await;

@@ -25,7 +25,7 @@ async fn remembering(given: Given, kept: Kept) -> (Served, Option<tempfile::Temp
         Kept::InMemory => Arc::new(MemoryStore::new()),
         Kept::InAFile => {
             let file = directory.path().join("responses.db");
-            Arc::new(SqliteStore::open(&file, Durability::ProcessCrash).await.unwrap())
+            Arc::new(SqliteStore::open_with_durability(&file, Durability::ProcessCrash).await.unwrap())
         }
     };
     let world = given.kept(kept).await;
@@ -110,7 +110,8 @@ async fn site(given: Given, store: Arc<SqliteStore>) -> Site {
 #[tokio::test]
 async fn a_grant_quotes_no_deleted_session_and_no_deleted_run() {
     let directory = tempfile::TempDir::new().unwrap();
-    let store = SqliteStore::open(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap();
+    let store =
+        SqliteStore::open_with_durability(directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap();
     let turns = json!([{"calls": [{"name": "mcp_files_delete", "arguments": {"path": "a secret"}}]}, say("Done.")]);
     let clerk = given_an_agent().with_tools("files", &["delete"]).whose_policy_says(Verdict::Ask, "*");
     let site = site(clerk.whose_model_says(turns), Arc::new(store)).await;

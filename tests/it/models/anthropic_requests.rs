@@ -124,7 +124,7 @@ async fn settings_have_the_apis_names_and_extra_fields_win() {
 
 #[tokio::test]
 async fn a_thinking_budget_requests_manual_thinking_and_more_tokens() {
-    let reasoning = Reasoning { budget_tokens: Some(2000), show: Some(true), effort: None };
+    let reasoning = Reasoning { budget_tokens: Some(2000), show: Some(true), effort: None, send_back: None };
     let body = body(&ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
     let thinking = json!({"type": "enabled", "budget_tokens": 2000, "display": "summarized"});
     assert_eq!((&body["thinking"], &body["max_tokens"]), (&thinking, &json!(18384)));

@@ -186,6 +186,7 @@ fn stop_word(stop: Stop) -> &'static str {
         Stop::ContentFilter => "content_filter",
         Stop::Refusal => "refusal",
         Stop::Pause => "pause",
+        Stop::Unknown => "unknown",
     }
 }
 

@@ -100,7 +100,7 @@ async fn settings_key_and_extra_fields_have_the_apis_names() {
         max_tokens: Some(9),
         top_p: Some(0.9),
         seed: Some(-1),
-        reasoning: Reasoning { budget_tokens: Some(64), show: Some(true), effort: None },
+        reasoning: Reasoning { budget_tokens: Some(64), show: Some(true), effort: None, send_back: None },
         extra: json!({"safetySettings": [], "generationConfig": {"topK": 4, "seed": 2, "thinkingConfig": {"x": 1}}})
             .as_object()
             .unwrap()
@@ -516,7 +516,7 @@ fn unsupported_settings_are_rejected() {
     for prompt_cache in [PromptCache::FiveMinutes, PromptCache::OneHour] {
         assert_eq!(refused(Settings { prompt_cache, ..good() }), unsupported("prompt_cache"));
     }
-    let both = Reasoning { effort: Some("low".into()), budget_tokens: Some(1), show: None };
+    let both = Reasoning { effort: Some("low".into()), budget_tokens: Some(1), ..Reasoning::default() };
     assert!(matches!(refused(Settings { reasoning: both, ..good() }), SettingsError::Unusable(_)));
     assert!(matches!(refused(Settings { seed: Some(1 << 40), ..good() }), SettingsError::Unusable(_)));
     let extra = |extra: Value| Settings { extra: extra.as_object().unwrap().clone(), ..good() };

@@ -280,6 +280,8 @@ async fn an_error_event_of_older_vllm_keeps_its_message() {
     let failure = failure(Prepared::stream(&[LO, error, "[DONE]"])).await;
     assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderRejected, false));
     assert!(failure.message.ends_with("(code 400, BadRequestError): too long"), "{failure}");
+    let overflow = error.replace("too long", "This model's maximum context length is 4 tokens.");
+    assert_eq!(self::failure(Prepared::stream(&[LO, &overflow])).await.code, ErrorCode::ContextWindow);
 }
 
 #[tokio::test]

@@ -399,10 +399,17 @@ async fn reasoning_is_replayed_if_the_server_requires_it() {
 
 /// A conversation of two turns with a server whose first answer is this: the assistant message that it gets back.
 async fn sent_back(first: Prepared, model_of_the_second: &str) -> Value {
+    sent_back_by(first, ["m", model_of_the_second], Reasoning::default()).await
+}
+
+/// The same with these two models and these settings.
+async fn sent_back_by(first: Prepared, models: [&str; 2], reasoning: Reasoning) -> Value {
     let server = ModelServer::answering([first, Prepared::json(HI)]).await;
-    let ask_of = |model: &str| openai_chat::model(&Settings::new(&server.base_url, model)).unwrap();
+    let settings = |model: &str| Settings { reasoning: reasoning.clone(), ..Settings::new(&server.base_url, model) };
+    let ask_of = |model: &str| openai_chat::model(&settings(model)).unwrap();
+    let [model_of_the_first, model_of_the_second] = models;
     let mut asked = ask([user("go")]);
-    let reply = asked.of(&mut *ask_of("m").converse()).await.unwrap();
+    let reply = asked.of(&mut *ask_of(model_of_the_first).converse()).await.unwrap();
     let ids: Vec<String> = reply.calls().map(|call| call.id.to_string()).collect();
     let turn = Message { role: Role::Assistant, content: reply.content, provider_state: reply.provider_state };
     asked.messages.push(Arc::new(turn));
@@ -439,6 +446,72 @@ async fn signatures_and_reasoning_details_go_to_their_author() {
     }
 }
 
+/// An answer with reasoning in this field and a call, streamed and not.
+fn reasoned(field: &str) -> [Prepared; 2] {
+    let call = json!({"index": 0, "id": "a", "type": "function", "function": {"name": "ext_look", "arguments": "{}"}});
+    let message = json!({field: "The user wants a KPI.", "content": null, "tool_calls": [call]});
+    let whole = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
+    let pieces = ["The user wants", " a KPI."].map(|text| json!({"choices": [{"delta": {field: text}}]}).to_string());
+    let call = json!({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}).to_string();
+    [Prepared::json(whole.to_string()), Prepared::stream(&[&pieces[0], &pieces[1], &call, "[DONE]"])]
+}
+
+#[tokio::test]
+async fn reasoning_content_goes_back_to_deepseek_and_kimi_behind_any_address() {
+    for model in ["deepseek-v4-pro", "deepseek/deepseek-v4-pro", "deepseek-ai/DeepSeek-V4-Flash", "kimi-k2-thinking"] {
+        for first in reasoned("reasoning_content") {
+            let turn = sent_back_by(first, [model, model], Reasoning::default()).await;
+            assert_eq!(turn["reasoning_content"], "The user wants a KPI.", "{model}");
+        }
+    }
+    for first in reasoned("reasoning_content") {
+        let other = sent_back_by(first, ["deepseek-v4-pro", "deepseek-v4-flash"], Reasoning::default()).await;
+        assert_eq!(other.get("reasoning_content"), None, "another model did not write it");
+    }
+}
+
+#[tokio::test]
+async fn reasoning_content_is_not_invented_for_a_server_that_did_not_send_it() {
+    for first in reasoned("reasoning") {
+        let turn = sent_back_by(first, ["moonshotai/kimi-k2-instruct"; 2], Reasoning::default()).await;
+        assert_eq!(turn.get("reasoning_content"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_setting_decides_whether_reasoning_goes_back() {
+    let send_back = |send_back| Reasoning { send_back: Some(send_back), ..Reasoning::default() };
+    for first in reasoned("reasoning_content") {
+        let turn = sent_back_by(first.clone(), ["qwen3"; 2], send_back(true)).await;
+        assert_eq!(turn["reasoning_content"], "The user wants a KPI.");
+        assert_eq!(
+            sent_back_by(first.clone(), ["qwen3"; 2], Reasoning::default()).await.get("reasoning_content"),
+            None
+        );
+        let turn = sent_back_by(first, ["deepseek-v4-pro"; 2], send_back(false)).await;
+        assert_eq!(turn.get("reasoning_content"), None);
+    }
+}
+
+#[tokio::test]
+async fn ollama_gets_no_response_format_while_its_model_may_call_tools() {
+    let schema = json!({"type": "object", "properties": {"repositories": {"type": "array", "items": {"type": "string"}}}, "required": ["repositories"]});
+    let asked = Ask { output_schema: Some(schema), ..ask([user("go")]) };
+    let with_tools = asked.clone().with_tools(&["look"]);
+    let has_format = |settings: Settings, asked: &Ask| {
+        let body = openai_chat::model(&settings).unwrap().body(&asked.request()).unwrap();
+        serde_json::from_slice::<Value>(&body).unwrap().get("response_format").is_some()
+    };
+    for stream in [true, false] {
+        let ollama = || Settings { stream, ..Settings::new("http://localhost:11434/v1", "qwen3") };
+        assert!(!has_format(ollama(), &with_tools));
+        assert!(has_format(ollama(), &asked), "without tools");
+        assert!(has_format(ollama(), &with_tools.clone().offering(ToolAccess::BudgetExhausted)), "tool_choice: none");
+        assert!(has_format(Settings { structured_output: Some(true), ..ollama() }, &with_tools), "as set");
+        assert!(has_format(Settings::new("https://api.openai.com/v1", "m"), &with_tools), "elsewhere as before");
+    }
+}
+
 #[tokio::test]
 async fn unknown_fields_of_a_server_are_not_replayed() {
     // Groq rejects `reasoning` and `annotations` in its own turns.
@@ -448,7 +521,8 @@ async fn unknown_fields_of_a_server_are_not_replayed() {
 
 #[tokio::test]
 async fn only_openrouter_gets_its_own_reasoning_object() {
-    let reasoning = Reasoning { effort: Some("low".into()), budget_tokens: Some(9), show: Some(false) };
+    let reasoning =
+        Reasoning { effort: Some("low".into()), budget_tokens: Some(9), show: Some(false), send_back: None };
     let sent = sent_to("openrouter.ai", &ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
     assert_eq!(sent["reasoning"], json!({"effort": "low", "max_tokens": 9, "exclude": true}));
     let effort = Reasoning { effort: Some("low".into()), ..Reasoning::default() };

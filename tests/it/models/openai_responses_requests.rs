@@ -63,7 +63,7 @@ async fn a_plain_request_stores_nothing_on_the_server() {
 async fn settings_have_the_apis_names() {
     let mut question = ask([user("a")]).with_tools(&["look"]);
     question.system = "Be brief.".into();
-    let reasoning = Reasoning { effort: Some("low".into()), budget_tokens: None, show: Some(true) };
+    let reasoning = Reasoning { effort: Some("low".into()), show: Some(true), ..Reasoning::default() };
     let asked = sent(&question, |settings| Settings {
         api_key: Some("sk-1".into()),
         stream: false,

@@ -174,7 +174,7 @@ every_recorded_answer!(
     RecordedAnswers {
         model: toolgate::models::openai_chat::model,
         providers: &["openai_chat", "openai_compat"],
-        count: 54,
+        count: 61,
         end_mark: "\"finish_reason\": \"",
     }
 );
@@ -204,7 +204,7 @@ every_recorded_answer!(
     RecordedAnswers {
         model: toolgate::models::gemini::model,
         providers: &["gemini"],
-        count: 23,
+        count: 24,
         end_mark: "\"finishReason\"",
     }
 );

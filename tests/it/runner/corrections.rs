@@ -4,7 +4,7 @@ use serde_json::json;
 use toolgate::core::error::ErrorCode;
 use toolgate::core::id::CallId;
 use toolgate::core::lifecycle::{Content, Lifecycle};
-use toolgate::core::run::{Limits, OnToolError, Status};
+use toolgate::core::run::{Limits, OnToolError, RunWarning, Status};
 use toolgate::core::tool::{FailureKind, McpTool, Outcome, ToolOutput};
 use toolgate::runner::{Answer, Fork, Resume};
 
@@ -222,4 +222,38 @@ async fn row_3_32_an_error_of_the_application_fails_the_run_and_a_fork_lets_the_
     let copy = world.runner.fork(&source.run_id, Fork::default()).await.unwrap().until_idle().await.unwrap();
 
     assert_eq!((copy.status, answer_to(&copy, "call_1_1")), (Status::Completed, "out of stock".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_after_a_tool_is_asked_for_once_more() {
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .whose_model_says(json!([
+            {"calls": [{"name": "mcp_files_read"}]},
+            {"reasoning": "They are there."},
+            {"expect": {"contains": "Your last reply was empty"}, "say": "Three orders."},
+        ]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!((report.output.unwrap().text.as_str(), report.warnings.len()), ("Three orders.", 0));
+    let problems = told(&world, &report.run_id, "validation.failed").await;
+    assert_eq!(problems[0]["problems"][0]["rule"], "empty");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_stays_empty_completes_the_run_with_a_warning() {
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, {"say": ""}, {"say": " "}]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, report.warnings.clone()), (Status::Completed, vec![RunWarning::EmptyAnswer]));
+    let completed = told(&world, &report.run_id, "execution.completed").await;
+    assert_eq!(completed[0]["warnings"], json!([{"code": "empty_answer"}]));
 }

@@ -177,8 +177,11 @@ async fn an_impossible_history_is_named_and_not_executed() {
 async fn an_event_of_a_later_version_is_rejected_by_name() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("runs.db");
-    let store =
-        Arc::new(toolgate::stores::SqliteStore::open(&path, toolgate::stores::Durability::ProcessCrash).await.unwrap());
+    let store = Arc::new(
+        toolgate::stores::SqliteStore::open_with_durability(&path, toolgate::stores::Durability::ProcessCrash)
+            .await
+            .unwrap(),
+    );
     let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
     let runner = toolgate::runner::AgentRunner::builder().store(store).agent(agent).build().unwrap();
     let report = runner.execute(toolgate::runner::Request::new("clerk", "Hello")).await.unwrap();

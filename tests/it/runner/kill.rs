@@ -53,7 +53,7 @@ impl McpServers for Ledger {
 }
 
 async fn open(directory: &Path) -> AgentRunner {
-    let store = SqliteStore::open(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
+    let store = SqliteStore::open_with_durability(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
     let two = json!({"calls": [{"name": "mcp_ledger_enter"}, {"name": "mcp_ledger_enter"}]});
     let agent = given_an_agent()
         .that(|agent| agent.servers = vec!["ledger".into()])

@@ -124,7 +124,7 @@ on_every_store! {
         let wrong = [
             (answers([]), "leave `size` open; asked are: `size`"),
             (answers([("size", ElicitationResponse::decline()), ("length", ElicitationResponse::decline())]), "answer `length`, which was not asked"),
-            (answers([("size", ElicitationResponse::done())]), "without filling it in"),
+            (answers([("size", ElicitationResponse::done())]), "\\\"size\\\" is a required property"),
         ];
         for (resume, complaint) in wrong {
             let refused = refusal(world.resume(&waiting.run_id, resume).await).to_string();

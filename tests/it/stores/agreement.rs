@@ -41,7 +41,8 @@ proptest! {
 async fn agree(requests: Vec<Request>) -> Result<(), TestCaseError> {
     let directory = TempDir::new().unwrap();
     let memory = MemoryStore::new();
-    let sqlite = SqliteStore::open(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap();
+    let sqlite =
+        SqliteStore::open_with_durability(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap();
     for request in requests {
         let request = request.in_place(&memory).await;
         let before = sessions(&memory).await;

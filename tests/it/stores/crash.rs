@@ -61,7 +61,7 @@ fn kill_in_the_middle(file: &Path) -> BTreeMap<usize, u64> {
 
 #[tokio::main]
 async fn check(file: &Path, acknowledged: &BTreeMap<usize, u64>) {
-    let store = SqliteStore::open(file, Durability::ProcessCrash).await.unwrap();
+    let store = SqliteStore::open_with_durability(file, Durability::ProcessCrash).await.unwrap();
     let rows = store.list(&RunFilter::default()).await.unwrap();
     for row in &rows {
         assert_eq!(store.load(&row.id, 0).await.unwrap(), facts(0, row.version), "{}", row.id);
@@ -78,7 +78,7 @@ async fn check(file: &Path, acknowledged: &BTreeMap<usize, u64>) {
 
 #[tokio::main]
 async fn append_until_killed(file: &Path) {
-    let store = Arc::new(SqliteStore::open(file, Durability::ProcessCrash).await.unwrap());
+    let store = Arc::new(SqliteStore::open_with_durability(file, Durability::ProcessCrash).await.unwrap());
     let drivers = (0..RUNS).map(|number| tokio::spawn(drive(store.clone(), number)));
     for driver in drivers.collect::<Vec<_>>() {
         driver.await.unwrap();

@@ -13,7 +13,7 @@ use toolgate::core::run::{Event, OutputVerdict, Status};
 use toolgate::ports::{
     AppendError, ApprovalCache, GrantFilter, RunFilter, RunRow, RunStore, SessionStore as _, StoreError,
 };
-use toolgate::stores::{Durability, SqliteStore};
+use toolgate::stores::SqliteStore;
 
 use super::conformance::grant;
 use super::journals::{Appending, LONG, any, append, claiming, fact, facts, node, run, segment};
@@ -23,7 +23,7 @@ fn file(directory: &TempDir) -> PathBuf {
 }
 
 async fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(path, Durability::PowerCut).await.unwrap()
+    SqliteStore::open(path).await.unwrap()
 }
 
 /// Changes the file from outside.
@@ -34,7 +34,7 @@ async fn tamper(path: &Path, sql: &'static str) {
 }
 
 async fn refusal(path: &Path) -> StoreError {
-    SqliteStore::open(path, Durability::PowerCut).await.expect_err("it opened")
+    SqliteStore::open(path).await.expect_err("it opened")
 }
 
 #[tokio::test]

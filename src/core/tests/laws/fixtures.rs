@@ -259,13 +259,14 @@ pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, tool_access: ToolAcces
         16 | 17 => Reply { stop: Stop::Pause, ..Reply::text("one moment") },
         18 => Reply { stop: Stop::Pause, ..Reply::empty() },
         19 if tape.once_in(2) => Reply { content: vec![picture()], ..Reply::empty() },
-        19 => Reply::empty(),
+        19 => Reply { stop: *tape.pick(&[Stop::End, Stop::ToolCalls, Stop::Unknown]), ..Reply::empty() },
         20 => Reply { stop: Stop::Refusal, ..Reply::text("no") },
         21 => Reply { stop: Stop::ContentFilter, ..Reply::empty() },
         22 => Reply { stop: Stop::MaxTokens, ..Reply::text("and so o") },
         // A context window that is too small ends a run like an output limit.
         23 if stubborn => Reply { stop: Stop::ContextWindow, ..Reply::text("and so") },
         23 => Reply { stop: Stop::ToolCalls, ..Reply::text("calls, but none") },
+        _ if tape.once_in(4) => Reply { content: vec![Part::Reasoning { text: "hm".into() }], ..Reply::empty() },
         _ => Reply::text("the answer"),
     };
     let raw =

@@ -7,6 +7,7 @@
 mod answers;
 mod choices;
 mod compaction;
+mod empty_answers;
 mod events;
 mod fixtures;
 mod manual_driver;

@@ -312,6 +312,7 @@ impl Projector {
             to.int(names::WAIT_MS, waited_ms);
             agent::attributes(started, run.budget(), &before, &self.identity, self.content, to);
             agent::outcome(finish, &pending, self.content, to);
+            agent::warnings(finish, run, to);
         }));
         spans
     }

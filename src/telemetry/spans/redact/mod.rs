@@ -37,6 +37,9 @@ pub const USUAL_KEYS: [&str; 14] = [
     "id_token",
 ];
 
+/// Pieces of credentials stay: texts of conversations contain any word.
+const STYLE: Style = Style { hidden: REDACTED, omissions: &[CUT], pieces: false };
+
 /// The secrets to remove from every text of a span.
 #[derive(Clone, Debug, Default)]
 pub struct Redaction {
@@ -57,9 +60,12 @@ impl Redaction {
     /// Hides the values of names that match these patterns, and these secrets anywhere.
     pub fn new(keys: impl IntoIterator<Item = impl Into<String>>, secrets: SecretsBuilder) -> Result<Self, String> {
         let keys = Keys::read(keys.into_iter().map(Into::into).collect())?;
-        // Pieces of credentials stay: texts of conversations contain any word.
-        let style = Style { hidden: REDACTED, omissions: &[CUT], pieces: false };
-        Ok(Self { keys, secrets: secrets.build(style) })
+        Ok(Self { keys, secrets: secrets.build(STYLE) })
+    }
+
+    /// Hides these secrets alone.
+    pub fn of_secrets(secrets: SecretsBuilder) -> Self {
+        Self { keys: None, secrets: secrets.build(STYLE) }
     }
 
     /// Adds the names that the schemas of these tools mark as secret ([`secret_names`]); `None` if that adds no name.

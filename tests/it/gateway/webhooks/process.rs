@@ -25,7 +25,8 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) async fn on(directory: &Path) -> Self {
-        let store = SqliteStore::open(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
+        let store =
+            SqliteStore::open_with_durability(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
         let store = Arc::new(store);
         let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
         let runner = AgentRunner::builder().store(store.clone()).agent(agent).build().unwrap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
+use toolgate::core::redact::SecretsBuilder;
 use toolgate::core::run::Limits;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
@@ -35,6 +36,7 @@ pub(crate) struct Ports {
     context: Option<Arc<dyn ContextBuilder>>,
     paths: Option<Arc<dyn PathResolver>>,
     poll: Option<Duration>,
+    secret: Option<String>,
     results: Vec<(String, ServerResults)>,
 }
 
@@ -164,6 +166,12 @@ impl Given {
         self
     }
 
+    /// Makes a text a known secret of the process.
+    pub(crate) fn that_knows_the_secret(mut self, secret: &str) -> Self {
+        self.ports.secret = Some(secret.into());
+        self
+    }
+
     pub(crate) fn that_polls_every(mut self, poll: Duration) -> Self {
         self.ports.poll = Some(poll);
         self
@@ -231,6 +239,9 @@ impl Ports {
         }
         for (server, results) in &self.results {
             builder = builder.server_results(server.as_str(), *results);
+        }
+        if let Some(secret) = &self.secret {
+            builder = builder.secrets(SecretsBuilder::of_values([secret.as_str()]));
         }
         match self.poll {
             Some(poll) => builder.poll(poll),

@@ -73,5 +73,7 @@ impl Place {
 }
 
 async fn open(directory: &TempDir) -> Arc<SqliteStore> {
-    Arc::new(SqliteStore::open(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap())
+    Arc::new(
+        SqliteStore::open_with_durability(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap(),
+    )
 }

@@ -1,0 +1,77 @@
+//! `toolgate config check` and `toolgate run`: settings that have no effect.
+
+use super::desk::Desk;
+
+const CONVERSATION: &str = "turns: [{ say: Hello. }]";
+
+const CONFIGURATION: &str = "
+store: { memory: {} }
+models: { main: { scripted: { file: conversation.yaml } } }
+servers:
+  git: { stdio: { command: no-such-program } }
+agents:
+  clerk:
+    model: main
+    servers: [git]
+    policy: careful
+    tools: { deny: [git_push, mcp_git_push, \"mcp_*_delete\"] }
+policies:
+  careful: careful.yaml
+";
+
+const CAREFUL: &str = "
+name: careful
+default: allow
+rules:
+  - id: reading
+    match: { read_only: true }
+    verdict: allow
+    reason: Reading changes nothing.
+  - id: no-push
+    match: { tool: git_push }
+    verdict: deny
+    reason: People push.
+  - id: production
+    match: { server: prod }
+    verdict: ask
+    reason: It is the production.
+";
+
+fn desk() -> Desk {
+    let desk = Desk::empty();
+    desk.write("toolgate.yaml", CONFIGURATION);
+    desk.write("careful.yaml", CAREFUL);
+    desk.write("conversation.yaml", CONVERSATION);
+    desk
+}
+
+#[test]
+fn config_check_names_what_has_no_effect_and_fails_if_it_is_strict() {
+    let checked = desk().toolgate(&["config", "check"]).expect(0);
+    for expected in [
+        "server `git`: the program `no-such-program` cannot be started: it is not on PATH",
+        "agent `clerk`: `tools.deny: git_push` matches no tool",
+        "agent `clerk`: rule `reading` of policy `careful` allows nothing, because hints count only from a server with",
+        "rule `no-push` of policy `careful` matches no tool (`tool: git_push`)",
+        "rule `production` of policy `careful` matches no tool (`server: prod`)",
+    ] {
+        assert!(checked.err.contains(expected), "{expected}\n{}", checked.err);
+    }
+    assert_eq!(checked.err.matches("warning:").count(), 5, "{}", checked.err);
+    desk().toolgate(&["config", "check", "--strict"]).expect(1);
+}
+
+#[test]
+fn config_check_is_not_ok_without_a_model() {
+    let desk = Desk::empty();
+    desk.write("toolgate.yaml", "models: { auto: { environment: {} } }\nagents: { clerk: { model: auto } }\n");
+    let checked = desk.toolgate(&["config", "check"]).expect(2);
+    assert!(checked.out.starts_with("not ok") && checked.err.contains("no model is configured"), "{}", checked.err);
+}
+
+#[test]
+fn a_run_names_rules_that_allow_nothing() {
+    let desk = desk();
+    let ended = desk.toolgate(&["run", "Hello?"]).expect(0);
+    assert_eq!(ended.err.matches("rule `reading` of policy `careful` allows nothing").count(), 1, "{}", ended.err);
+}

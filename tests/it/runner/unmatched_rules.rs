@@ -1,0 +1,78 @@
+//! Rules that ask or deny by a name that no tool has.
+
+use serde_json::json;
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::{PendingItem, Status};
+use toolgate::core::tool::ToolFilter;
+
+use super::world::{Given, given_an_agent, say};
+
+fn a_clerk_that_pushes() -> Given {
+    let turns = json!([{"calls": [{"name": "mcp_git_push"}, {"name": "mcp_files_read"}]}, say("Done.")]);
+    given_an_agent().with_tools("git", &["push"]).with_tools("files", &["read"]).whose_model_says(turns)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_of_a_misspelled_tool_makes_its_servers_calls_require_approval() {
+    let world = a_clerk_that_pushes().whose_policy_says(Verdict::Deny, "mcp_git_psuh").ready().await;
+
+    let report = world.run().await;
+
+    let asked: Vec<(&str, &str)> = report
+        .pending
+        .iter()
+        .filter_map(|item| match item {
+            PendingItem::Approval(approval) => Some((approval.name.as_str(), approval.reason.as_str())),
+            _ => None,
+        })
+        .collect();
+    let reason = "rule `mcp_git_psuh` of policy `allow` matches no tool (`tool: mcp_git_psuh`): correct the name, or add \
+                  `allow_unmatched: true` to the rule; until then the calls that it may have meant require approval";
+    assert_eq!((report.status, asked), (Status::Pending, vec![("mcp_git_push", reason)]));
+    assert_eq!(world.servers.calls(), ["call_1_2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_without_a_prefix_makes_every_mcp_call_require_approval() {
+    let world = a_clerk_that_pushes().whose_policy_says(Verdict::Ask, "push").ready().await;
+    assert_eq!(world.run().await.pending.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_that_need_not_match_change_nothing() {
+    for pattern in ["*delete*", "mcp_*_delete_*", "ext_refund", "ask_human", "mcp_git_*", "mcp_prod_*"] {
+        let given = a_clerk_that_pushes().that(|agent| agent.other_servers = vec!["prod".into()]);
+        let world = given.whose_policy_says(Verdict::Ask, pattern).ready().await;
+        let names = if pattern == "mcp_git_*" { 1 } else { 0 };
+        assert_eq!(world.run().await.pending.len(), names, "{pattern}");
+    }
+    let given = a_clerk_that_pushes().whose_policy_says(Verdict::Deny, "mcp_git_psuh").that(|agent| {
+        let policy = std::sync::Arc::make_mut(&mut agent.policy);
+        policy.rules = policy.rules.drain(..).map(|rule| rule.with_allow_unmatched(true)).collect();
+    });
+    assert_eq!(given.ready().await.run().await.status, Status::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_about_a_server_that_did_not_start_is_not_unmatched() {
+    let world = a_clerk_that_pushes().whose_policy_says(Verdict::Deny, "mcp_git_psuh").ready().await;
+    world.servers.take_down("git", "it did not start");
+    assert_eq!(world.run().await.pending.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pattern_of_the_agent_that_matches_no_tool_is_a_warning() {
+    let given = a_clerk_that_pushes().that(|agent| {
+        agent.tools = ToolFilter { deny: vec!["mcp_git_psuh".into(), "mcp_*_delete".into()], ..ToolFilter::default() };
+        agent.priorities = vec![("mcp_files_raed".into(), 5), ("mcp_files_read".into(), 5)];
+    });
+    let world = given.ready().await;
+
+    let report = world.run().await;
+
+    let run = world.runner.load(&report.run_id).await.unwrap();
+    let warnings: Vec<String> = run.tools().unwrap().warnings().collect();
+    let expected = ["tools.deny: mcp_git_psuh", "priorities: mcp_files_raed"]
+        .map(|written| format!("`{written}` of the agent matches no tool; correct or remove it"));
+    assert_eq!((report.status, warnings), (Status::Completed, expected.to_vec()));
+}
