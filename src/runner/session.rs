@@ -7,7 +7,7 @@ mod record;
 
 use std::sync::Arc;
 
-use toolgate_core::chat::Usage;
+use toolgate_core::chat::{Message, Usage};
 use toolgate_core::id::{RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, Predecessor, Segment, Started, Status, Trigger};
 use toolgate_driver::{DriveError, fold, title_of};
@@ -282,7 +282,9 @@ impl AgentRunner {
         };
         row.authors.extend(new.by.clone());
         if row.title.is_empty() {
-            row.title = title_of(&new.input);
+            // A title is cut, so secrets are replaced in the whole message.
+            let text = new.input.text();
+            row.title = title_of(&Message::user(self.inner.ports.store.secrets.redacted(&text).into_owned()));
         }
         SessionClaim { expected, row, segment }
     }

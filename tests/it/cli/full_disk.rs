@@ -1,6 +1,6 @@
 //! A full disk (issue 39, part A): commands that only read work, and the others say why they do not.
 //!
-//! A shell that allows files of no bytes stands in for the disk: SQLite cannot allocate its shared memory there either.
+//! A shell that allows files of one block stands in for the disk: SQLite cannot allocate its shared memory there either.
 
 #![cfg(target_os = "linux")]
 
@@ -8,7 +8,7 @@ use super::desk::{Desk, Ended};
 
 /// Runs a command on a full disk.
 fn when_full(desk: &Desk, command: &str) -> Ended {
-    desk.paste(&format!("trap '' XFSZ; ulimit -f 0; exec toolgate {command}"))
+    desk.paste(&format!("trap '' XFSZ; ulimit -f 1; exec toolgate {command}"))
 }
 
 #[test]
