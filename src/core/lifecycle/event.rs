@@ -14,8 +14,7 @@ use crate::run::{
 use crate::tool::{Difference, LeftOut, Problem, ToolName};
 use crate::trace::TraceId;
 
-/// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type` and the fields of
-/// its kind.
+/// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type`, and its own fields.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifecycleEvent {
     /// Journal position of the fact behind the event; `None` if the event is not journaled. Several events may report

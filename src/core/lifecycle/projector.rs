@@ -377,7 +377,7 @@ impl Lifecycle {
 
     fn call_completed(&self, id: &CallId, outcome: &Outcome, stderr: &[String], at: Timestamp) -> LifecycleKind {
         let call = self.call_ref(id);
-        let text = text_of(&outcome.content());
+        let text: String = outcome.content().iter().filter_map(Part::as_text).collect();
         let kept = outcome.stored().to_vec();
         let whole: u64 = kept.iter().filter(|kept| kept.form.is_text()).map(|kept| kept.bytes).sum();
         let end = CallEnd {
@@ -495,8 +495,4 @@ impl Lifecycle {
 
 fn elapsed_ms(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.duration_since(from).as_millis()).unwrap_or(0)
-}
-
-fn text_of(parts: &[Part]) -> String {
-    parts.iter().filter_map(Part::as_text).collect()
 }
