@@ -36,7 +36,7 @@ pub(super) fn read(mut result: Map<String, Value>) -> Result<ToolOutput, String>
         Some(other) => return Err(format!("`content` is {}, not a list", excerpt(&other))),
     };
     if let Some(structured) = &structured
-        && (content.is_empty() || !(structured.is_null() || content.iter().any(is_said)))
+        && (content.is_empty() || !(structured.is_null() || content.iter().any(has_words)))
     {
         content.push(Part::text(structured.to_string()));
     }
@@ -44,7 +44,7 @@ pub(super) fn read(mut result: Map<String, Value>) -> Result<ToolOutput, String>
 }
 
 /// Whether a part has words for the model. An image does not show what the structured form beside it says.
-fn is_said(part: &Part) -> bool {
+fn has_words(part: &Part) -> bool {
     part.as_text().is_some_and(|text| !text.trim().is_empty())
 }
 

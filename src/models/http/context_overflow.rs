@@ -50,15 +50,15 @@ const GENERAL: [&str; 6] =
 
 /// Whether this error without a code of its own says that the conversation is too long. `status` is absent for an error
 /// within a stream.
-pub(super) fn is_told(error: &ErrorBody) -> bool {
+pub(super) fn is_reported(error: &ErrorBody) -> bool {
     let is_coded = error.code.as_deref().is_some_and(|code| !GENERAL.contains(&code));
     // TGI answers 422.
     if is_coded || !matches!(error.status, None | Some(400 | 413 | 422)) {
         return false;
     }
     let text = error.text.as_deref().unwrap_or_default().to_ascii_lowercase();
-    let is_said = |wording: &Wording| wording.iter().all(|part| text.contains(part));
-    WORDINGS.iter().any(is_said) && !text.contains(OUTPUT_LIMIT)
+    let matches = |wording: &Wording| wording.iter().all(|part| text.contains(part));
+    WORDINGS.iter().any(matches) && !text.contains(OUTPUT_LIMIT)
 }
 
 #[cfg(test)]
@@ -66,13 +66,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn is_told_by(error: &Value, status: Option<u16>) -> bool {
+    fn is_reported_by(error: &Value, status: Option<u16>) -> bool {
         let body = ErrorBody::of_error(error);
-        is_told(&ErrorBody { status: status.or(body.status), ..body })
+        is_reported(&ErrorBody { status: status.or(body.status), ..body })
     }
 
     #[test]
-    fn servers_without_a_code_tell_an_overflow_in_their_own_words() {
+    fn servers_without_a_code_report_an_overflow_in_their_own_words() {
         for text in [
             "This model's maximum context length is 32768 tokens. However, you requested 0 output tokens and your prompt contains at least 32769 input tokens.",
             "This endpoint's maximum context length is 32768 tokens. However, you requested about 40000 tokens.",
@@ -97,21 +97,21 @@ mod tests {
             "too many tokens: total number of tokens in the prompt cannot exceed 4081",
             "Invalid request: Your request exceeded model token limit: 8192",
         ] {
-            assert!(is_told_by(&json!({"message": text, "type": "BadRequestError", "code": 400}), None), "{text}");
-            assert!(is_told_by(&json!({"message": text, "code": "invalid_request_error"}), Some(413)), "{text}");
-            assert!(is_told_by(&json!(text), None), "within a stream: {text}");
+            assert!(is_reported_by(&json!({"message": text, "type": "BadRequestError", "code": 400}), None), "{text}");
+            assert!(is_reported_by(&json!({"message": text, "code": "invalid_request_error"}), Some(413)), "{text}");
+            assert!(is_reported_by(&json!(text), None), "within a stream: {text}");
         }
     }
 
     #[test]
     fn a_code_another_status_or_an_output_limit_is_no_overflow() {
         let text = "prompt is too long: 213462 tokens > 200000 maximum";
-        assert!(!is_told_by(&json!({"message": text, "code": "model_overloaded"}), Some(400)));
+        assert!(!is_reported_by(&json!({"message": text, "code": "model_overloaded"}), Some(400)));
         for status in [401, 404, 429, 500, 529] {
-            assert!(!is_told_by(&json!({"message": text}), Some(status)), "{status}");
+            assert!(!is_reported_by(&json!({"message": text}), Some(status)), "{status}");
         }
         let output = "'max_tokens' or 'max_completion_tokens' is too large: 40000. This model's maximum context length is 32768 tokens";
-        assert!(!is_told_by(&json!({"message": output}), Some(400)));
-        assert!(!is_told_by(&json!({"message": "The tool name is too long."}), Some(400)));
+        assert!(!is_reported_by(&json!({"message": output}), Some(400)));
+        assert!(!is_reported_by(&json!({"message": "The tool name is too long."}), Some(400)));
     }
 }

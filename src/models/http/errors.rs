@@ -57,7 +57,7 @@ fn classify(body: &ErrorBody) -> ErrorCode {
     });
     // An error without details is the server's fault.
     decisive
-        .or_else(|| context_overflow::is_told(body).then_some(ErrorCode::ContextWindow))
+        .or_else(|| context_overflow::is_reported(body).then_some(ErrorCode::ContextWindow))
         .or_else(|| status.map(by_status))
         .or_else(|| words.iter().find_map(|word| by_word(word)))
         .unwrap_or(ErrorCode::ProviderUnavailable)
