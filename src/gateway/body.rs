@@ -180,7 +180,9 @@ mod tests {
         };
         let whole =
             r#"{"sample": {"seconds": 1, "value": [1]}, "list": [{"seconds": 2}], "kind": {"Timed": {"seconds": 3}}}"#;
-        assert_eq!(places(whole), None);
+        let Nested { sample, list, kind } = read(whole.as_bytes()).unwrap();
+        assert_eq!((sample.map(|sample| sample.value), list.len()), (Some(json!([1])), 1));
+        assert_eq!(kind, Some(Kind::Timed { seconds: 3 }));
         for (wrong, place) in [
             ("[]", ""),
             (r#"{"sample": [1, 2, 3]}"#, "/sample"),
