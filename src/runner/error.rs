@@ -163,7 +163,7 @@ pub enum RunnerError {
         /// The run.
         run: RunId,
         /// The latest run of its session.
-        head: Option<SessionHead>,
+        head: Option<Box<SessionHead>>,
     },
     /// The run has ended, but its driver has not released it yet.
     #[error("run `{0}` is being released; delete it again in a moment")]
@@ -210,7 +210,7 @@ pub enum RunnerError {
         /// The session.
         session: SessionId,
         /// The live run.
-        head: SessionHead,
+        head: Box<SessionHead>,
     },
     /// Other runs claimed the session again and again.
     #[error("session `{0}` is changing; try again")]
@@ -396,6 +396,7 @@ pub fn every_error() -> Vec<RunnerError> {
     let (run, agent, server) = (|| RunId::from("run_1"), || AgentName::from("desk"), || ServerId::from("shop"));
     let at = Timestamp::UNIX_EPOCH;
     let text = || "text".to_owned();
+    let head = || SessionHead { run: run(), status: Status::Pending, version: 3, usage: Default::default() };
     let session = || SessionRow {
         id: "chat".into(),
         tenant: Tenant::default(),
@@ -458,15 +459,9 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::Purged { run: run(), at },
         RunnerError::NotOver { run: run(), status: Status::Running },
         RunnerError::NotEnded { run: run(), status: Status::Pending },
-        RunnerError::NotTheHead {
-            run: run(),
-            head: Some(SessionHead { run: run(), status: Status::Pending, version: 3, usage: Default::default() }),
-        },
+        RunnerError::NotTheHead { run: run(), head: Some(Box::new(head())) },
         RunnerError::StillDriven(run()),
-        RunnerError::SessionBusy {
-            session: "chat".into(),
-            head: SessionHead { run: run(), status: Status::Pending, version: 3, usage: Default::default() },
-        },
+        RunnerError::SessionBusy { session: "chat".into(), head: Box::new(head()) },
         RunnerError::NoSuchSession("chat".into()),
         RunnerError::SessionDeleted { session: "chat".into(), at },
         RunnerError::SessionExists("chat".into()),

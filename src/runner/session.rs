@@ -116,7 +116,7 @@ impl AgentRunner {
         let row = self.session(&new.tenant, &new.session).await?.unwrap_or_else(|| self.new_session(new));
         self.check_access(new, &row)?;
         if row.head.as_ref().is_none_or(|head| head.run != *source) {
-            return Err(RunnerError::NotTheHead { run: source.clone(), head: row.head });
+            return Err(RunnerError::NotTheHead { run: source.clone(), head: row.head.map(Box::new) });
         }
         Ok(self.claim_of(&copy.id, new, row, None))
     }
@@ -315,7 +315,7 @@ impl AgentRunner {
         let head = SessionHead { run: head.run.clone(), status, version, usage };
         match status.is_ended() {
             true => Ok(Some(head)),
-            false => Err(RunnerError::SessionBusy { session: row.id.clone(), head }),
+            false => Err(RunnerError::SessionBusy { session: row.id.clone(), head: head.into() }),
         }
     }
 }

@@ -69,7 +69,7 @@ impl AgentRunner {
             let filter = RunFilter { status: Some(status), limit: 1, ..runs_of(tenant, id) };
             if let Some(live) = self.list(&filter).await?.pop() {
                 let head = SessionHead { run: live.id, status: live.status, version: live.version, usage: live.usage };
-                return Err(RunnerError::SessionBusy { session: id.clone(), head });
+                return Err(RunnerError::SessionBusy { session: id.clone(), head: head.into() });
             }
         }
         Ok(())
