@@ -227,20 +227,16 @@ impl Server {
 
     /// The response to a client that resumes the stream of a call.
     pub(crate) fn resumed(&self) -> Option<HttpAnswer> {
-        self.faults.find(|fault| match fault {
-            Fault::StreamEnds => Some(ended_stream()),
-            Fault::ResumeRefused(status) => {
-                let status = u16::try_from(status).unwrap_or(401);
-                Some(HttpAnswer {
-                    status,
-                    headers: &[("content-type", "text/plain")],
-                    body: "the badge has expired".into(),
-                })
+        self.faults.find(|fault| {
+            if let Fault::ResumeRefused(status) = fault {
+                let (status, headers) = (u16::try_from(status).unwrap_or(401), &[("content-type", "text/plain")]);
+                return Some(HttpAnswer { status, headers, body: "the badge has expired".into() });
             }
-            Fault::ResumedAsJson => {
-                Some(HttpAnswer { status: 200, headers: JSON, body: r#"{"detail":"streams are over"}"#.into() })
+            if fault == Fault::ResumedAsJson {
+                let body = r#"{"detail":"streams are over"}"#.into();
+                return Some(HttpAnswer { status: 200, headers: JSON, body });
             }
-            _ => None,
+            (fault == Fault::StreamEnds).then(ended_stream)
         })
     }
 

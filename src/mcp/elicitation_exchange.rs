@@ -35,6 +35,8 @@ struct State {
     given: BTreeMap<String, ElicitationResponse>,
     /// Whether a question may belong to another call.
     is_ambiguous: bool,
+    /// Whether the call is being cancelled to wait for answers. Its server may then withdraw the questions, too.
+    is_suspending: bool,
 }
 
 /// An open question.
@@ -110,6 +112,11 @@ impl ElicitationExchange {
                 state.given.insert(digest.clone(), reaction.clone());
             }
         }
+    }
+
+    /// Records that the call is about to be cancelled at the server, to be made again with the answers.
+    pub(super) fn suspending(&self) {
+        self.state().is_suspending = true;
     }
 
     /// Records that the server was notified of the call's cancellation. Returns the questions that the call waits for;
@@ -201,6 +208,9 @@ impl Drop for AskedQuestion<'_> {
             return;
         }
         let mut state = self.exchange.state();
+        if state.is_suspending {
+            return;
+        }
         // A server may have asked the same question twice.
         if state.open.get(&self.digest).is_some_and(|open| open.answer.receiver_count() == 0) {
             state.open.remove(&self.digest);

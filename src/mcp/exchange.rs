@@ -139,6 +139,9 @@ impl Connection {
                         HeldOutcome::Ended(answer) => break *answer,
                         HeldOutcome::Answered | HeldOutcome::Withdrawn => silence.as_mut().reset(Instant::now() + limits.silence),
                         HeldOutcome::Unanswered => {
+                            if let Some(asking) = asking {
+                                asking.elicitations.suspending();
+                            }
                             in_flight.cancel_request(limits).await?;
                             match handle.rx.try_recv() {
                                 // The server finished without waiting for the cancellation.

@@ -174,13 +174,32 @@ async fn a_call_is_suspended_with_a_limited_number_of_questions() {
     let _present = router.enter(id.clone(), elicitations.clone());
     let texts: Vec<String> = (0..40).map(|number| format!("{number}?")).collect();
     let asking = texts.iter().map(|text| router.ask(Some(&id), question(text)));
-    assert!(is_waiting(futures::future::join_all(asking)).await);
+    let mut asking = Box::pin(futures::future::join_all(asking));
+    assert!(futures::poll!(asking.as_mut()).is_pending());
     let asked = elicitations.withdrawn_questions().expect("questions").questions.len();
     assert_eq!(asked, crate::elicitation::MAX_QUESTIONS);
     assert_eq!(
         router.ask(Some(&RequestId::Number(9)), question("without a call")).await,
         ElicitationResponse::cancel()
     );
+}
+
+#[tokio::test]
+async fn a_withdrawn_question_is_no_longer_open_unless_its_call_is_being_suspended() {
+    for is_suspending in [false, true] {
+        let (router, id) = (ElicitationRouter::default(), RequestId::Number(1));
+        let elicitations = ElicitationExchange::of(None);
+        let _present = router.enter(id.clone(), elicitations.clone());
+        let mut asking = Box::pin(router.ask(Some(&id), question("sure?")));
+        assert!(futures::poll!(asking.as_mut()).is_pending());
+        assert!(elicitations.is_stuck());
+        if is_suspending {
+            elicitations.suspending();
+        }
+        drop(asking);
+        assert_eq!(elicitations.is_stuck(), is_suspending);
+        assert_eq!(elicitations.withdrawn_questions().is_some(), is_suspending);
+    }
 }
 
 #[tokio::test]

@@ -10,9 +10,8 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHt
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::mpsc;
 
-use super::client::{Failure, Headers};
+use super::client::{Events, Failure, Headers};
 use super::post::{Target, is_confirmation};
-use super::reader::Events;
 use super::resume;
 use super::traced_client::TracedClient;
 use crate::auth::{Access, AccessError, TokenRefusal};
@@ -58,11 +57,6 @@ impl AuthorizedClient {
     /// The rests of streams that the SDK is done with.
     pub(super) fn rests(&self) -> Option<mpsc::Receiver<Events>> {
         self.client.seen().elsewhere.rests()
-    }
-
-    /// Opens the stream of a session, or the rest of one that ended.
-    pub(super) async fn get(&self, target: Target, last_event: Option<String>) -> Result<Events, Failure> {
-        self.send(target, |target| self.client.get(target, last_event.clone())).await
     }
 
     async fn send<T, F, R>(&self, target: Target, request: F) -> Result<T, Failure>
@@ -197,6 +191,7 @@ impl StreamableHttpClient for AuthorizedClient {
         max: usize,
     ) -> Result<Events, Failure> {
         let target = Target { uri, session, token, headers, max };
-        resume::open(self, self.client.seen(), target, last_event).await
+        let get = self.send(target, |target| self.client.get(target, last_event.clone()));
+        resume::open(self.client.seen(), last_event.as_deref(), get).await
     }
 }

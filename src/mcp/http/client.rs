@@ -15,10 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue, Version};
 use reqwest::{ClientBuilder, Error, Request, RequestBuilder, Response, StatusCode, redirect};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
-use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::transport::streamable_http_client::{SseError, StreamableHttpError};
+use sse_stream::Sse;
 
 use super::egress::AllowedAddresses;
 
@@ -30,6 +32,9 @@ const IDLE: Duration = Duration::from_secs(4);
 
 /// The headers of a request.
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// The events of a response.
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// A failed request.
 pub(super) type Failure = StreamableHttpError<Error>;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use tokio::sync::{mpsc, oneshot};
 
-use super::reader::Events;
+use super::client::Events;
 
 /// How many rests of streams are read at a time. Further ones are dropped.
 const MAX_RESTS: usize = 16;

@@ -13,10 +13,10 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpError, StreamableHttpPostResponse,
 };
 
-use super::client::{Client, Delivery, Failure, Headers};
+use super::client::{Client, Delivery, Events, Failure, Headers};
 use super::confidential::Confidential;
 use super::non_mcp_response::NonMcpResponse;
-use super::reader::{Events, Reader, events_of};
+use super::reader::{Reader, events_of};
 use super::seen::Seen;
 use super::session;
 use crate::transport::{self, Disposition, Incoming, Stream};

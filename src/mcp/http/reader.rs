@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use futures::stream::{BoxStream, unfold};
+use futures::stream::unfold;
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::SseError;
 use serde_json::Value;
@@ -13,13 +13,12 @@ use sse_stream::Sse;
 use tokio::time::timeout;
 use toolgate_core::sse::{Decoder, Event, EventTooLarge};
 
+use super::client::Events;
 use super::confidential::Confidential;
 use super::elsewhere::AnswerElsewhere;
 use super::non_mcp_response::NonMcpResponse;
 use super::seen::Seen;
 use crate::transport::{self, Disposition, Incoming, ResponseFinding, Stream};
-
-pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// How many events are passed on before other tasks get a turn.
 const IN_A_ROW: usize = 32;

@@ -5,23 +5,19 @@ use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::time::sleep;
 
-use super::authorized_client::AuthorizedClient;
-use super::client::Failure;
+use super::client::{Events, Failure};
 use super::non_mcp_response::NonMcpResponse;
-use super::post::Target;
-use super::reader::Events;
 use super::seen::Seen;
 use super::transport_error::explain_failure;
 use crate::transport::ResponseFinding;
 
-/// Opens the stream of a session, or the rest of a stream that ended after this event.
+/// Opens the stream of a session with `get`, or the rest of a stream that ended after this event.
 pub(super) async fn open(
-    client: &AuthorizedClient,
     seen: &Seen,
-    target: Target,
-    last_event: Option<String>,
+    last_event: Option<&str>,
+    get: impl Future<Output = Result<Events, Failure>>,
 ) -> Result<Events, Failure> {
-    let request = last_event.as_deref().and_then(|last_event| seen.resumable.request(last_event));
+    let request = last_event.and_then(|last_event| seen.resumable.request(last_event));
     match seen.resumable.attempt(request.as_ref()) {
         Some(pause) => sleep(pause).await,
         None => {
@@ -29,8 +25,7 @@ pub(super) async fn open(
             return Err(give_up(seen, request, words.into()));
         }
     }
-    let opened = client.get(target, last_event).await;
-    opened.map_err(|failure| match &request {
+    get.await.map_err(|failure| match &request {
         Some(_) if is_final(&failure) => {
             let words =
                 format!("its event stream ended before the answer, and was not resumed: {}", explain_failure(&failure));

@@ -6,9 +6,8 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion}
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpPostResponse};
 use serde_json::Value;
 
-use super::client::{Client, Failure, Headers};
+use super::client::{Client, Events, Failure, Headers};
 use super::post::{self, Target};
-use super::reader::Events;
 use super::seen::Seen;
 
 /// An HTTP client that adds `traceparent`, `tracestate`, `baggage` and `mcp-param-*` to its posts.

@@ -10,9 +10,8 @@ use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use tokio::sync::mpsc;
 
 use super::authorized_client::{AuthorizedClient, Confirmation};
-use super::client::Failure;
+use super::client::{Events, Failure};
 use super::post::is_confirmation;
-use super::reader::Events;
 
 type Worker = StreamableHttpClientTransport<AuthorizedClient>;
 

@@ -85,10 +85,7 @@ fn split_behind_value(text: &[u8]) -> (&[u8], &[u8]) {
 fn read_tolerantly(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Vec<Incoming> {
     let (value, flaws) = match json::read(text) {
         Ok(read) => read,
-        // A log line may begin with a bracket, as a list does.
-        Err(broken)
-            if is_like_an_answer(text) && (begins_like_json(text) || misplaced(text, is_in_flight).is_none()) =>
-        {
+        Err(broken) if is_like_an_answer(text) => {
             let shown = quoted_at(text, broken.place);
             let why = format!("it is no JSON ({} at byte {}): {shown}", broken.why, broken.place);
             return vec![Incoming::Unreadable { id: salvaged_id(text), why }];

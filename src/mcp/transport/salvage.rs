@@ -3,7 +3,7 @@
 use rmcp::model::RequestId;
 use serde_json::Value;
 
-use super::frames::Balance;
+use super::frames::{Balance, begins_like_json};
 use super::quote::contains;
 
 /// The number of bytes of the value with which a text begins; `None` if it does not end.
@@ -32,7 +32,8 @@ pub(super) fn request_id(id: &Value) -> Option<RequestId> {
 
 /// Whether an invalid text was meant as an answer, and not as a log line, request or notification.
 pub(super) fn is_like_an_answer(text: &[u8]) -> bool {
-    let begins = matches!(text.first(), Some(b'{' | b'['));
+    // A log line may begin with a bracket, as a list does.
+    let begins = text.starts_with(b"{") || begins_like_json(text);
     begins && contains(text, b"\"jsonrpc\"") && member(text, "method").is_none()
 }
 
