@@ -28,10 +28,6 @@ const SETTLE: &str = "UPDATE idempotency_record SET held_until = ?4, response = 
     WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
 const FORGET: &str = "DELETE FROM idempotency_record WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
 
-/// Removes stored responses that quote a session. The record that the request was answered stays.
-pub(super) const UNQUOTE_SESSION: &str = "UPDATE idempotency_record SET response = NULL, body = NULL
-    WHERE tenant = ?1 AND response ->> 'session' = ?2";
-
 type Row = (String, Option<String>, Option<i64>, Option<String>, Option<Vec<u8>>);
 
 #[async_trait]

@@ -35,6 +35,9 @@ pub(super) const FORGET_BEFORE: &str = "DELETE FROM segment
 /// Removes stored responses that quote the run. The record that the request was answered stays.
 pub(super) const UNQUOTE: &str =
     "UPDATE idempotency_record SET response = NULL, body = NULL WHERE response ->> 'run' = ?1";
+/// Removes stored responses that quote a session. The record that the request was answered stays.
+pub(super) const UNQUOTE_SESSION: &str = "UPDATE idempotency_record SET response = NULL, body = NULL
+    WHERE tenant = ?1 AND response ->> 'session' = ?2";
 /// Removes what grants quote of calls of the run. The grants stay valid.
 pub(super) const BLANK: &str = concat!(blank_grants!(), " WHERE body ->> 'run' = ?1");
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";

@@ -17,8 +17,8 @@ use toolgate_ports::{
 
 use super::SqliteStore;
 use super::grant::BLANK_OF_SESSION;
-use super::idempotency::UNQUOTE_SESSION;
 use super::json::to_json;
+use super::purge::UNQUOTE_SESSION;
 use super::read::{LISTED_BY_DEFAULT, usage_of};
 use super::units::{integer, moment, nanos};
 use super::writer::Write;

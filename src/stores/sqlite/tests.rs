@@ -288,7 +288,7 @@ async fn every_lookup_uses_an_index() {
         (purge::UNQUOTE.to_owned(), "SEARCH idempotency_record USING INDEX idempotency_record_by_run (<expr>=?)"),
         (purge::BLANK.to_owned(), "SEARCH approval_grant USING INDEX approval_grant_by_run (<expr>=?)"),
         (
-            idempotency::UNQUOTE_SESSION.to_owned(),
+            purge::UNQUOTE_SESSION.to_owned(),
             "SEARCH idempotency_record USING INDEX idempotency_record_by_session (tenant=? AND <expr>=?)",
         ),
         (
