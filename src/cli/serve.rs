@@ -92,13 +92,13 @@ impl Serve {
     ) -> Result<ShutdownReason, CliError> {
         let refused = |error: std::io::Error| {
             let refused = CliError::new(ErrorCode::Configuration, format!("cannot listen at {address}: {error}"));
-            match error.kind() {
-                std::io::ErrorKind::AddrInUse => refused.with_remedy(
-                    "another program listens there, perhaps another `toolgate serve`: end it, or choose another port with \
-                     `--listen` or `gateway.listen`",
-                ),
-                _ => refused,
+            if error.kind() != std::io::ErrorKind::AddrInUse {
+                return refused;
             }
+            refused.with_remedy(
+                "another program listens there, perhaps another `toolgate serve`: end it, or choose another port with \
+                 `--listen` or `gateway.listen`",
+            )
         };
         // A server that cannot bind its address must not change the store.
         let listener = TcpListener::bind(address).await.map_err(refused)?;
