@@ -232,8 +232,7 @@ impl Lifecycle {
                 vec![LifecycleKind::MessageAdded { text: self.quotable(|| message.text()) }]
             }
             Event::Paused { by, via, reason } => {
-                let reason = reason.as_ref().and_then(|reason| self.quotable(|| reason.clone()));
-                vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason }]
+                vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason: reason.clone() }]
             }
             Event::Unpaused { by, via } => vec![LifecycleKind::Unpaused { by: by.clone(), via: *via }],
             Event::Ended { ending: ending @ Ending::Failed { error } }

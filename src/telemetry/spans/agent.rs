@@ -138,9 +138,15 @@ pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Opt
 }
 
 /// The event on the root for a decision of the loop that has no span of its own.
-pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
+pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanEvent> {
     let at = event.at?;
     match &event.fact {
+        // A person wrote the reason.
+        LifecycleKind::Paused { by, via, reason: Some(_) } if content.hide_inputs || content.hide_outputs => {
+            let fact = LifecycleKind::Paused { by: by.clone(), via: *via, reason: None };
+            let without_reason = LifecycleEvent { fact, ..event.clone() };
+            Some(SpanEvent { name: event.name(), at, attributes: fields(&without_reason) })
+        }
         LifecycleKind::TierSelected { .. }
         | LifecycleKind::Rejected { .. }
         | LifecycleKind::BudgetExhausted { .. }

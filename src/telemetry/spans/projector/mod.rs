@@ -181,7 +181,7 @@ impl Projector {
             if !comes_from_outside {
                 execution.last = execution.last.max(recorded.at);
             }
-            execution.note(told.iter().filter_map(agent::note));
+            execution.note(told.iter().filter_map(|event| agent::note(event, self.content)));
             execution.note(agent::mistake(&recorded.event, recorded.at, self.content));
         }
         spans
