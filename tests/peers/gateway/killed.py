@@ -118,4 +118,4 @@ def pages(server):
 
 def all_ended(server):
     rows = pages(server)
-    return rows if all(row["status"] not in ("running", "pending") for row in rows) else None
+    return rows if all(row["status"] not in ("running", "interrupted", "pending") for row in rows) else None
