@@ -19,11 +19,12 @@ import streams  # noqa: E402
 # Cases that wait most of the time, with servers of their own: they run beside each other.
 WAITING = {
     "requests made from the description": described.run,
-    "2,000 streams of one run, and slow clients": streams.of_one_run,
     "2,000 streams of as many runs": streams.of_many_runs,
 }
 # Cases that use both processors, one after the other.
 LOADING = {
+    # Beside the requests of schemathesis, its streams wait for a processor and hold more memory meanwhile.
+    "2,000 streams of one run, and slow clients": streams.of_one_run,
     "killed while 200 runs are in progress": killed.run,
     "a disk that fills up": full_disk.run,
     "a neighbour with 100,000 runs and 64 readers": neighbour.run,
