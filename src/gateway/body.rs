@@ -188,7 +188,7 @@ mod tests {
             ("[]", ""),
             (r#"{"sample": [1, 2, 3]}"#, "/sample"),
             (r#"{"list": [[1, 2, 3]]}"#, "/list/0"),
-            (r#"{"kind": {"Timed": [3]}}"#, "/kind/Timed"),
+            (r#"{"kind": {"Timed": [3]}}"#, "/kind"),
         ] {
             assert_eq!(places(wrong).as_deref(), Some(place), "{wrong}");
         }
