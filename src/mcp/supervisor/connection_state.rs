@@ -17,6 +17,8 @@ pub(crate) struct ConnectionState<L> {
     pub(crate) failures: u32,
     /// The number of starts or dials.
     pub(crate) starts: u64,
+    /// The number of the last start that opened a connection.
+    pub(super) opened: u64,
     /// The most recent failure, kept after a recovery.
     pub(crate) last_error: Option<FailureRecord>,
 }
@@ -55,7 +57,7 @@ pub(crate) struct FailureRecord {
 impl<L: Link> ConnectionState<L> {
     /// The state of a server that is not needed yet.
     pub(super) fn idle() -> Self {
-        Self { state: State::Idle, since: Timestamp::now(), failures: 0, starts: 0, last_error: None }
+        Self { state: State::Idle, since: Timestamp::now(), failures: 0, starts: 0, opened: 0, last_error: None }
     }
 
     /// Enters a state.
@@ -67,6 +69,12 @@ impl<L: Link> ConnectionState<L> {
     pub(super) fn fail(&mut self, reason: &str) {
         self.failures = self.failures.saturating_add(1);
         self.last_error = Some(FailureRecord { reason: reason.into(), at: Timestamp::now() });
+    }
+
+    /// Whether the start that a request waits for has failed. If it opened a connection that was lost before the
+    /// request could use it, the request waits for one more start.
+    pub(super) fn has_failed(&self, awaited: u64) -> bool {
+        self.starts > awaited || (self.starts == awaited && self.opened < awaited)
     }
 
     /// The most recent failure; empty if there is none.

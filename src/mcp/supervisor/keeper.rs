@@ -71,7 +71,10 @@ impl<D: Dial> Supervisor<D> {
         restarts: &mut watch::Receiver<u64>,
     ) -> Option<u64> {
         let ready = Instant::now();
-        self.connection_state.send_modify(|connection_state| connection_state.enter(State::Ready(link.clone())));
+        self.connection_state.send_modify(|connection_state| {
+            connection_state.opened = connection_state.starts;
+            connection_state.enter(State::Ready(link.clone()));
+        });
         let end = self.follow(&link, begun, restarts).await;
         self.watched.report(&self.server, ExchangeKind::Session, ready.elapsed(), end == ConnectionEnd::Lost);
         match end {

@@ -202,7 +202,7 @@ impl<D: Dial> Supervisor<D> {
                 let will_not_begin = self.closing.is_cancelled() && !self.has_keeper.load(Ordering::Acquire);
                 will_not_begin.then(|| Err(self.closed()))
             }
-            State::BackingOff { .. } | State::Failed { .. } if connection_state.starts >= awaited => {
+            State::BackingOff { .. } | State::Failed { .. } if connection_state.has_failed(awaited) => {
                 Some(Err(self.sentence(connection_state.reason())))
             }
             State::BackingOff { until } if *until > give_up_at => {

@@ -211,6 +211,23 @@ async fn a_list_on_a_lost_connection_is_repeated_on_the_next_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_that_could_not_use_a_short_connection_waits_for_one_more_start() {
+    let (supervisor, world) = given([Takes(1), Takes(1), Fails("ended before it was ready")]);
+    let mut request = std::pin::pin!(link(&supervisor, 60));
+    assert!(futures::poll!(&mut request).is_pending());
+    tokio::time::sleep(Duration::from_millis(1001)).await;
+    world.newest().lost.cancel();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!((state(&supervisor), world.count("start")), ("backing off", 1));
+    assert!(request.await.is_ok(), "the second connection");
+
+    world.newest().lost.cancel();
+    let reason = link(&supervisor, 60).await.err().expect("the third start failed");
+    assert_eq!((reason.as_str(), world.count("start")), ("the MCP server `shop` ended before it was ready", 3));
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn retries_of_a_failing_start_slow_down_and_stop() {
     let (supervisor, world) = given((0..1000).map(|_| Fails("ended before it was ready")));
     assert_eq!(missing(offer(&supervisor).await), "the MCP server `shop` ended before it was ready");
