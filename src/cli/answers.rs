@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use crate::core::id::CallId;
-use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Resume, Scope, Unpause};
+use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Resume, Scope, TighterLimits, Unpause};
 use crate::core::tool::Arguments;
 use crate::service::coverage;
 pub(super) use file::read;
@@ -102,9 +102,9 @@ pub(super) fn who() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown user".into())
 }
 
-/// The end of a pause, by the user of this terminal.
-pub(super) fn unpause() -> Unpause {
-    Unpause { by: who(), via: Channel::CommandLine }
+/// The end of a pause, by the user of this terminal, and other limits from then on.
+pub(super) fn unpause(limits: TighterLimits) -> Unpause {
+    Unpause { by: who(), via: Channel::CommandLine, limits }
 }
 
 /// Merges the answers of flags and file. The runner rejects a call that is answered in both; a call that flags both

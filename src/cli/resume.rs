@@ -20,9 +20,9 @@ use super::run_arg::find;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::stdin;
 use crate::app::App;
-use crate::core::chat::Message;
+use crate::core::chat::{Message, Usd};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, Input, JournalEntry, Resume, Scope};
+use crate::core::run::{Answer, Input, JournalEntry, Resume, Scope, TighterLimits};
 use crate::core::trace::Trace;
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, RunnerError};
@@ -182,6 +182,18 @@ struct AnswerArgs {
     /// Continues a paused run
     #[arg(long = "continue")]
     continues: bool,
+
+    /// With --continue: the new limit of model calls
+    #[arg(long, value_name = "N", requires = "continues")]
+    max_iterations: Option<u32>,
+
+    /// With --continue: the new limit of tokens
+    #[arg(long, value_name = "N", requires = "continues")]
+    max_tokens: Option<u64>,
+
+    /// With --continue: the new limit of the cost
+    #[arg(long, value_name = "USD", requires = "continues", value_parser = usd)]
+    max_cost_usd: Option<Usd>,
 
     /// Leaves unanswered items pending, instead of rejecting the answers
     #[arg(long)]
@@ -351,7 +363,13 @@ impl AnswerArgs {
         )?;
         let decisions = decisions.into_iter().map(|(call, decision)| (call, decision.into()));
         let answers = outputs.chain(errors).chain(abandoned).chain(decisions).collect();
-        let unpause = self.continues.then(answers::unpause);
+        let limits = TighterLimits {
+            max_iterations: self.max_iterations,
+            max_tokens: self.max_tokens,
+            max_cost_usd: self.max_cost_usd,
+            ..TighterLimits::default()
+        };
+        let unpause = self.continues.then(|| answers::unpause(limits));
         let flags = Resume { answers, unpause, partial: self.partial, expected_version: None };
         let mut resume = answers::merge(flags, self.file()?);
         binding_digest::bind(&mut resume, &self.digest)?;
@@ -370,4 +388,9 @@ impl AnswerArgs {
         read.map_err(|error| CliError::file("the answers", path, &error))?;
         answers::read(&text, &name).map(Some)
     }
+}
+
+fn usd(text: &str) -> Result<Usd, String> {
+    let amount: f64 = text.parse().map_err(|_| "an amount in US dollars, such as 0.50".to_owned())?;
+    Usd::try_from(amount).map_err(|error| error.to_string())
 }

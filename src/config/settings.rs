@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
-use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, Compaction, InDoubt, Limits, OnDeny, OnToolError};
+use toolgate_core::policy::{Policy, StopCondition};
+use toolgate_core::run::{Candidate, Compaction, InDoubt, Limits, OnDeny, OnExceed, OnToolError};
 use toolgate_core::tool::result::ResultCheck;
 use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 
@@ -393,6 +393,12 @@ pub struct AgentSettings {
     pub in_doubt: InDoubt,
     /// JSON Schema of the final answer. Parsed as JSON, not yet validated as a schema.
     pub output_schema: Option<Value>,
+    /// Tools whose successful call gives the answer.
+    pub finish_with: Vec<NamePattern>,
+    /// The condition after which the model answers without tools.
+    pub stop_when: Option<StopCondition>,
+    /// The effect of a hard limit.
+    pub on_exceed: OnExceed,
     /// Tools that the calling application runs.
     pub external_tools: Vec<ExternalTool>,
     /// When conversations are compacted; `None` for only on request.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
-use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnToolError, Spec};
+use toolgate_core::policy::{Policy, StopCondition};
+use toolgate_core::run::{
+    Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Spec,
+};
 use toolgate_core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use toolgate_ports::Model;
 
@@ -56,6 +58,12 @@ pub struct Agent {
     pub output_schema: Option<Value>,
     /// Whether the output validator checks answers even without a schema.
     pub validate_output: bool,
+    /// The tools whose successful call gives the answer of a run. The name `finish` makes the builtin tool available.
+    pub finish_with: Vec<NamePattern>,
+    /// The condition after which its model answers without tools.
+    pub stop_when: Option<StopCondition>,
+    /// The effect of a hard limit.
+    pub on_exceed: OnExceed,
     /// When the conversations of its runs are compacted; `None` for only on request.
     pub compaction: Option<Compaction>,
     /// The model that writes summaries, if it is neither its model nor a fallback model.
@@ -117,6 +125,9 @@ impl Agent {
             in_doubt: InDoubt::default(),
             output_schema: None,
             validate_output: false,
+            finish_with: Vec::new(),
+            stop_when: None,
+            on_exceed: OnExceed::default(),
             compaction: None,
             compaction_model: None,
             limits: Limits::default(),
@@ -151,6 +162,9 @@ impl Agent {
             in_doubt: self.in_doubt,
             output_schema: self.output_schema.clone(),
             validate_output: self.validate_output || self.output_schema.is_some(),
+            finish_with: self.finish_with.clone(),
+            stop_when: self.stop_when.clone(),
+            on_exceed: self.on_exceed,
             compaction: self.compaction.clone(),
             limits: self.limits.clone(),
         }
@@ -169,6 +183,7 @@ impl Agent {
             pins: pins.clone(),
             welcome: spec.injected.clone(),
             ask_human: spec.ask_human,
+            finish: spec.finish_schema().cloned(),
             other_servers: narrowed.chain(&self.other_servers).cloned().collect(),
         }
     }

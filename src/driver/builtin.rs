@@ -29,6 +29,8 @@ impl Driver<'_> {
 pub(super) enum BuiltinCall {
     /// Read a piece of a result.
     Read { reading: ReadRequest, limit: usize },
+    /// Accept the arguments as the answer of the run.
+    Finish,
     /// Report an invalid call to the model.
     Refuse(String),
 }
@@ -41,6 +43,10 @@ impl BuiltinCall {
             None | Some(Builtin::AskHuman) => {
                 Self::Refuse("This version of toolgate does not have this builtin tool.".into())
             }
+            Some(Builtin::Finish) if run.calls_in_turn() > 1 => Self::Refuse(
+                "Not accepted: call `finish` alone, once you have read the results of the other calls.".into(),
+            ),
+            Some(Builtin::Finish) => Self::Finish,
             Some(Builtin::ResultRead) => match ReadRequest::parse(arguments) {
                 Err(complaint) => Self::Refuse(complaint),
                 Ok(reading) if !run.blobs().contains(&reading.handle) => Self::Refuse(unknown(&reading.handle)),
@@ -54,6 +60,7 @@ impl Ports {
     /// Runs the call. It has no side effects, so it may run any number of times.
     pub(super) async fn run_builtin(&self, errand: &BuiltinCall) -> Outcome {
         let (reading, limit) = match errand {
+            BuiltinCall::Finish => return Outcome::Returned(ToolOutput::text("The answer was received.")),
             BuiltinCall::Refuse(complaint) => return Outcome::Returned(ToolOutput::error(complaint)),
             BuiltinCall::Read { reading, limit } => (reading.clone(), *limit),
         };

@@ -34,6 +34,9 @@ impl Driver<'_> {
             let failure = super::model::no_such_model(&model, &self.agent.name);
             return not_compacted(journal, failure.into());
         };
+        if let Some(reason) = self.governor_refusal(journal, &model, attempt).await {
+            return not_compacted(journal, Failure::new(ErrorCode::TurnLimit, reason).into());
+        }
         let mut shown = std::mem::take(&mut self.shown);
         let summary = async {
             let context = self.compaction_context(journal, keeps).await?;

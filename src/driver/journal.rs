@@ -430,6 +430,7 @@ fn source(event: &Event) -> Source {
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }
         | Event::ApprovalsResolved { .. }
+        | Event::ModelCallRefused { .. }
         | Event::ModelCalled { .. }
         | Event::CompactionStarted { .. }
         | Event::OutputValidated { .. }

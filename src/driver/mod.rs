@@ -22,6 +22,7 @@ mod output;
 mod paths;
 mod results;
 mod segments;
+mod spending;
 mod tool_limit;
 mod tool_results;
 mod wake_signal;
@@ -47,7 +48,7 @@ use toolgate_core::id::{ModelName, ServerId};
 use toolgate_core::run::{Budget, Ending, Event, Step};
 use toolgate_core::tool::{Tool, Toolset};
 use toolgate_ports::{
-    ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, InputFindings, McpServers,
+    ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, Governor, InputFindings, McpServers,
     OutputValidator, PathResolver, ToolInputValidator,
 };
 
@@ -74,6 +75,8 @@ pub struct Ports {
     pub paths: Arc<dyn PathResolver>,
     /// Builds the model's context.
     pub context: Arc<dyn ContextBuilder>,
+    /// Decides whether model calls are made.
+    pub governor: Option<Arc<dyn Governor>>,
     /// Live streams, spans and other observers.
     pub sinks: Arc<[Arc<dyn EventSink>]>,
     /// Time.

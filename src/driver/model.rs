@@ -39,6 +39,19 @@ impl Driver<'_> {
         }
         let Some(context) = self.build_context(journal).await? else { return Ok(()) };
         let model = journal.run().candidate(self.ports.clock.now()).clone();
+        if tool_access != ToolAccess::FinalAnswer {
+            let refused = AssertUnwindSafe(self.refused_call(journal, &model, attempt)).catch_unwind();
+            match self.unless_ended(journal, refused).await {
+                StepOutcome::Done(Ok(None)) => {}
+                StepOutcome::Done(Ok(Some(refusal))) => return journal.stage(refusal),
+                StepOutcome::Done(Err(_panic)) => {
+                    let message = "the governor panicked; this is a bug in the governor";
+                    let error = Failure::new(ErrorCode::Internal, message);
+                    return journal.stage(Event::Ended { ending: Ending::Failed { error } });
+                }
+                StepOutcome::Interrupted => return journal.catch_up().await,
+            }
+        }
         journal.stage(Event::ModelCalled { model: model.clone(), attempt, tool_access })?;
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(());

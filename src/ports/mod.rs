@@ -7,6 +7,7 @@ mod blob_store;
 mod clock;
 mod context_builder;
 mod event_sink;
+mod governor;
 mod idempotency_store;
 mod mcp_servers;
 mod model;
@@ -24,6 +25,7 @@ pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};
 pub use event_sink::{EventSink, Update};
+pub use governor::{Governor, PlannedCall};
 pub use idempotency_store::{
     IdempotencyRecord, IdempotencyStore, IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use toolgate_core::chat::{Message, Reply, Usage};
+use toolgate_core::chat::{Message, Price, Reply, Usage};
 use toolgate_core::error::Failure;
 use toolgate_core::lifecycle::Delta;
 use toolgate_core::run::ToolAccess;
@@ -83,6 +83,11 @@ pub trait Model: Send + Sync {
 
     /// The most tools of a request, if its provider rejects a request with more.
     fn most_tools(&self) -> Option<usize> {
+        None
+    }
+
+    /// Its price, if it is known.
+    fn price(&self) -> Option<&Price> {
         None
     }
 

@@ -18,8 +18,8 @@ use toolgate_core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progres
 use toolgate_core::trace::{SpanContext, TraceId};
 use toolgate_driver::{ElicitationHold, Ports, ServerResults, Store};
 use toolgate_ports::{
-    ApprovalCache, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantContext, GrantFilter, GuardedTool, Ids,
-    InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError,
+    ApprovalCache, BlobStore, Clock, ContextBuilder, EventSink, Governor, Grant, GrantContext, GrantFilter,
+    GuardedTool, Ids, InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError,
     ToolInputValidator,
 };
 use toolgate_validation::SchemaValidator;
@@ -49,6 +49,7 @@ pub struct Builder {
     pub(super) outputs: Option<Arc<dyn OutputValidator>>,
     pub(super) paths: Option<Arc<dyn PathResolver>>,
     pub(super) context: Option<Arc<dyn ContextBuilder>>,
+    pub(super) governor: Option<Arc<dyn Governor>>,
     pub(super) sinks: Vec<Arc<dyn EventSink>>,
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) ids: Option<Arc<dyn Ids>>,
@@ -96,6 +97,8 @@ impl Builder {
         paths: PathResolver;
         /// Builds the context of the model; default: the unchanged transcript.
         context: ContextBuilder;
+        /// The governor of model calls; without one, calls are limited by the limits of their run alone.
+        governor: Governor;
         /// The clock; default: the system's.
         clock: Clock;
         /// The source of new ids; default: UUIDv7.
@@ -218,6 +221,7 @@ impl Builder {
             outputs: self.outputs.unwrap_or(schemas),
             paths: self.paths.unwrap_or(nothing),
             context: self.context.unwrap_or_else(|| Arc::new(Transcript)),
+            governor: self.governor,
             sinks: sinks.into(),
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
             poll: self.poll.unwrap_or(Duration::from_millis(500)),

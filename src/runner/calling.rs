@@ -140,6 +140,8 @@ fn caller(agent: &Agent) -> Agent {
         on_tool_error: OnToolError::Report,
         output_schema: None,
         validate_output: false,
+        finish_with: Vec::new(),
+        stop_when: None,
         ..agent.clone()
     }
 }

@@ -30,6 +30,7 @@ impl AgentRunner {
             outputs: builder.outputs.unwrap_or(before.outputs),
             paths: builder.paths.unwrap_or(before.paths),
             context: builder.context.unwrap_or(before.context),
+            governor: builder.governor.or(before.governor),
             ..before
         };
         if let Some(capacity) = builder.capacity {

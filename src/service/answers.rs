@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::id::CallId;
 use toolgate_core::run::{
-    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope, Unpause,
+    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope, TighterLimits,
+    Unpause,
 };
 use toolgate_core::tool::{self, Arguments, Choice};
 use utoipa::ToSchema;
@@ -39,6 +40,11 @@ pub struct Answers {
     /// Whether to continue a paused run.
     #[serde(default, rename = "continue")]
     continues: bool,
+    /// With `continue`: other limits of the run from now on, for example a higher `max_cost_usd` for a run that was paused at
+    /// that limit. They may be higher than the agent's, and need the scope `approvals:decide`.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    limits: TighterLimits,
     /// Whether to allow a resume that leaves required actions open. Otherwise it has to complete them all.
     #[serde(default)]
     partial: bool,
@@ -223,6 +229,11 @@ impl Answers {
         lists_are_empty && !self.continues
     }
 
+    /// Whether it changes limits of the run.
+    pub fn raises_limits(&self) -> bool {
+        self.limits != TighterLimits::default()
+    }
+
     /// Refuses longer lists than any run needs.
     fn fits(&self) -> Result<(), ServiceError> {
         let lists = [
@@ -256,6 +267,10 @@ impl Answers {
     /// The input for the runner, in the name of a caller.
     pub(crate) fn resume(self, by: &str, via: Channel) -> Result<Resume, ServiceError> {
         self.fits()?;
+        if self.raises_limits() && !self.continues {
+            let detail = "limits change when a paused run continues; add `continue: true`";
+            return Err(ServiceError::invalid("/limits", detail));
+        }
         let mut answers = Vec::new();
         for (index, result) in self.results.into_iter().enumerate() {
             answers.push(result.answer().map_err(|_| {
@@ -277,7 +292,7 @@ impl Answers {
             let given = ElicitationAnswer { reactions, by: by.to_owned(), via, repeat };
             answers.push((call_id, given.into()));
         }
-        let unpause = self.continues.then(|| Unpause { by: by.to_owned(), via });
+        let unpause = self.continues.then(|| Unpause { by: by.to_owned(), via, limits: self.limits });
         Ok(Resume { answers, unpause, partial: self.partial, expected_version: self.expected_version })
     }
 }

@@ -38,6 +38,7 @@ mod results;
 mod retrying;
 mod secrets;
 mod sessions;
+mod stop_conditions;
 mod suspended_calls;
 mod tasks;
 mod tiers;

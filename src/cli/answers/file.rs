@@ -9,7 +9,7 @@ use crate::cli::binding_digest;
 use crate::cli::error::CliError;
 use crate::core::id::CallId;
 use crate::core::run::{
-    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
+    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope, TighterLimits,
 };
 use crate::core::tool::{Arguments, Choice, ElicitationResponses};
 use crate::service::{GivenResult, coverage};
@@ -24,6 +24,9 @@ struct AnswersFile {
     inputs: Vec<WrittenInput>,
     #[serde(rename = "continue")]
     continues: bool,
+    /// Other limits of a run that continues.
+    #[serde(default)]
+    limits: TighterLimits,
     partial: bool,
     expected_version: Option<u64>,
 }
@@ -81,7 +84,7 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
     let answers = file.answers.into_iter().map(|written| Ok(written.answer()));
     let inputs = file.inputs.into_iter().map(|written| Ok(written.answer()));
     let answers = results.chain(decisions).chain(answers).chain(inputs).collect::<Result<_, CliError>>()?;
-    let unpause = file.continues.then(unpause);
+    let unpause = file.continues.then(|| unpause(file.limits));
     Ok(Resume { answers, unpause, partial: file.partial, expected_version: file.expected_version })
 }
 

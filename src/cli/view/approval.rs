@@ -134,6 +134,7 @@ pub(in crate::cli) fn by_way_of(channel: Channel) -> &'static str {
         Channel::Terminal => "at the terminal",
         Channel::CommandLine => "on the command line",
         Channel::Api => "over HTTP",
+        Channel::Limit => "at a limit of the run",
         Channel::Library => "in the program",
     }
 }

@@ -124,6 +124,7 @@ impl LiveView {
                 };
                 vec![paint.yellow(format!("  {who}, attempt {attempt}"))]
             }
+            LifecycleKind::ModelCallRefused { reason, .. } => vec![paint.yellow(format!("  {}", block(reason)))],
             LifecycleKind::ModelReplied { .. } => self.replied(&event.fact),
             LifecycleKind::ModelFailed { error, duration_ms, usage, .. } => {
                 let retry_after =
@@ -254,7 +255,7 @@ impl LiveView {
     fn turn(&self, number: u32, tool_access: ToolAccess) -> String {
         let restriction = match tool_access {
             ToolAccess::Enabled => "",
-            ToolAccess::BudgetExhausted => ", without tools",
+            ToolAccess::BudgetExhausted | ToolAccess::Stopped => ", without tools",
             ToolAccess::FinalAnswer => ", final answer, without tools",
         };
         self.look.paint.bold(format!("turn {number}{restriction}"))

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnToolError};
+use toolgate_core::run::{Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError};
 use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
 
 use super::generative::{self, is_generative};
-use super::{instructions as prompt, policies};
+use super::{instructions as prompt, policies, stop_conditions};
 use crate::error::Fault;
 use crate::resolver::{Kind, Resolver};
 use crate::settings::{AgentSettings, ModelSettings, ServerSettings};
@@ -164,6 +164,9 @@ impl KnownNames<'_> {
             on_tool_error: OnToolError::default(),
             in_doubt: InDoubt::default(),
             output_schema: None,
+            finish_with: Vec::new(),
+            stop_when: None,
+            on_exceed: OnExceed::default(),
             external_tools: Vec::new(),
             compaction: None,
             limits: Limits::default(),
@@ -225,6 +228,10 @@ impl KnownNames<'_> {
             let priorities = priorities.0.iter();
             priorities.map(|(pattern, at)| (scope.pattern(pattern, at.place()), *at.value())).collect()
         });
+        let output_schema = match &written.output_schema {
+            Some(schema) => output_schema(schema, scope),
+            None => base.output_schema,
+        };
         AgentSettings {
             name: base.name,
             aliases: aliases.map_or(base.aliases, |aliases| aliases.into_iter().map(AgentName::from).collect()),
@@ -251,10 +258,16 @@ impl KnownNames<'_> {
             on_deny: written.on_deny.unwrap_or(base.on_deny),
             on_tool_error: written.on_tool_error.unwrap_or(base.on_tool_error),
             in_doubt: written.in_doubt.unwrap_or(base.in_doubt),
-            output_schema: match &written.output_schema {
-                Some(schema) => output_schema(schema, scope),
-                None => base.output_schema,
+            finish_with: match &written.finish_with {
+                Some(names) => stop_conditions::finish_with(names, output_schema.as_ref(), scope),
+                None => base.finish_with,
             },
+            stop_when: match &written.stop_when {
+                Some(condition) => stop_conditions::stop_when(name, condition, scope),
+                None => base.stop_when,
+            },
+            on_exceed: written.on_exceed.unwrap_or(base.on_exceed),
+            output_schema,
             external_tools: match &written.external_tools {
                 Some(tools) => external::tools(tools, scope),
                 None => base.external_tools,
@@ -427,6 +440,9 @@ impl Agent {
             on_tool_error,
             in_doubt,
             output_schema,
+            finish_with,
+            stop_when,
+            on_exceed,
             external_tools,
             compaction,
             limits,
@@ -447,6 +463,9 @@ impl Agent {
             || on_tool_error.is_some()
             || in_doubt.is_some()
             || output_schema.is_some()
+            || finish_with.is_some()
+            || stop_when.is_some()
+            || on_exceed.is_some()
             || external_tools.is_some()
             || compaction.is_some()
             || limits.is_some()

@@ -39,6 +39,8 @@ pub(super) fn check(
         ("tools", first(tools.map(|tools| &tools.allow)).or_else(|| first(tools.map(|tools| &tools.deny)))),
         ("external_tools", external),
         ("output_schema", written.output_schema.as_ref().map(Located::place)),
+        ("finish_with", first(written.finish_with.as_ref())),
+        ("stop_when", written.stop_when.as_ref().map(Located::place)),
     ];
     for (key, place) in useless {
         if let Some(place) = place {

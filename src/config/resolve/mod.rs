@@ -10,6 +10,7 @@ mod models;
 mod policies;
 mod prices;
 mod servers;
+mod stop_conditions;
 
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use toolgate_core::chat::Usd;
-use toolgate_core::run::{InDoubt, OnDeny, OnToolError};
+use toolgate_core::run::{InDoubt, OnDeny, OnExceed, OnToolError};
 use toolgate_core::tool::TierMode;
 
 use super::policy::PolicyChoice;
@@ -60,6 +60,11 @@ pub(crate) struct Agent {
     pub(crate) in_doubt: Option<InDoubt>,
     /// JSON Schema of the final answer, or the path of a file with it.
     pub(crate) output_schema: Option<Located<Value>>,
+    /// Tools, by name pattern, whose successful call ends the run with its result as the answer. `finish` makes a tool of that
+    /// name available whose arguments are the answer; needs an `output_schema` of type `object`. Default: none.
+    pub(crate) finish_with: Option<Vec<Text>>,
+    /// CEL condition on `run`, checked after each turn with tools; once it holds, the model answers without tools.
+    pub(crate) stop_when: Option<Text>,
     /// Tools that the calling application runs: `name`, `description`, `input_schema`, `result_schema`, `priority`,
     /// `deadline_s`.
     pub(crate) external_tools: Option<Vec<Located<Value>>>,
@@ -67,6 +72,10 @@ pub(crate) struct Agent {
     pub(crate) compaction: Option<Located<Compaction>>,
     /// The limits of a run.
     pub(crate) limits: Option<Limits>,
+    /// The effect of a hard limit: a last answer without tools (`last_word`), `fail`, `ask`, or only a warning (`warn`).
+    /// Default: `last_word`.
+    #[schemars(schema_with = "exceed_words")]
+    pub(crate) on_exceed: Option<OnExceed>,
 }
 
 /// When long conversations are compacted, and what is kept.
@@ -255,6 +264,10 @@ fn tier_words(_: &mut SchemaGenerator) -> Schema {
 
 fn report_or_fail(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"enum": ["report", "fail"]})
+}
+
+fn exceed_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["last_word", "fail", "ask", "warn"]})
 }
 
 fn doubt_words(_: &mut SchemaGenerator) -> Schema {

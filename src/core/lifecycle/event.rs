@@ -9,7 +9,8 @@ use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::policy::PolicyMark;
 use crate::run::{
-    Channel, Coverage, DecisionKind, PendingItem, Rejection, RunWarning, Scope, Status, ToolAccess, ToolGrant,
+    CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, PendingItem, Rejection, RunWarning, Scope, Status,
+    ToolAccess, ToolGrant,
 };
 use crate::tool::{Difference, LeftOut, Problem, ToolName};
 use crate::trace::TraceId;
@@ -88,7 +89,12 @@ pub enum LifecycleKind {
     },
     /// The pause ended.
     #[serde(rename = "execution.unpaused")]
-    Unpaused { by: String, via: Channel },
+    Unpaused {
+        by: String,
+        via: Channel,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        limits: Option<Box<Limits>>,
+    },
     /// The run ended with a valid answer.
     #[serde(rename = "execution.completed")]
     Completed {
@@ -182,6 +188,9 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
+    /// A model call was not made: its worst case would exceed a hard limit, or the governor refused it.
+    #[serde(rename = "llm.call.refused")]
+    ModelCallRefused { model: ModelName, limit: Limit, reason: String, estimate: CallEstimate },
     /// An attempt at the model failed.
     #[serde(rename = "llm.call.failed")]
     ModelFailed {
@@ -464,6 +473,7 @@ impl LifecycleKind {
             Self::ModelCalled { .. } => "llm.call.started",
             Self::ModelRetrying { .. } => "llm.call.retrying",
             Self::ModelReplied { .. } => "llm.call.completed",
+            Self::ModelCallRefused { .. } => "llm.call.refused",
             Self::ModelFailed { .. } => "llm.call.failed",
             Self::CompactionStarted { .. } => "conversation.compaction.started",
             Self::CompactionCompleted { .. } => "conversation.compaction.completed",

@@ -142,6 +142,12 @@ impl Lifecycle {
             }],
             Event::ApprovalsResolved { granted } => vec![LifecycleKind::ApprovalsResolved { granted: granted.clone() }],
             Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),
+            Event::ModelCallRefused { model, limit, reason, estimate } => vec![LifecycleKind::ModelCallRefused {
+                model: model.clone(),
+                limit: *limit,
+                reason: reason.clone(),
+                estimate: *estimate,
+            }],
             Event::ModelReplied { reply } => vec![self.model_replied(reply, at)],
             Event::ModelFailed { error, usage, .. } => vec![LifecycleKind::ModelFailed {
                 model: self.model(),
@@ -234,7 +240,9 @@ impl Lifecycle {
             Event::Paused { by, via, reason } => {
                 vec![LifecycleKind::Paused { by: by.clone(), via: *via, reason: reason.clone() }]
             }
-            Event::Unpaused { by, via } => vec![LifecycleKind::Unpaused { by: by.clone(), via: *via }],
+            Event::Unpaused { by, via, limits } => {
+                vec![LifecycleKind::Unpaused { by: by.clone(), via: *via, limits: limits.clone() }]
+            }
             Event::Ended { ending: ending @ Ending::Failed { error } }
                 if error.step == Some(FailedStep::ContextBuild) =>
             {

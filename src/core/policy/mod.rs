@@ -17,7 +17,9 @@ mod unmatched;
 mod verdict;
 
 pub use command::{CommandPattern, FollowingWords, plain_words};
-pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, TextFunction, TextTest, VARIABLES};
+pub use condition::{
+    Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, StopCondition, TextFunction, TextTest, VARIABLES,
+};
 pub use example::Example;
 pub use finding::{Finding, Hint, UnmetCriterion};
 pub use path::Links;

@@ -41,6 +41,7 @@ impl Run {
             (Event::ModelCalled { model, attempt, tool_access }, phase) => {
                 self.admit_model_call(model, *attempt, *tool_access, phase)
             }
+            (Event::ModelCallRefused { .. }, _) => self.admit_refused_call(),
             (Event::ModelReplied { reply }, Phase::Asking(_)) => self.admit_reply(reply),
             (Event::ModelFailed { error, cooldown_until, .. }, Phase::Asking(_)) => {
                 match (cooldown_until.is_some(), self.triggers_fallback(error)) {
@@ -229,7 +230,8 @@ impl Run {
             (Ending::TurnLimit { .. }, Phase::Validating { tool_access, .. }) => {
                 *tool_access == ToolAccess::FinalAnswer
             }
-            (Ending::TurnLimit { .. }, Phase::Ready { .. }) => self.last_word.is_some(),
+            (Ending::TurnLimit { .. }, Phase::Ready { .. }) => self.last_word.is_some() || self.limit_step().is_some(),
+            (Ending::TurnLimit { .. }, Phase::Retrying { .. }) => self.failed_last_word().is_some(),
             (Ending::Expired, Phase::Working { .. }) => true,
             (Ending::Expired, _) if self.pause().is_some() => true,
             (

@@ -59,6 +59,8 @@ pub enum Channel {
     CommandLine,
     /// Over HTTP.
     Api,
+    /// Not at all: toolgate itself, at a limit of the run.
+    Limit,
     /// By the program that embeds toolgate as a library.
     #[default]
     Library,

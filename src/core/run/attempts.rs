@@ -18,6 +18,8 @@ pub(super) struct Attempts {
     pub(super) first: u64,
     /// The number of consecutive attempts so far whose outcome is unknown.
     pub(super) unanswered: u32,
+    /// Whether a failed attempt used tokens or money.
+    pub(super) was_charged: bool,
     /// The attempts at each model.
     pub(super) tried: BTreeMap<ModelName, ModelAttempts>,
 }

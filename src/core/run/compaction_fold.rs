@@ -76,7 +76,7 @@ impl Run {
             Phase::Compacting(compacting) => return Some(self.compact_again(compacting)),
             Phase::Ready { .. } if self.tools.is_none() => false,
             Phase::Ready { .. } if self.is_compaction_alone() => return Some(self.compact_alone()),
-            Phase::Ready { .. } => self.is_too_large() && self.budget.limit_reached().is_none(),
+            Phase::Ready { .. } => self.is_too_large() && self.exceeded_limit().is_none(),
             Phase::Retrying { error, .. } => self.compacts_after(error),
             Phase::Asking(_)
             | Phase::Validating { .. }
@@ -127,7 +127,7 @@ impl Run {
 
     /// The size of the conversation in tokens: as the provider counted the latest call and reply, and estimated for
     /// the messages after them.
-    fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         let (counted, tokens) = self.compactions.measured.unwrap_or_default();
         tokens.saturating_add(self.transcript.iter().skip(counted).map(|message| estimate(message)).sum())
     }

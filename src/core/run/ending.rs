@@ -105,12 +105,7 @@ impl Ending {
                 Some(Failure::new(ErrorCode::Cancelled, format!("the run was cancelled: {why}")))
             }
             Self::TurnLimit { limit, .. } => {
-                let name = match limit {
-                    Limit::Iterations => "max_iterations",
-                    Limit::Tokens => "max_tokens",
-                    Limit::Cost => "max_cost_usd",
-                };
-                Some(Failure::new(ErrorCode::TurnLimit, format!("the run reached its limit `{name}`")))
+                Some(Failure::new(ErrorCode::TurnLimit, format!("the run reached its limit `{}`", limit.name())))
             }
             Self::Expired => {
                 Some(Failure::new(ErrorCode::Expired, "the input that the run waited for did not arrive in time"))

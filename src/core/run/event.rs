@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{CallVerdict, Channel, Decision, Ending, Limits, OutputVerdict, Segment, Started, ToolGrant};
+use super::{
+    CallEstimate, CallVerdict, Channel, Decision, Ending, Limit, Limits, OutputVerdict, Segment, Started, ToolGrant,
+};
 use crate::chat::{Message, Reply, Usage};
 use crate::error::Failure;
 use crate::id::{CallId, ModelName};
@@ -60,6 +62,18 @@ pub enum Event {
     ModelReplied {
         /// The whole reply.
         reply: Arc<Reply>,
+    },
+    /// A model call was not made: its worst case would exceed a hard limit, or the governor refused it.
+    #[serde(rename = "llm.call.refused")]
+    ModelCallRefused {
+        /// The model, by its configured name.
+        model: ModelName,
+        /// The limit.
+        limit: Limit,
+        /// The reason.
+        reason: String,
+        /// The size of the call.
+        estimate: CallEstimate,
     },
     /// An attempt at the model failed.
     #[serde(rename = "llm.call.failed")]
@@ -263,6 +277,9 @@ pub enum Event {
         /// The channel they used.
         #[serde(default)]
         via: Channel,
+        /// The limits of the run from now on, if they change.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limits: Option<Box<Limits>>,
     },
     /// The run is over.
     #[serde(rename = "execution.ended")]
@@ -292,6 +309,8 @@ pub enum ToolAccess {
     Enabled,
     /// No tools: the tool budget is used up. The text of the reply is a final answer.
     BudgetExhausted,
+    /// No tools: the stop condition of the agent holds. The text of the reply is a final answer.
+    Stopped,
     /// No tools, and the reply is final in any case: a hard limit was reached.
     FinalAnswer,
 }
@@ -376,6 +395,7 @@ impl Event {
             | Self::ToolsListed { .. }
             | Self::ApprovalsResolved { .. }
             | Self::ModelCalled { .. }
+            | Self::ModelCallRefused { .. }
             | Self::ModelReplied { .. }
             | Self::ModelFailed { .. }
             | Self::OutputValidated { .. }
@@ -420,6 +440,7 @@ impl Event {
             Self::ApprovalsResolved { .. } => "approvals.resolved",
             Self::ModelCalled { .. } => "llm.call.started",
             Self::ModelReplied { .. } => "llm.call.completed",
+            Self::ModelCallRefused { .. } => "llm.call.refused",
             Self::ModelFailed { .. } => "llm.call.failed",
             Self::OutputValidated { .. } => "output.validated",
             Self::TierSelected { .. } => "tool.tier.selected",

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::attempts::Attempts;
 use super::limits::LONGEST_RETRY_AFTER_MS;
+use super::spending::is_charged;
 use super::state::Phase;
 use super::{Event, Run, Spec, ToolAccess};
 use crate::chat::{Reply, Stop, Usage};
@@ -156,6 +157,7 @@ impl Run {
                 model: model.clone(),
                 first: position,
                 unanswered: 1,
+                was_charged: false,
                 tried: BTreeMap::new(),
             },
         };
@@ -179,7 +181,10 @@ impl Run {
         };
         attempts.tried.entry(attempts.model.clone()).or_default().is_exhausted = is_exhausted;
         self.cooling.extend(cooldown_until.map(|until| (attempts.model.clone(), until)));
-        self.phase = Phase::Retrying { attempts, error: error.clone() };
+        attempts.was_charged |= is_charged(usage);
+        if !self.stops_retrying(attempts.tool_access) {
+            self.phase = Phase::Retrying { attempts, error: error.clone() };
+        }
     }
 }
 

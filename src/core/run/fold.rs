@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::empty_answer::CONTINUE_NOTE;
 use super::pause::Pauses;
 use super::state::{Correction, Phase, Run};
+use super::stop_conditions::StopVerdict;
 use super::turn::{AnsweredElicitation, Call, CallState, HeldElicitation, Settlement, Turn};
 use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Deadline, Decision, DecisionKind, ElicitationAnswer, Ending,
@@ -53,7 +54,10 @@ impl Run {
             tool_error: None,
             cooling: Default::default(),
             last_word: None,
+            stopped: false,
             exhaustion_noted: false,
+            refused: None,
+            answers_at_limit: false,
             pauses: Pauses::default(),
             compactions: Default::default(),
             phase: Phase::Ready { resolved: false },
@@ -136,6 +140,7 @@ impl Run {
                 self.phase = Phase::Ready { resolved: true };
             }
             Event::ModelCalled { model, tool_access, .. } => self.model_called(model, *tool_access),
+            Event::ModelCallRefused { limit, reason, .. } => self.call_refused(*limit, reason),
             Event::ModelReplied { reply } => {
                 self.replied(reply);
                 self.measure(&reply.usage);
@@ -172,7 +177,10 @@ impl Run {
             Event::CompactionFailed { error, usage } => self.compaction_failed(error, usage),
             Event::MessageAdded { message } => self.record_message(message),
             Event::Paused { by, via, reason } => self.paused(by, *via, reason.as_ref()),
-            Event::Unpaused { .. } => self.unpaused(),
+            Event::Unpaused { limits, .. } => {
+                self.continue_within(limits.as_deref());
+                self.unpaused();
+            }
             Event::Ended { ending } => self.ended(ending),
         }
         self.note_intent(event);
@@ -441,13 +449,17 @@ impl Run {
     }
 
     fn close_turn_if_settled(&mut self) {
-        if matches!(&self.phase, Phase::Working { turn, .. } if turn.is_settled()) {
-            self.close_turn();
-            self.deliver_inbox();
-            if self.last_word.is_none() {
-                self.note_exhaustion();
-            }
+        let Phase::Working { turn, .. } = &self.phase else { return };
+        if !turn.is_settled() {
+            return;
         }
+        let verdict = if self.last_word.is_none() { self.stop_verdict(turn) } else { StopVerdict::Continue };
+        self.close_turn();
+        self.deliver_inbox();
+        if self.last_word.is_none() && matches!(verdict, StopVerdict::Continue) {
+            self.note_exhaustion();
+        }
+        self.apply_stop_verdict(verdict);
     }
 
     /// Adds the turn's assistant message and its results to the transcript, together.

@@ -113,7 +113,7 @@ impl Run {
 
     /// Begins a fork's own part: an unused budget, and no turn in progress.
     pub(super) fn begin_fork(&mut self, limits: &Limits) {
-        let was_told = self.exhaustion_noted || self.last_word.is_some();
+        let was_told = self.exhaustion_noted || self.stopped || self.last_word.is_some();
         Arc::make_mut(&mut self.started).spec.limits = limits.clone();
         self.budget = Budget { limits: limits.clone(), ..Budget::default() };
         self.correction = None;
@@ -122,6 +122,9 @@ impl Run {
         self.denied = None;
         self.last_word = None;
         self.exhaustion_noted = false;
+        self.stopped = false;
+        self.refused = None;
+        self.answers_at_limit = false;
         self.cooling.clear();
         self.begin_unpaused();
         self.forget_tried_compaction();

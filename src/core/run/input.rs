@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::answer::Novelty;
-use super::{Answer, Channel, Decision, DecisionKind, Ending, Event, PendingItem, ResumeError, Run, Unpause};
+use super::{
+    Answer, Channel, Decision, DecisionKind, Ending, Event, PendingItem, ResumeError, Run, TighterLimits, Unpause,
+};
 use crate::chat::Message;
 use crate::id::CallId;
 use crate::tool::result::shortened;
@@ -112,7 +114,7 @@ impl Resume {
     /// The same answers, which also end the run's pause.
     #[must_use]
     pub fn and_continue(mut self, by: impl Into<String>, via: Channel) -> Self {
-        self.unpause = Some(Unpause { by: by.into(), via });
+        self.unpause = Some(Unpause { by: by.into(), via, limits: TighterLimits::default() });
         self
     }
 
@@ -229,8 +231,9 @@ impl Run {
                 refusals.push(ResumeError::Incomplete { missing });
             }
         }
-        if let (Some(Unpause { by, via }), Some(_)) = (&resume.unpause, self.pause()) {
-            events.push(Event::Unpaused { by: by.clone(), via: *via });
+        if let (Some(Unpause { by, via, limits }), Some(_)) = (&resume.unpause, self.pause()) {
+            let limits = (*limits != TighterLimits::default()).then(|| self.budget.limits.with(limits).into());
+            events.push(Event::Unpaused { by: by.clone(), via: *via, limits });
         }
         let refusals = distinct(refusals);
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }

@@ -136,18 +136,23 @@ impl Limits {
     /// own.
     pub fn forked(&self, agent: &Self, named: &TighterLimits) -> Result<Self, WiderLimit> {
         agent.tightened(named)?;
-        let own = self.within(agent);
-        Ok(Self {
-            max_tool_interactions: named.max_tool_interactions.unwrap_or(own.max_tool_interactions),
-            max_iterations: named.max_iterations.unwrap_or(own.max_iterations),
-            max_mcp_calls: named.max_mcp_calls.or(own.max_mcp_calls),
-            max_tokens: named.max_tokens.or(own.max_tokens),
-            max_cost_usd: named.max_cost_usd.or(own.max_cost_usd),
-            deadline_s: named.deadline_s.or(own.deadline_s),
-            max_corrections: named.max_corrections.unwrap_or(own.max_corrections),
-            max_attempts: named.max_attempts.unwrap_or(own.max_attempts),
-            max_result_bytes: named.max_result_bytes.unwrap_or(own.max_result_bytes),
-        })
+        Ok(self.within(agent).with(named))
+    }
+
+    /// The named limits, and these for the others.
+    #[must_use]
+    pub fn with(&self, named: &TighterLimits) -> Self {
+        Self {
+            max_tool_interactions: named.max_tool_interactions.unwrap_or(self.max_tool_interactions),
+            max_iterations: named.max_iterations.unwrap_or(self.max_iterations),
+            max_mcp_calls: named.max_mcp_calls.or(self.max_mcp_calls),
+            max_tokens: named.max_tokens.or(self.max_tokens),
+            max_cost_usd: named.max_cost_usd.or(self.max_cost_usd),
+            deadline_s: named.deadline_s.or(self.deadline_s),
+            max_corrections: named.max_corrections.unwrap_or(self.max_corrections),
+            max_attempts: named.max_attempts.unwrap_or(self.max_attempts),
+            max_result_bytes: named.max_result_bytes.unwrap_or(self.max_result_bytes),
+        }
     }
 }
 
@@ -188,6 +193,20 @@ pub enum Limit {
     Tokens,
     /// `max_cost_usd`.
     Cost,
+    /// The governor refused a model call.
+    Governor,
+}
+
+impl Limit {
+    /// The key of the limit in the configuration; `governor` for a refusal of the governor.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iterations => "max_iterations",
+            Self::Tokens => "max_tokens",
+            Self::Cost => "max_cost_usd",
+            Self::Governor => "governor",
+        }
+    }
 }
 
 /// The usage of a run so far. Passed to context builders and validators.

@@ -49,8 +49,10 @@ impl Run {
 
     /// Whether the model may call tools in the next turn.
     pub(super) fn tool_access(&self) -> ToolAccess {
-        if self.budget.limit_reached().is_some() {
+        if self.exceeded_limit().is_some() {
             ToolAccess::FinalAnswer
+        } else if self.stopped {
+            ToolAccess::Stopped
         } else if self.budget.is_exhausted() {
             ToolAccess::BudgetExhausted
         } else {
@@ -70,6 +72,7 @@ impl Run {
                 Some(Ending::Failed { error: error.clone() })
             }
             _ if self.compacts_instead_of_ending() => None,
+            Phase::Retrying { .. } if let Some(ending) = self.failed_last_word() => Some(ending),
             Phase::Retrying { error, .. } => self.last_failure(error).map(|error| Ending::Failed { error }),
             Phase::Asking(attempts) if attempts.unanswered >= VANISHED_IN_A_ROW => failed(
                 ErrorCode::Internal,
@@ -80,7 +83,7 @@ impl Run {
                 ),
             ),
             Phase::Ready { .. } if self.last_word.is_some() => {
-                let limit = self.budget.limit_reached()?;
+                let limit = self.exceeded_limit()?;
                 Some(Ending::TurnLimit { limit, output: self.last_word.clone().filter(|words| !words.is_empty()) })
             }
             Phase::Ready { .. } if self.budget.corrections > self.budget.limits.max_corrections => {
@@ -107,6 +110,9 @@ impl Run {
 
     fn next_turn(&self, resolved: bool) -> Step {
         let Some(tools) = &self.tools else { return Step::ListTools };
+        if let Some(step) = self.limit_step() {
+            return step;
+        }
         let tool_access = self.tool_access();
         if !resolved && tool_access == ToolAccess::Enabled {
             let guarded = tools.iter().filter(|tool| tool.verdict == Verdict::Ask);
@@ -131,7 +137,7 @@ impl Run {
                 "the answer was cut off at the model's output limit; raise `max_tokens`",
             ),
             Stop::End | Stop::ToolCalls | Stop::Pause | Stop::Unknown | Stop::MaxTokens => {
-                match (tool_access, self.budget.limit_reached()) {
+                match (tool_access, self.exceeded_limit()) {
                     (ToolAccess::FinalAnswer, Some(limit)) => {
                         Ending::TurnLimit { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }
                     }

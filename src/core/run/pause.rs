@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Channel;
+use super::{Channel, TighterLimits};
 
 /// The pause of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +20,14 @@ pub struct Pause {
 }
 
 /// The end of a pause, as part of a resume.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unpause {
     /// The person or program that continues the run.
     pub by: String,
     /// The channel they use.
     pub via: Channel,
+    /// Other limits from now on. They may be higher than the agent's.
+    pub limits: TighterLimits,
 }
 
 /// The pauses of a run.

@@ -50,6 +50,7 @@ impl Event {
             | Self::ToolsListed { .. }
             | Self::ApprovalsResolved { .. }
             | Self::ModelCalled { .. }
+            | Self::ModelCallRefused { .. }
             | Self::ModelFailed { .. }
             | Self::OutputValidated { .. }
             | Self::TierSelected { .. }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::fold::BUDGET_NOTE;
 use super::fork::RENEWED_NOTE;
+use super::stop_conditions::STOP_NOTE;
 use super::transcript::say;
 use super::{CompactedSegment, Event, InvalidEvent, Run, Segment};
 use crate::chat::{Message, Part, Role};
@@ -89,7 +90,7 @@ fn answered(transcript: &[Arc<Message>]) -> Vec<Arc<Message>> {
 }
 
 fn without_notes(message: &Arc<Message>) -> Arc<Message> {
-    let is_note = |part: &Part| matches!(part.as_text(), Some(BUDGET_NOTE | RENEWED_NOTE));
+    let is_note = |part: &Part| matches!(part.as_text(), Some(BUDGET_NOTE | RENEWED_NOTE | STOP_NOTE));
     let mut message = message.clone();
     if message.content.iter().any(is_note) {
         Arc::make_mut(&mut message).content.retain(|part| !is_note(part));

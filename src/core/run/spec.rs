@@ -6,9 +6,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Compaction, Limits, Predecessor, Segment};
+use super::{Compaction, Limits, OnExceed, Predecessor, Segment};
 use crate::chat::Message;
 use crate::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
+use crate::pattern::NamePattern;
+use crate::policy::StopCondition;
 use crate::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 use crate::trace::Trace;
 
@@ -168,6 +170,16 @@ pub struct Spec {
     /// Whether the output validator checks the final answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub validate_output: bool,
+    /// The tools whose successful call gives the answer of the run. The name `finish` makes the builtin tool of that name
+    /// available.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finish_with: Vec<NamePattern>,
+    /// The condition after which the model answers without tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_when: Option<StopCondition>,
+    /// The effect of a hard limit.
+    #[serde(default, skip_serializing_if = "OnExceed::is_default")]
+    pub on_exceed: OnExceed,
     /// When the conversation is compacted; `None` for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,

@@ -11,8 +11,8 @@ use super::pause::Pauses;
 use super::transcript::say;
 use super::turn::{Call, CallState, Turn};
 use super::{
-    Binding, Budget, Decision, ElicitationAnswer, Ending, HumanAnswer, Output, PendingItem, Started, Status, Step,
-    ToolAccess, ToolGrant,
+    Binding, Budget, Decision, ElicitationAnswer, Ending, HumanAnswer, Limit, Output, PendingItem, Started, Status,
+    Step, ToolAccess, ToolGrant,
 };
 use crate::blob::BlobHandle;
 use crate::chat::{Message, Part, Reply, Stop};
@@ -55,14 +55,20 @@ pub struct Run {
     pub(super) denied: Option<String>,
     /// The failure because a required server was not available.
     pub(super) missing_server: Option<Failure>,
-    /// The error of a call that ends the run.
+    /// The error of a call, or of the stop condition, that ends the run.
     pub(super) tool_error: Option<Failure>,
     /// The abandoned models, and when their cooldown ends.
     pub(super) cooling: BTreeMap<ModelName, Timestamp>,
     /// The content beside the calls that the model made although no tools were available to its final reply.
     pub(super) last_word: Option<Output>,
+    /// Whether the stop condition of the agent held after a turn.
+    pub(super) stopped: bool,
     /// Whether the transcript says that the tool budget is used up.
     pub(super) exhaustion_noted: bool,
+    /// The limit that refused the next model call, and the reason.
+    pub(super) refused: Option<(Limit, String)>,
+    /// Whether the run continues after a pause at a limit that was not raised.
+    pub(super) answers_at_limit: bool,
     pub(super) pauses: Pauses,
     /// The compactions of its conversation.
     pub(super) compactions: Compactions,
@@ -224,6 +230,11 @@ impl Run {
             false => pending,
             true => self.pending_items().into_iter().filter(PendingItem::is_answered_in_flight).collect(),
         }
+    }
+
+    /// The number of calls of the open turn.
+    pub fn calls_in_turn(&self) -> usize {
+        self.phase.calls().len()
     }
 
     /// A call of the open turn.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ending, Run};
+use super::{Ending, Limit, OnExceed, Run};
 use crate::id::ServerId;
 
 /// A warning about the result of a run.
@@ -14,6 +14,11 @@ use crate::id::ServerId;
 pub enum RunWarning {
     /// The run completed with an answer without text and media.
     EmptyAnswer,
+    /// The run continued beyond a hard limit, as `on_exceed: warn` tells.
+    LimitExceeded {
+        /// The limit.
+        limit: Limit,
+    },
     /// The run ended without all tools: these servers were not available, or did not list all of their tools.
     IncompleteTools {
         /// The servers, sorted.
@@ -26,6 +31,7 @@ impl RunWarning {
     pub fn code(&self) -> &'static str {
         match self {
             Self::EmptyAnswer => "empty_answer",
+            Self::LimitExceeded { .. } => "limit_exceeded",
             Self::IncompleteTools { .. } => "incomplete_tools",
         }
     }
@@ -35,6 +41,7 @@ impl fmt::Display for RunWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EmptyAnswer => f.write_str("the model's answer is empty"),
+            Self::LimitExceeded { limit } => write!(f, "the run went beyond its limit `{}`", limit.name()),
             Self::IncompleteTools { servers } => {
                 let servers: Vec<String> = servers.iter().map(|server| format!("`{server}`")).collect();
                 write!(f, "the run had no tools, or not all tools, of the MCP servers {}", servers.join(", "))
@@ -62,7 +69,12 @@ impl Run {
         };
         let is_incomplete = !servers.is_empty();
         let incomplete = is_incomplete.then_some(RunWarning::IncompleteTools { servers });
-        is_empty.then_some(RunWarning::EmptyAnswer).into_iter().chain(incomplete).collect()
+        let exceeded = match self.started.spec.on_exceed {
+            OnExceed::Warn => self.budget.limit_reached().filter(|limit| *limit != Limit::Iterations),
+            OnExceed::LastWord | OnExceed::Fail | OnExceed::Ask => None,
+        };
+        let exceeded = exceeded.map(|limit| RunWarning::LimitExceeded { limit });
+        is_empty.then_some(RunWarning::EmptyAnswer).into_iter().chain(exceeded).chain(incomplete).collect()
     }
 
     /// The servers that the latest listing lacks, as a whole or in part.

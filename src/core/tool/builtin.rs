@@ -16,11 +16,13 @@ pub enum Builtin {
     ResultRead,
     /// Asks the user a question.
     AskHuman,
+    /// Gives the answer of the run as its arguments.
+    Finish,
 }
 
 impl Builtin {
     /// All builtin tools.
-    pub const ALL: [Self; 2] = [Self::ResultRead, Self::AskHuman];
+    pub const ALL: [Self; 3] = [Self::ResultRead, Self::AskHuman, Self::Finish];
 
     /// The builtin that an origin names.
     pub fn of(origin: &Origin) -> Option<Self> {
@@ -35,13 +37,14 @@ impl Builtin {
         match self {
             Self::ResultRead => "result_read",
             Self::AskHuman => "ask_human",
+            Self::Finish => "finish",
         }
     }
 
     /// Whether toolgate runs its calls. The others are settled from outside.
     pub fn runs_here(self) -> bool {
         match self {
-            Self::ResultRead => true,
+            Self::ResultRead | Self::Finish => true,
             Self::AskHuman => false,
         }
     }
@@ -49,7 +52,7 @@ impl Builtin {
     /// The reason why arguments are invalid, whatever the schema.
     pub fn objection(self, arguments: &Map<String, Value>) -> Option<String> {
         match self {
-            Self::ResultRead => None,
+            Self::ResultRead | Self::Finish => None,
             Self::AskHuman => Ask::parse(arguments).err(),
         }
     }
@@ -59,10 +62,10 @@ impl Builtin {
         Self::ALL.iter().any(|builtin| builtin.name() == name)
     }
 
-    /// The tool before the policy is applied.
-    pub(super) fn tool(self) -> Tool {
+    /// The tool before the policy is applied. The schema of the run's answers is that of the arguments of `finish`.
+    pub(super) fn tool(self, answer: Option<&Value>) -> Tool {
         let origin = Origin::Builtin { tool: self.name().to_owned() };
-        let (description, input_schema) = (self.description(), self.input_schema());
+        let (description, input_schema) = (self.description(), self.input_schema(answer));
         // It is repeatable: an attempt whose answer was lost is simply made again.
         let annotations =
             Annotations { read_only_hint: Some(true), idempotent_hint: Some(true), ..Annotations::default() };
@@ -97,10 +100,14 @@ impl Builtin {
                 "Asks the person you work for a question and waits for the answer, which may take long. Ask only what you \
                  cannot find out yourself and cannot go on without. Give `options` when the answer is a choice."
             }
+            Self::Finish => {
+                "Gives your final answer as arguments and ends your work. Call it alone, once you have read the results of \
+                 all other calls."
+            }
         }
     }
 
-    fn input_schema(self) -> Value {
+    fn input_schema(self, answer: Option<&Value>) -> Value {
         match self {
             Self::ResultRead => json!({
                 "type": "object",
@@ -128,6 +135,7 @@ impl Builtin {
                 "required": ["question"],
                 "additionalProperties": false
             }),
+            Self::Finish => answer.cloned().unwrap_or_else(|| json!({"type": "object"})),
         }
     }
 }

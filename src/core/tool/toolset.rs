@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::name::{mcp_name, unprefixed_name};
 use super::{AskHuman, Builtin, Endpoint, ExternalTool, LeftOut, McpTool, Origin, Tool, ToolFilter, ToolName};
@@ -56,6 +57,8 @@ pub struct ToolsetRules {
     pub welcome: Vec<ServerId>,
     /// Settings of the model's questions to the user, if they are allowed.
     pub ask_human: Option<AskHuman>,
+    /// The schema of the arguments of the builtin tool `finish`, if it is available.
+    pub finish: Option<Value>,
     /// Servers whose tools policy rules may mean although the run does not use them.
     pub other_servers: Vec<ServerId>,
 }
@@ -108,7 +111,8 @@ impl Toolset {
         }
         left_out.sort_by(|a, b| (&a.server, &a.tool, &a.reason).cmp(&(&b.server, &b.tool, &b.reason)));
         let listed = Self::from(ToolsetForm { tools, left_out, unmatched_rules, unmatched_patterns });
-        if rules.ask_human.is_some() { listed.with_builtin(Builtin::AskHuman, rules) } else { listed }
+        let listed = if rules.ask_human.is_some() { listed.with_builtin(Builtin::AskHuman, rules) } else { listed };
+        if rules.finish.is_some() { listed.with_builtin(Builtin::Finish, rules) } else { listed }
     }
 
     /// Tools with clashing names all get a hash suffix; duplicates of one origin are removed. A server can name a tool
@@ -292,7 +296,7 @@ impl ToolsetRules {
     }
 
     fn builtin(&self, builtin: Builtin) -> Tool {
-        let tool = builtin.tool();
+        let tool = builtin.tool(self.finish.as_ref());
         let priority = self.priority(&tool.name).unwrap_or(tool.priority);
         let ask_human = self.ask_human.filter(|_| builtin == Builtin::AskHuman);
         let deadline_s = ask_human.and_then(|ask| ask.deadline_s);

@@ -44,7 +44,7 @@ pub(super) async fn resume(
     if answers.is_nothing() || preference.quotes() {
         caller.require(Scope::RunsRead)?;
     }
-    if answers.has_decisions() {
+    if answers.has_decisions() || answers.raises_limits() {
         caller.require(Scope::ApprovalsDecide)?;
     }
     let found = gateway.runner_of(&caller).run(&run).await?;

@@ -336,7 +336,7 @@ impl OutputView {
 impl WarningView {
     fn of(warning: &RunWarning) -> Self {
         let servers = match warning {
-            RunWarning::EmptyAnswer => Vec::new(),
+            RunWarning::EmptyAnswer | RunWarning::LimitExceeded { .. } => Vec::new(),
             RunWarning::IncompleteTools { servers } => servers.clone(),
         };
         Self { code: warning.code(), servers }

@@ -139,7 +139,7 @@ impl Messages {
     /// change with the tool access.
     fn choice(&self, tool_access: ToolAccess, choice: &ToolChoice) -> Option<Map<String, Value>> {
         let (kind, name) = match (tool_access, choice) {
-            (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, _) => {
+            (ToolAccess::BudgetExhausted | ToolAccess::Stopped | ToolAccess::FinalAnswer, _) => {
                 return Some(Map::from_iter([("type".into(), json!("none"))]));
             }
             (ToolAccess::Enabled, ToolChoice::Auto) if self.parallel_tool_calls.is_none() => return None,

@@ -147,7 +147,9 @@ impl Generate {
     /// change with the tool access.
     fn calling(&self, tool_access: ToolAccess, choice: &ToolChoice) -> Option<Value> {
         match (tool_access, choice) {
-            (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, _) => Some(json!({"mode": "NONE"})),
+            (ToolAccess::BudgetExhausted | ToolAccess::Stopped | ToolAccess::FinalAnswer, _) => {
+                Some(json!({"mode": "NONE"}))
+            }
             // Forced calls are validated by their schema in any case.
             (ToolAccess::Enabled, ToolChoice::Auto) => self.strict_tools.then(|| json!({"mode": "VALIDATED"})),
             (ToolAccess::Enabled, ToolChoice::Required) => Some(json!({"mode": "ANY"})),

@@ -135,7 +135,7 @@ impl ProviderProtocol for Chat {
 /// with the tool access.
 fn choice(tool_access: ToolAccess, choice: &ToolChoice) -> Option<Value> {
     match (tool_access, choice) {
-        (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, _) => Some(json!("none")),
+        (ToolAccess::BudgetExhausted | ToolAccess::Stopped | ToolAccess::FinalAnswer, _) => Some(json!("none")),
         (ToolAccess::Enabled, ToolChoice::Auto) => None,
         (ToolAccess::Enabled, ToolChoice::Required) => Some(json!("required")),
         (ToolAccess::Enabled, ToolChoice::Tool(name)) => Some(json!({"type": "function", "function": {"name": name}})),

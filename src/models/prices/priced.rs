@@ -34,6 +34,10 @@ impl Model for Priced {
         self.model.most_tools()
     }
 
+    fn price(&self) -> Option<&Price> {
+        Some(&self.price)
+    }
+
     fn converse(&self) -> Box<dyn Conversation> {
         Box::new(PricedConversation { conversation: self.model.converse(), price: self.price })
     }

@@ -14,7 +14,7 @@ impl ScriptedTurn {
     /// The reply of turn `number` (from 1) to a request.
     pub(super) fn reply(&self, number: usize, request: &ModelRequest<'_>) -> Reply {
         let fill = |text: &str| fill_in(text, request.messages.iter().map(|message| message.as_ref()));
-        if let (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, Some(text)) =
+        if let (ToolAccess::BudgetExhausted | ToolAccess::Stopped | ToolAccess::FinalAnswer, Some(text)) =
             (request.tool_access, &self.final_text)
         {
             return Reply { usage: self.usage, ..Reply::text(fill(text)) };

@@ -125,6 +125,9 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::ModelRetrying { model, attempt, instead_of: Some(before) } => {
             record!(warn, place, { iteration, attempt, %model, instead_of = %before, } "fallback model called");
         }
+        LifecycleKind::ModelCallRefused { model, reason, .. } => {
+            record!(warn, place, { iteration, %model, reason, } "model call refused");
+        }
         LifecycleKind::ModelFailed { model, attempt, error: Failure { code, message, .. }, .. } => {
             record!(warn, place, { iteration, attempt, %model, %code, reason = message, } "model call failed");
         }

@@ -177,6 +177,7 @@ fn offer_word(tool_access: ToolAccess) -> &'static str {
     match tool_access {
         ToolAccess::Enabled => "enabled",
         ToolAccess::BudgetExhausted => "budget_exhausted",
+        ToolAccess::Stopped => "stopped",
         ToolAccess::FinalAnswer => "final_answer",
     }
 }

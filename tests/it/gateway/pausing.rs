@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use toolgate::core::run::{Limits, OnExceed};
 
 use super::principals::{self, Person};
 use super::served::Served;
@@ -102,4 +103,28 @@ async fn row_4_23_only_the_principal_of_a_run_pauses_and_continues_it() {
     assert_eq!(bob.post(&format!("{path}/resume"), json!({"continue": true})).await.status, 403);
     let continued = ann.post(&format!("{path}/resume"), json!({"continue": true})).await;
     assert_eq!(kinds(&continued.body), ["external_result"]);
+}
+
+#[tokio::test]
+async fn row_3_42_a_run_that_is_paused_at_a_limit_continues_with_limits_that_a_decider_raises() {
+    let turn = json!({"calls": [{"name": "mcp_files_read"}], "usage": {"input_tokens": 90, "output_tokens": 10}});
+    let given = given_an_agent()
+        .with_tools("files", &["read"])
+        .within(Limits { max_tokens: Some(100), ..Limits::default() })
+        .that(|agent| agent.on_exceed = OnExceed::Ask)
+        .whose_model_says(json!([turn, say("Done.")]));
+    let served = principals::served(given.kept(Kept::InMemory).await).await;
+    let ann = Person { served: &served, badge: "ann acme runs:write,runs:read ann" };
+    let decider = Person { served: &served, badge: "ann acme runs:write,runs:read,approvals:decide ann" };
+    let run = ann.post("/v1/runs", json!({"input": "Hello"})).await;
+    let path = format!("/v1/runs/{}/resume", run.text("id"));
+    let more = json!({"continue": true, "limits": {"max_tokens": 10000}});
+
+    assert_eq!(kinds(&run.body), ["pause"]);
+    assert!(run.body["pending"][0]["reason"].as_str().unwrap().starts_with("`max_tokens`: 100 of 100 used"));
+    assert_eq!(ann.post(&path, more.clone()).await.problem(), "forbidden");
+    let alone = decider.post(&path, json!({"limits": {"max_tokens": 10000}})).await;
+    assert_eq!((alone.status.as_u16(), &alone.body["errors"][0]["pointer"]), (400, &json!("/limits")));
+    let done = decider.post(&path, more).await;
+    assert_eq!((done.text("status"), &done.body["output"]["text"]), ("completed", &json!("Done.")));
 }

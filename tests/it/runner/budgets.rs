@@ -1,9 +1,13 @@
 //! Budgets: soft limits let the model answer with what it has, hard limits end the run and keep its results.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolgate::core::chat::Usd;
 use toolgate::core::error::ErrorCode;
-use toolgate::core::run::{Limits, Status};
+use toolgate::core::run::{Channel, Limits, OnExceed, PendingItem, Status, TighterLimits, Unpause};
+use toolgate::ports::{Governor, PlannedCall};
+use toolgate::runner::Resume;
 
 use super::world::{Given, LEASE, answer_to, given_an_agent, results, said, say};
 
@@ -138,4 +142,57 @@ async fn a_result_that_comes_after_the_deadline_finds_the_run_over() {
 
     assert!(refused.to_string().contains("the run is over: expired"), "{refused}");
     assert_eq!(report.error.unwrap().code, ErrorCode::Expired);
+}
+
+/// Refuses every call after the first ones.
+struct Few(u32);
+
+#[async_trait::async_trait]
+impl Governor for Few {
+    async fn admit(&self, call: PlannedCall<'_>) -> Result<(), String> {
+        match call.budget.iterations < self.0 {
+            true => Ok(()),
+            false => Err(format!("{} may make {} calls", call.model, self.0)),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_11_a_governor_refuses_a_model_call_and_its_verdict_is_journaled() {
+    let world = looking_on_and_on(Limits::default())
+        .that(|agent| agent.on_exceed = OnExceed::Fail)
+        .with_the_governor(Arc::new(Few(2)))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, report.budget.iterations), (Status::TurnLimit, 2));
+    assert!(world.journal(&report.run_id).await.contains(&"llm.call.refused"));
+    assert_eq!(report.error.unwrap().message, "the run reached its limit `governor`");
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_42_a_call_whose_worst_case_exceeds_the_limit_is_not_sent_until_more_is_granted() {
+    let turn = json!({
+        "calls": [{"name": "mcp_files_read"}], "usage": {"input_tokens": 90, "output_tokens": 10}, "final_text": "So far.",
+    });
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .within(Limits { max_tokens: Some(150), ..Limits::default() })
+        .that(|agent| agent.on_exceed = OnExceed::Ask)
+        .whose_model_says(json!([turn, say("Done.")]))
+        .ready()
+        .await;
+
+    let paused = world.run().await;
+
+    assert_eq!((paused.status, paused.budget.iterations), (Status::Pending, 1));
+    let Some(PendingItem::Pause(pause)) = paused.pending.first() else { panic!("{:?}", paused.pending) };
+    let reason = pause.reason.clone().unwrap();
+    assert!(reason.starts_with("the worst case of the next model call exceeds `max_tokens`"), "{reason}");
+    let limits = TighterLimits { max_tokens: Some(10_000), ..TighterLimits::default() };
+    let unpause = Some(Unpause { by: "ann".into(), via: Channel::Library, limits });
+    let done = world.runner.resume(&paused.run_id, Resume { unpause, ..Resume::default() }).await.unwrap();
+    assert_eq!((done.status, done.output.unwrap().text), (Status::Completed, "Done.".to_owned()));
 }

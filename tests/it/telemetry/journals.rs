@@ -142,7 +142,7 @@ pub(crate) fn paused(start: Timestamp) -> Journal {
     let call = ToolCall::new("call_k", "mcp_weather_today", json!({ "city": "Riga" }));
     journal.then(Event::ModelReplied { reply: Arc::new(answered(Reply::calling([call]))) });
     journal.resumes();
-    journal.then(Event::Unpaused { by: "ann".into(), via: Default::default() });
+    journal.then(Event::Unpaused { by: "ann".into(), via: Default::default(), limits: None });
     journal.selects(0, &["call_k"], &[]);
     journal.allows("call_k");
     journal.sends(&["call_k"]);
@@ -343,6 +343,9 @@ impl Journal {
             ask_human: None,
             on_deny: Default::default(),
             on_tool_error: Default::default(),
+            finish_with: Default::default(),
+            stop_when: None,
+            on_exceed: Default::default(),
             in_doubt: Default::default(),
             output_schema: None,
             fallback: Vec::new(),

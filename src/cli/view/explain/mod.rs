@@ -145,6 +145,7 @@ fn tool_state(tool: &Tool, tool_access: ToolAccess, granted: &[ToolGrant], grant
     let covering: Vec<&ToolGrant> = granted.iter().filter(|granted| granted.tool == tool.name).collect();
     let mut reason = match (tool_access, tool.verdict) {
         (ToolAccess::BudgetExhausted, _) => "the tool budget is used up".to_owned(),
+        (ToolAccess::Stopped, _) => "the agent's `stop_when` holds".to_owned(),
         (ToolAccess::FinalAnswer, _) => "a hard limit was reached, and the model gave its final answer".to_owned(),
         (ToolAccess::Enabled, Verdict::Allow) => "the policy allows it".to_owned(),
         (ToolAccess::Enabled, Verdict::Deny) => "the policy denies its calls".to_owned(),

@@ -165,6 +165,7 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
         | Event::ApprovalsResolved { .. }
         | Event::ModelCalled { .. }
         | Event::ModelReplied { .. }
+        | Event::ModelCallRefused { .. }
         | Event::ModelFailed { .. }
         | Event::OutputValidated { .. }
         | Event::TierSelected { .. }

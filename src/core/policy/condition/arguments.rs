@@ -74,7 +74,7 @@ impl Size {
         if self.bytes <= MAX_ARGUMENT_BYTES {
             return Ok(());
         }
-        Err(ConditionError(format!("the arguments are larger than {} KiB", MAX_ARGUMENT_BYTES / 1024)))
+        Err(ConditionError(format!("the values are larger than {} KiB", MAX_ARGUMENT_BYTES / 1024)))
     }
 }
 

@@ -6,7 +6,6 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
 use super::error::{BUDGET, ConditionError, TOO_LONG};
 use super::folders::{LEXICALLY_WITHIN, WITHIN};
-use super::kind::VARIABLES;
 
 /// The maximum nesting of an expression. Evaluation is recursive, and threads have small stacks.
 const MAX_DEPTH: usize = 24;
@@ -51,8 +50,8 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Analyses a whole expression.
-    pub(super) fn of(expression: &IdedExpr) -> Result<Self, ConditionError> {
-        let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() } };
+    pub(super) fn of(expression: &IdedExpr, variables: &'static [&'static str]) -> Result<Self, ConditionError> {
+        let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() }, variables };
         survey.visit(expression, &NodePosition::default())?;
         Ok(survey.bounds)
     }
@@ -92,6 +91,7 @@ struct NodePosition<'a> {
 
 struct Survey {
     bounds: Bounds,
+    variables: &'static [&'static str],
 }
 
 impl Survey {
@@ -123,9 +123,10 @@ impl Survey {
         if place.own_names.contains(&name) || TYPES.contains(&name) {
             return Ok(());
         }
-        if !VARIABLES.contains(&name) {
-            let known = VARIABLES.map(|name| format!("`{name}`")).join(", ");
-            return refused(format!("there is no `{name}`; there are {known}"));
+        if !self.variables.contains(&name) {
+            let known: Vec<String> = self.variables.iter().map(|name| format!("`{name}`")).collect();
+            let verb = if known.len() == 1 { "is" } else { "are" };
+            return refused(format!("there is no `{name}`; there {verb} {}", known.join(", ")));
         }
         self.bounds.speaks_of_the_call = true;
         self.bounds.looks_outside |= place.is_in_macro;

@@ -8,6 +8,9 @@ use super::error::ConditionError;
 /// The variables of a condition.
 pub const VARIABLES: [&str; 5] = ["args", "tool", "server", "agent", "principal"];
 
+/// The variable of a stop condition: the state of a run.
+pub(super) const RUN: &str = "run";
+
 /// The result type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -34,6 +37,7 @@ fn kind(expression: &IdedExpr) -> Result<Kind, ConditionError> {
         Expr::Literal(literal) => of_literal(literal),
         Expr::Select(select) if select.test => Kind::YesOrNo,
         Expr::Ident(name) if name == "args" => Kind::Other("all arguments"),
+        Expr::Ident(name) if name == RUN => Kind::Other("a mapping"),
         Expr::Ident(name) if VARIABLES.contains(&name.as_str()) => Kind::Other("text"),
         Expr::Call(call) => of_call(call)?,
         Expr::Comprehension(walk) => of_macro(walk)?,

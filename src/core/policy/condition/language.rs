@@ -50,14 +50,14 @@ pub(super) struct Variables {
 }
 
 impl Compiled {
-    pub(super) fn parse(text: &str) -> Result<Self, ConditionError> {
+    pub(super) fn parse(text: &str, variables: &'static [&'static str]) -> Result<Self, ConditionError> {
         let parser = PrattParser::new().max_recursion_depth(PARSER_DEPTH).max_expression_node_count(MAX_NODES);
         // Only the first syntax error is reported; errors after it are unreliable.
         let mut expression = parser.error_recovery_limit(0).parse(text).map_err(|errors| {
             let messages = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
             ConditionError(shortened(&syntax::fault(text, messages)))
         })?;
-        let bounds = Bounds::of(&expression)?;
+        let bounds = Bounds::of(&expression, variables)?;
         let outlook = match (kind::is_yes_or_no(&expression)?, bounds.speaks_of_the_call()) {
             (false, _) => Outlook::Unknown,
             (true, false) => Outlook::Constant,
@@ -108,6 +108,14 @@ impl Variables {
         let mut context = Context::with_env(LANGUAGE.clone());
         register(&mut context);
         Self { context, bytes: 0, longest: 0, links: Arc::new(Links::Ignored) }
+    }
+
+    /// The variable of a stop condition.
+    pub(super) fn of_run(state: &Map<String, Value>) -> Result<Self, ConditionError> {
+        let CelArguments { value, bytes, longest } = arguments::convert(state)?;
+        let mut variables = Self { bytes, longest, ..Self::empty() };
+        variables.context.add_variable_from_value(kind::RUN, value);
+        Ok(variables)
     }
 
     pub(super) fn new(

@@ -13,6 +13,7 @@ mod kind;
 mod language;
 mod outlook;
 mod patterns;
+mod stop;
 mod survey;
 mod syntax;
 
@@ -24,6 +25,7 @@ pub use error::ConditionError;
 pub use kind::VARIABLES;
 use language::{Compiled, Variables};
 pub use outlook::{Outlook, TextFunction, TextTest};
+pub use stop::StopCondition;
 
 use super::{Links, Subject};
 use crate::tool::ToolName;
@@ -50,12 +52,8 @@ pub(super) struct Facts<'a> {
 impl Condition {
     /// Parses a condition.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
-        let text = text.trim();
-        if text.len() > MAX_CONDITION_BYTES {
-            let error = format!("it has {} bytes; the most are {MAX_CONDITION_BYTES}", text.len());
-            return Err(ConditionError(error));
-        }
-        Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text)?) })
+        let text = within_limit(text)?;
+        Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text, &VARIABLES)?) })
     }
 
     /// The condition as it was written.
@@ -90,6 +88,15 @@ impl Condition {
             facts.variables.get_or_init(|| Variables::new(facts.subject, facts.name, arguments, facts.links));
         Some(variables.as_ref().map_err(Clone::clone).and_then(|variables| self.compiled.holds(variables)))
     }
+}
+
+/// The text without surrounding blanks, unless it is too long.
+fn within_limit(text: &str) -> Result<&str, ConditionError> {
+    let text = text.trim();
+    if text.len() <= MAX_CONDITION_BYTES {
+        return Ok(text);
+    }
+    Err(ConditionError(format!("it has {} bytes; the most are {MAX_CONDITION_BYTES}", text.len())))
 }
 
 impl<'a> Facts<'a> {

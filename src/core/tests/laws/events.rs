@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use toolgate_core::chat::{Message, Reply, Usage};
+use toolgate_core::chat::{Message, Reply, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::CallId;
 use toolgate_core::run::{
-    Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, Ending, Event, HumanAnswer, OutputVerdict,
-    Rejection, Run, ToolAccess, ToolGrant,
+    Authorization, CallEstimate, CallState, CallVerdict, Channel, Decision, DecisionKind, Ending, Event, HumanAnswer,
+    Limit, OutputVerdict, Rejection, Run, ToolAccess, ToolGrant,
 };
 use toolgate_core::tool::{
     Arguments, Choice, Difference, ElicitationRequest, ElicitationResponse, Question, TaskHandle, ToolName,
@@ -18,7 +18,9 @@ use toolgate_core::tool::{
 
 use crate::answers::{decision, reactions};
 use crate::choices::Tape;
-use crate::fixtures::{any_failure, any_outcome, any_reply, larger_toolset, problem, smaller_toolset, toolset, trace};
+use crate::fixtures::{
+    any_failure, any_limits, any_outcome, any_reply, larger_toolset, problem, smaller_toolset, toolset, trace,
+};
 
 pub(crate) fn granted(tool: ToolName) -> ToolGrant {
     ToolGrant { tool, grant: "grant_1".into(), arguments: None, expires_at: None }
@@ -90,7 +92,17 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
     match tape.below(28) {
         27 => Event::Paused { by: "ada".into(), via: Channel::Library, reason: None },
-        26 => Event::Unpaused { by: "ada".into(), via: Channel::Library },
+        26 if tape.once_in(3) => Event::ModelCallRefused {
+            model: "first".into(),
+            limit: *tape.pick(&[Limit::Cost, Limit::Governor]),
+            reason: "too dear".into(),
+            estimate: CallEstimate { input_tokens: 9, output_tokens: Some(9), cost_usd: Usd::try_from(0.5).ok() },
+        },
+        26 => Event::Unpaused {
+            by: "ada".into(),
+            via: Channel::Library,
+            limits: tape.once_in(2).then(|| any_limits(tape).into()),
+        },
         24 => Event::CompactionStarted {
             model: "first".into(),
             attempt: 1 + tape.below(2) as u32,

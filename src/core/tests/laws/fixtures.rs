@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use toolgate_core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
-use toolgate_core::policy::{Match, Policy, Rule, Verdict};
+use toolgate_core::policy::{Match, Policy, Rule, StopCondition, Verdict};
 use toolgate_core::run::{
-    Candidate, Compaction, Event, InDoubt, Limits, OnDeny, OnToolError, Predecessor, Segment, Spec, Started,
+    Candidate, Compaction, Event, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Predecessor, Segment, Spec, Started,
     ToolAccess, Trigger,
 };
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
@@ -135,6 +135,9 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         in_doubt: InDoubt::Report,
         output_schema: None,
         validate_output: false,
+        finish_with: Vec::new(),
+        stop_when: None,
+        on_exceed: OnExceed::LastWord,
         compaction: None,
         limits,
     }
@@ -210,6 +213,9 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         on_tool_error: *tape.pick(&[OnToolError::Report, OnToolError::Report, OnToolError::Report, OnToolError::Fail]),
         in_doubt: *tape.pick(&[InDoubt::Report, InDoubt::Ask]),
         validate_output: tape.once_in(2),
+        finish_with: if tape.once_in(5) { vec!["ext_order".into(), "mcp_*read".into()] } else { Vec::new() },
+        on_exceed: *tape.pick(&[OnExceed::LastWord, OnExceed::LastWord, OnExceed::Fail, OnExceed::Ask, OnExceed::Warn]),
+        stop_when: tape.once_in(5).then(|| stop_when(*tape.pick(&["run.turns > 1", "run.calls[0].structured.done"]))),
         fallback: any_fallback(tape),
         cooldown_s: *tape.pick(&[60, 0, 5]),
         compaction: any_compaction(tape),
@@ -229,6 +235,10 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         }
     }
     Arc::new(started)
+}
+
+pub(crate) fn stop_when(condition: &str) -> StopCondition {
+    StopCondition::parse(condition).unwrap()
 }
 
 /// A compaction that is due early, later, or only after an error.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use toolgate_core::chat::{Message, Usage};
 use toolgate_core::id::CallId;
-use toolgate_core::run::{CallVerdict, Event, Limits, OnDeny, Rejection, Run, Started, Trigger};
+use toolgate_core::run::{CallVerdict, Channel, Ending, Event, Limits, OnDeny, Rejection, Run, Started, Trigger};
 
 use crate::choices::{Tape, strictly, tapes};
 use crate::fixtures::{any_limits, started, trace};
@@ -73,6 +73,16 @@ fn asks_or_waits(journal: &[Event], from: usize) -> bool {
     asks || states(journal)[from - 1..].iter().any(|state| !state.pending().is_empty())
 }
 
+/// Whether the own part of a fork stops at a limit before the model is called, as its agent's `on_exceed` tells.
+fn stops_at_limit(journal: &[Event], own: usize) -> bool {
+    journal[own..].iter().any(|event| {
+        matches!(
+            event,
+            Event::Paused { via: Channel::Limit, .. } | Event::Ended { ending: Ending::TurnLimit { output: None, .. } }
+        )
+    })
+}
+
 /// Whether a check after this position denied a call, and denials end the run: what the source has copied cannot
 /// foretell the policy of the fork.
 fn is_denied_by_check(journal: &[Event], from: usize) -> bool {
@@ -93,9 +103,10 @@ fn has_nothing_to_compact(journal: &[Event]) -> bool {
 proptest! {
     #![proptest_config(strictly())]
 
-    /// The next step of a fork without a position is a model call or a wait, after the calls that were copied. Two things
-    /// of the fork's own can end it before: a call that its policy denies now, and a call that it sends and that fails, if
-    /// the agent ends runs because of that. The calm world has no failing calls.
+    /// The next step of a fork without a position is a model call or a wait, after the calls that were copied. Three things
+    /// of the fork's own can end it before: a call that its policy denies now, a limit of zero at which its agent fails,
+    /// and a call that it sends and that fails, if the agent ends runs because of that. The calm world has no failing
+    /// calls.
     #[test]
     fn a_fork_of_an_ended_run_calls_the_model_or_waits(tape in tapes(), limits in tapes(), has_message: bool) {
         let source = wild_journey(tape);
@@ -105,7 +116,8 @@ proptest! {
         let own = journal.len();
         prop_assert_eq!(Run::replay(&journal).unwrap().unwrap().foregone_ending(), None);
         let whole = World::resume_run(&journal, Tape::blank()).into_ended();
-        let ends_early = is_denied_by_check(&whole, own) || has_nothing_to_compact(&whole);
+        let ends_early =
+            is_denied_by_check(&whole, own) || has_nothing_to_compact(&whole) || stops_at_limit(&whole, own);
         prop_assert!(asks_or_waits(&whole, own) || ends_early, "{}", to_json(&whole).join("\n"));
     }
 
@@ -124,7 +136,8 @@ proptest! {
         let whole = World::resume_run(&journal, Tape::blank()).into_ended();
         let asked = whole[journal.len()..].iter().position(|event| matches!(event, Event::ModelCalled { .. }));
         let Some(asked) = asked else {
-            prop_assert!(asks_or_waits(&whole, journal.len()) || is_denied_by_check(&whole, journal.len()));
+            let own = journal.len();
+            prop_assert!(asks_or_waits(&whole, own) || is_denied_by_check(&whole, own) || stops_at_limit(&whole, own));
             return Ok(());
         };
         let before = Run::replay(&whole[..journal.len() + asked]).unwrap().unwrap();

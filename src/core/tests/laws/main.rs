@@ -31,4 +31,6 @@ mod results;
 mod resumes;
 mod scenarios;
 mod segments;
+mod spending;
+mod stop_conditions;
 mod stored_journals;

@@ -20,7 +20,7 @@ use crate::world::{World, journey, wild_journey};
 /// How many generated journals are searched for members that the fixture lacks.
 const SEARCHED: u64 = 500;
 
-/// Members whose value is a word of the format.
+/// Members whose value is a word of the format, unless it is a sentence.
 const WORDS: &[&str] = &[
     "action",
     "answer",
@@ -83,7 +83,9 @@ fn collect(value: &Value, path: &str, members: &mut BTreeSet<String>) {
             for (name, value) in object {
                 let path = format!("{path}.{name}");
                 match value {
-                    Value::String(word) if WORDS.contains(&name.as_str()) => members.insert(format!("{path}={word}")),
+                    Value::String(word) if WORDS.contains(&name.as_str()) && !word.contains(' ') => {
+                        members.insert(format!("{path}={word}"))
+                    }
                     _ => members.insert(path.clone()),
                 };
                 if !FREE_FORM.contains(&name.as_str()) && !path.ends_with(".content.input") {

@@ -127,6 +127,7 @@ impl Meter {
             | Event::CallsStarted { .. }
             | Event::MessageAdded { .. }
             | Event::Paused { .. }
+            | Event::ModelCallRefused { .. }
             | Event::Unpaused { .. } => Vec::new(),
         }
     }
@@ -196,6 +197,7 @@ impl Meter {
             | Event::QuestionAnswered { .. }
             | Event::MessageAdded { .. }
             | Event::Paused { .. }
+            | Event::ModelCallRefused { .. }
             | Event::Unpaused { .. }
             | Event::Ended { .. } => {}
         }

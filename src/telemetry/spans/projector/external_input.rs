@@ -57,6 +57,7 @@ impl Projector {
             | Event::ApprovalsResolved { .. }
             | Event::ModelCalled { .. }
             | Event::ModelReplied { .. }
+            | Event::ModelCallRefused { .. }
             | Event::ModelFailed { .. }
             | Event::CompactionStarted { .. }
             | Event::CompactionCompleted { .. }
@@ -131,6 +132,7 @@ impl Projector {
             | Event::ToolsListed { .. }
             | Event::ApprovalsResolved { .. }
             | Event::ModelCalled { .. }
+            | Event::ModelCallRefused { .. }
             | Event::ModelFailed { .. }
             | Event::CompactionStarted { .. }
             | Event::CompactionCompleted { .. }

@@ -270,6 +270,7 @@ impl Projector {
             | Event::QuestionAnswered { .. }
             | Event::MessageAdded { .. }
             | Event::Paused { .. }
+            | Event::ModelCallRefused { .. }
             | Event::Unpaused { .. } => Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use toolgate::core::redact::SecretsBuilder;
 use toolgate::core::run::Limits;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::ports::{ContextBuilder, Model, OutputValidator, PathResolver, ToolInputValidator};
+use toolgate::ports::{ContextBuilder, Governor, Model, OutputValidator, PathResolver, ToolInputValidator};
 use toolgate::runner::{Agent, Builder, Fallback, ServerResults};
 use toolgate::validation::SchemaValidator;
 
@@ -34,6 +34,7 @@ pub(crate) struct Ports {
     inputs: Option<Arc<dyn ToolInputValidator>>,
     answers: Option<Arc<dyn OutputValidator>>,
     context: Option<Arc<dyn ContextBuilder>>,
+    governor: Option<Arc<dyn Governor>>,
     paths: Option<Arc<dyn PathResolver>>,
     poll: Option<Duration>,
     secret: Option<String>,
@@ -155,6 +156,11 @@ impl Given {
         self
     }
 
+    pub(crate) fn with_the_governor(mut self, governor: Arc<dyn Governor>) -> Self {
+        self.ports.governor = Some(governor);
+        self
+    }
+
     pub(crate) fn with_the_paths_resolved_by(mut self, paths: Arc<dyn PathResolver>) -> Self {
         self.ports.paths = Some(paths);
         self
@@ -233,6 +239,9 @@ impl Ports {
         }
         if let Some(context) = &self.context {
             builder = builder.context(context.clone());
+        }
+        if let Some(governor) = &self.governor {
+            builder = builder.governor(governor.clone());
         }
         if let Some(paths) = &self.paths {
             builder = builder.paths(paths.clone());
