@@ -124,7 +124,7 @@ async fn row_3_42_a_run_that_is_paused_at_a_limit_continues_with_limits_that_a_d
     assert!(run.body["pending"][0]["reason"].as_str().unwrap().starts_with("`max_tokens`: 100 of 100 used"));
     assert_eq!(ann.post(&path, more.clone()).await.problem(), "forbidden");
     let alone = decider.post(&path, json!({"limits": {"max_tokens": 10000}})).await;
-    assert_eq!((alone.status.as_u16(), &alone.body["errors"][0]["pointer"]), (400, &json!("/limits")));
+    assert_eq!((alone.status.as_u16(), &alone.body["errors"][0]["pointer"]), (422, &json!("/limits")));
     let done = decider.post(&path, more).await;
     assert_eq!((done.text("status"), &done.body["output"]["text"]), ("completed", &json!("Done.")));
 }
