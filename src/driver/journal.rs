@@ -380,6 +380,7 @@ impl Journal {
             updated_at,
             pending_counts: self.run.pending_counts(self.created_at),
             usage: self.run.budget().usage,
+            result: Some(self.run.result()),
             is_interrupted: false,
             purged_at: None,
         }

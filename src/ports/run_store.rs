@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
-use toolgate_core::run::{JournalEntry, PendingCounts, Status};
+use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status};
 
 use super::{BlobStore, SessionClaim, SessionRow, SessionStore, StoreError};
 
@@ -64,6 +64,9 @@ pub struct RunRow {
     /// Its tokens and cost, as far as they are known.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,
+    /// Its result so far; `None` for a run of an earlier version of toolgate.
+    #[serde(flatten)]
+    pub result: Option<RunResult>,
     /// Whether it is running and no process executes it: its process has died. Not part of the row that a store keeps; a
     /// list of the runner sets it.
     #[serde(default, rename = "interrupted", skip_serializing_if = "std::ops::Not::not")]
@@ -214,7 +217,7 @@ pub trait RunStore: SessionStore {
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
     /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the
-    /// title and with the time. Its segment is deleted too, so that later runs of its session no longer read it, and so is
+    /// title and the summary, and with the time. Its segment is deleted too, so that later runs of its session no longer read it, and so is
     /// the conversation before it, if the store does not have the runs of it and no other run continues it. The
     /// session has another version if the run is its head or its title quotes the run, and no title in the latter case. A
     /// repetition changes nothing. A store that also stores grants and responses deletes the responses that quote the run,

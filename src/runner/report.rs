@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolgate_core::chat::Message;
 use toolgate_core::error::Failure;
 use toolgate_core::id::{RunId, SessionId};
-use toolgate_core::run::{Budget, Output, PendingItem, Run, RunWarning, Status};
+use toolgate_core::run::{Budget, Output, PendingItem, Run, RunResult, RunWarning, Status};
 
 /// The result that a caller receives. `pending` contains what source 002 calls messages, tool requests and tool
 /// interactions.
@@ -37,6 +37,9 @@ pub struct Report {
     pub tool_interactions: u32,
     /// The budget that the run used.
     pub budget: Budget,
+    /// Its duration, summary, exit code and models.
+    #[serde(flatten)]
+    pub result: RunResult,
 }
 
 impl Report {
@@ -55,6 +58,7 @@ impl Report {
             messages: run.messages(),
             tool_interactions: run.budget().tool_interactions,
             budget: run.budget().clone(),
+            result: run.result(),
         }
     }
 

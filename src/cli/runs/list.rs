@@ -9,7 +9,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
-use crate::cli::text::{age, list, one_line};
+use crate::cli::text::{age, duration, list, one_line};
 use crate::cli::view::cost;
 use crate::core::id::AgentName;
 use crate::core::run::Status;
@@ -72,7 +72,7 @@ impl List {
         } else {
             let now = Timestamp::now();
             let cells = rows.iter().map(|row| cells(row, now));
-            table::print(["RUN", "STATUS", "AGE", "AGENT", "COST", "MESSAGE"], 2, cells, out);
+            table::print(["RUN", "STATUS", "EXIT", "AGE", "DURATION", "AGENT", "COST", "MESSAGE"], 2, cells, out);
         }
         for row in rows.iter().filter(|row| !self.json && is_blocked(row)) {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {}`", row.id);
@@ -96,12 +96,15 @@ fn no_such_agent(name: &AgentName) -> String {
     format!("its agent `{}` is not configured", escape_untrusted(name.as_str()))
 }
 
-fn cells(row: &RunRow, now: Timestamp) -> [String; 6] {
+fn cells(row: &RunRow, now: Timestamp) -> [String; 8] {
     let status = if row.is_interrupted { "interrupted" } else { row.status.as_str() };
+    let took = row.result.as_ref().and_then(|result| result.duration_ms);
     [
         row.id.as_str().to_owned(),
         status.to_owned(),
+        row.status.exit_code().map_or_else(|| "-".to_owned(), |code| code.to_string()),
         age(row.created_at, now),
+        took.map_or_else(|| "-".to_owned(), duration),
         row.agent.as_str().to_owned(),
         cost(&row.usage),
         one_line(&row.title, 60),

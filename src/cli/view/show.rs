@@ -6,7 +6,9 @@ use super::usage::{spent, spent_in_vain, total};
 use super::words::{attachments, kept_line, left_out_lines, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
 use crate::core::chat::{Part, Usage};
-use crate::core::run::{AttemptEnd, CallHistory, CallVerdict, OutputVerdict, Spec, Status, ToolAccess, TurnHistory};
+use crate::core::run::{
+    AttemptEnd, CallHistory, CallVerdict, OutputVerdict, RunPhase, Spec, Status, ToolAccess, TurnHistory,
+};
 use crate::core::tool::{Arguments, Outcome, escape_untrusted};
 use crate::runner::Report;
 
@@ -188,7 +190,11 @@ fn status(status: Status, look: DisplaySettings) -> String {
 fn ending(report: &Report, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
     match (&report.error, report.status) {
-        (Some(error), _) => vec![format!("{} {}", paint.red("ended:"), block(&error.to_string()))],
+        (Some(error), _) => {
+            let ended = format!("{} {}", paint.red("ended:"), block(&error.to_string()));
+            let early = report.result.phase == Some(RunPhase::Initialization);
+            [ended].into_iter().chain(early.then(|| paint.dim("no model had replied before"))).collect()
+        }
         (None, Status::Completed) => {
             let warnings = report.warnings.iter().map(|warning| format!("{} {warning}", paint.yellow("warning:")));
             [paint.green("completed")].into_iter().chain(warnings).collect()

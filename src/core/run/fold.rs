@@ -29,6 +29,7 @@ impl Run {
     pub fn begin(started: Arc<Started>) -> Self {
         let mut run = Self {
             length: 1,
+            began: None,
             clock: None,
             execution: (0, started.trace.clone()),
             tools: None,
@@ -55,6 +56,7 @@ impl Run {
             last_word: None,
             exhaustion_noted: false,
             pauses: Pauses::default(),
+            replies: Default::default(),
             compactions: Default::default(),
             phase: Phase::Ready { resolved: false },
             started,
@@ -97,7 +99,7 @@ impl Run {
         let mut events = events.into_iter();
         let Some(first) = events.next() else { return Ok(None) };
         let Some(mut run) = Self::replay([&first.event])? else { return Ok(None) };
-        run.clock = Some(first.at);
+        (run.began, run.clock) = (Some(first.at), Some(first.at));
         for recorded in events {
             run.apply_at(&recorded.event, recorded.at)?;
         }
@@ -168,7 +170,7 @@ impl Run {
                 self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
             }
             Event::CompactionStarted { attempt, keeps, .. } => self.compaction_started(*attempt, *keeps),
-            Event::CompactionCompleted { summary, usage, .. } => self.compaction_completed(summary, usage),
+            Event::CompactionCompleted { summary, usage, model } => self.compaction_completed(summary, usage, model),
             Event::CompactionFailed { error, usage } => self.compaction_failed(error, usage),
             Event::MessageAdded { message } => self.record_message(message),
             Event::Paused { by, via, reason } => self.paused(by, *via, reason.as_ref()),
@@ -186,6 +188,7 @@ impl Run {
         let Phase::Asking(attempts) = &self.phase else { return };
         let tool_access = attempts.tool_access;
         self.cooling.remove(&attempts.model);
+        self.replies.note(&attempts.model, &reply.joined_text());
         self.budget.iterations += 1;
         self.budget.usage.add(&reply.usage);
         let message = Message {

@@ -123,6 +123,7 @@ impl Run {
         self.last_word = None;
         self.exhaustion_noted = false;
         self.cooling.clear();
+        self.replies = Default::default();
         self.begin_unpaused();
         self.forget_tried_compaction();
         if was_told && self.tool_access() == ToolAccess::Enabled {

@@ -31,6 +31,7 @@ mod pending;
 mod predecessor;
 mod redaction;
 mod required;
+mod result;
 mod resume_error;
 mod segment;
 mod segment_fold;
@@ -61,6 +62,7 @@ pub use pending::{
     PendingExternalResult, PendingInput, PendingItem, PendingPause, PendingQuestion, PendingTask, Review,
 };
 pub use predecessor::Predecessor;
+pub use result::{RunPhase, RunResult};
 pub use resume_error::ResumeError;
 pub use segment::{CompactedSegment, Segment};
 pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, OnToolError, Spec, Started, Trigger};

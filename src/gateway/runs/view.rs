@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::chat::{Media, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
-use toolgate_core::id::{RunId, ServerId};
-use toolgate_core::run::{Budget, Output, Run, RunWarning, Status, Trigger};
+use toolgate_core::id::{ModelName, RunId, ServerId};
+use toolgate_core::run::{Budget, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger};
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
@@ -62,6 +62,9 @@ pub(crate) struct RunView {
     warnings: Vec<WarningView>,
     /// The error that ended the run, if it did not complete.
     error: Option<FailureView>,
+    /// The result of the run in short.
+    #[serde(flatten)]
+    result: ResultView,
     /// Why this server cannot continue the run: its agent, or one of its servers, is not configured here. The run waits
     /// until it is configured again, or until the run is cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +78,28 @@ pub(crate) struct RunView {
     /// The caller's own data about the run.
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
+}
+
+/// The result of a run in short.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RunResult)]
+struct ResultView {
+    /// The beginning of the answer or, without one, of the last text of a model; at most 500 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    /// The exit code that `toolgate run` has for this result; absent while the run is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u8>,
+    /// The milliseconds from the start of the run to its end, waits included; absent while the run is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    /// How far a run that did not complete came: `initialization` if no model replied before, otherwise `execution`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "initialization")]
+    phase: Option<RunPhase>,
+    /// The models that replied, in the order of their first replies.
+    #[schema(value_type = Vec<String>)]
+    models: Vec<ModelName>,
 }
 
 /// The status of a run.
@@ -258,6 +283,16 @@ pub(crate) struct SummaryView {
     pending_counts: PendingCountsView,
     /// Tokens and cost of the run, as far as the providers reported them.
     usage: UsageView,
+    /// The code of the error that ended the run, if it did not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "provider_unavailable")]
+    error_code: Option<ErrorCode>,
+    /// The number of replies from models; absent for a run of an earlier version of toolgate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iterations: Option<u32>,
+    /// The result of the run in short; absent for a run of an earlier version of toolgate.
+    #[serde(flatten)]
+    result: Option<ResultView>,
     /// Why this server cannot continue the run: its agent is not configured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
@@ -298,6 +333,7 @@ impl RunView {
             output: ending.and_then(|ending| ending.output()).map(OutputView::of),
             warnings: run.warnings().iter().map(WarningView::of).collect(),
             error: ending.and_then(|ending| ending.failure()).map(FailureView::of),
+            result: ResultView::of(run.result()),
             blocked: blocked.map(FailureView::of_blocked),
             usage: UsageView::of(&run.budget().usage),
             budget: BudgetView::of(run.budget()),
@@ -378,6 +414,18 @@ impl UsageView {
     }
 }
 
+impl ResultView {
+    fn of(result: RunResult) -> Self {
+        Self {
+            summary: result.summary,
+            exit_code: result.exit_code,
+            duration_ms: result.duration_ms,
+            phase: result.phase,
+            models: result.models,
+        }
+    }
+}
+
 impl BudgetView {
     fn of(budget: &Budget) -> Self {
         Self {
@@ -417,6 +465,9 @@ impl SummaryView {
             due_at: row.pending_counts.due_at,
             pending_counts: PendingCountsView::of(&row.pending_counts),
             usage: UsageView::of(&row.usage),
+            error_code: row.result.as_ref().and_then(|result| result.error_code),
+            iterations: row.result.as_ref().map(|result| result.iterations),
+            result: row.result.map(ResultView::of),
             blocked,
         }
     }

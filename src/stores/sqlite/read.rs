@@ -7,7 +7,7 @@ use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
 use sqlx::{FromRow, QueryBuilder, Row};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Event, JournalEntry, PendingCounts, Status};
+use toolgate_core::run::{Event, JournalEntry, PendingCounts, RunResult, Status};
 use toolgate_ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
 use super::units::{integer, moment, nanos};
@@ -18,7 +18,7 @@ pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run =
 /// The columns of an index row.
 const COLUMNS: &str = "run.id, run.tenant, run.agent, run.session, run.status, run.version, run.title, run.created_at, \
     run.updated_at, run.predecessor, run.approvals, run.results, run.answers, run.tasks, run.asked_at, run.due_at, \
-    run.usage, run.purged_at";
+    run.usage, run.result, run.purged_at";
 
 pub(super) const LISTED_BY_DEFAULT: usize = 100;
 
@@ -40,6 +40,7 @@ pub(super) struct IndexRow {
     updated_at: String,
     pending_counts: PendingCounts,
     usage: Option<String>,
+    result: Option<String>,
     purged_at: Option<String>,
 }
 
@@ -66,6 +67,7 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
                 due_at: moment("due_at")?,
             },
             usage: row.try_get("usage")?,
+            result: row.try_get("result")?,
             purged_at: row.try_get("purged_at")?,
         })
     }
@@ -249,6 +251,7 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         updated_at,
         pending_counts,
         usage,
+        result,
         purged_at,
     } = row;
     let unreadable = |what: &str| StoreError::Corrupt(format!("the index row of run {id} has {what}"));
@@ -268,6 +271,7 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         title,
         pending_counts,
         usage: usage.map_or(Ok(Usage::default()), |usage| usage_of(&id, &usage))?,
+        result: result.map(|result| result_of(&id, &result)).transpose()?,
         is_interrupted: false,
     })
 }
@@ -276,6 +280,11 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
 pub(super) fn usage_of(run: &str, json: &str) -> Result<Usage, StoreError> {
     serde_json::from_str(json)
         .map_err(|error| StoreError::Corrupt(format!("the index row of run {run} has an unreadable usage: {error}")))
+}
+
+fn result_of(run: &str, json: &str) -> Result<RunResult, StoreError> {
+    serde_json::from_str(json)
+        .map_err(|error| StoreError::Corrupt(format!("the index row of run {run} has an unreadable result: {error}")))
 }
 
 /// Parses a time of an index row.

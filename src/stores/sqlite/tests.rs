@@ -40,6 +40,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         updated_at: Timestamp::UNIX_EPOCH,
         pending_counts: PendingCounts::default(),
         usage: Usage::default(),
+        result: None,
         is_interrupted: false,
         purged_at: None,
     };
@@ -178,7 +179,13 @@ fn claiming(run: &str, expected: u64) -> Append {
         tenant: append.row.tenant.clone(),
         agent: append.row.agent.clone(),
         principal: None,
-        head: Some(SessionHead { run: run.into(), status: Status::Running, version: 1, usage: Usage::default() }),
+        head: Some(SessionHead {
+            run: run.into(),
+            status: Status::Running,
+            version: 1,
+            usage: Usage::default(),
+            updated_at: Timestamp::UNIX_EPOCH,
+        }),
         version: expected + 1,
         runs: expected + 1,
         usage: Usage::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate::core::run::{PendingCounts, Status};
+use toolgate::core::run::{PendingCounts, RunResult, Status};
 use toolgate::ports::{PendingKind, RunFilter, RunRow};
 
 use super::Store;
@@ -124,7 +124,8 @@ pub(crate) async fn a_list_of_a_tenant_follows_its_runs<S: Store>(store: Arc<S>)
     let now = Timestamp::from_second(2_000_000_000).unwrap();
     for row in rows.iter_mut().filter(|row| row.status == Status::Completed) {
         store.purge(&row.id, 2, now).await.unwrap();
-        *row = RunRow { title: String::new(), purged_at: Some(now), ..row.clone() };
+        let result = row.result.clone().map(RunResult::without_content);
+        *row = RunRow { title: String::new(), result, purged_at: Some(now), ..row.clone() };
     }
     for row in rows.iter_mut().filter(|row| row.pending_counts.approvals > 0) {
         let mut decided = append(row.id.clone(), 2, 1);
