@@ -367,7 +367,7 @@ impl AgentRunner {
             }
             let run = journal.id().clone();
             runner.stop_tasks(&run, &ports.servers, journal.orphans().to_vec());
-            ports.servers.release(&run).await;
+            ports.servers.release(&run, &journal.run().execution_context()).await;
             runner.forget_if_over(&journal);
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.released(&run, now));
