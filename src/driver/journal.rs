@@ -372,6 +372,8 @@ impl Journal {
             agent: started.spec.agent.clone(),
             session: started.session.clone(),
             predecessor: started.predecessor.as_ref().map(|predecessor| predecessor.run.clone()),
+            trigger: Some(started.trigger.kind()),
+            schedule: started.trigger.schedule().map(str::to_owned),
             tenant: started.tenant.clone(),
             status: self.run.status(),
             version: self.run.length(),

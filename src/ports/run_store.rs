@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
-use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status};
+use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 
 use super::{BlobStore, SessionClaim, SessionRow, SessionStore, StoreError};
 
@@ -45,6 +45,12 @@ pub struct RunRow {
     /// The run whose conversation it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predecessor: Option<RunId>,
+    /// What started it; `None` if its first event was deleted before rows had triggers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<TriggerKind>,
+    /// The schedule that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// Its tenant.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
@@ -89,6 +95,10 @@ pub struct RunFilter {
     pub agent: Option<AgentName>,
     /// Only of this session.
     pub session: Option<SessionId>,
+    /// Only those with such a trigger.
+    pub trigger: Option<TriggerKind>,
+    /// Only those that this schedule started.
+    pub schedule: Option<String>,
     /// Only those with a pending item of this kind.
     pub pending_kind: Option<PendingKind>,
     /// Only those with a deadline up to that time.
@@ -118,6 +128,8 @@ impl RunFilter {
             && self.status.is_none_or(|status| row.status == status)
             && self.agent.as_ref().is_none_or(|agent| row.agent == *agent)
             && self.session.as_ref().is_none_or(|session| row.session == *session)
+            && self.trigger.is_none_or(|trigger| row.trigger == Some(trigger))
+            && self.schedule.as_ref().is_none_or(|schedule| row.schedule.as_ref() == Some(schedule))
             && self.pending_kind.is_none_or(|pending_kind| pending_kind.is_in(&row.pending_counts))
             && self.due_by.is_none_or(|by| row.pending_counts.due_at.is_some_and(|due| due <= by))
             && (self.purged || row.purged_at.is_none())

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::id::{CallId, RunId, SessionId};
-use toolgate_core::run::{Event, Input, JournalEntry, Predecessor, Resume, Run, Started, Status, Step, Trigger};
+use toolgate_core::run::{Event, Input, JournalEntry, Predecessor, Resume, Run, Started, Status, Step};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal, fold};
 use toolgate_ports::{Claim, SessionClaim};
@@ -44,7 +44,7 @@ impl AgentRunner {
             session: request.session.clone().unwrap_or_else(|| SessionId::from(id.as_str())),
             tenant: request.tenant,
             by: request.by,
-            trigger: Trigger::Manual,
+            trigger: request.cause.into(),
             trace: self.trace(request.trace),
             metadata: request.metadata,
         };

@@ -12,7 +12,7 @@ use crate::cli::table;
 use crate::cli::text::{age, duration, list, one_line};
 use crate::cli::view::cost;
 use crate::core::id::AgentName;
-use crate::core::run::Status;
+use crate::core::run::{Status, TriggerKind};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
 
@@ -34,6 +34,14 @@ pub(super) struct List {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
+    /// Only runs with this trigger: manual, api, schedule, compaction, fork or retry
+    #[arg(long, value_name = "TRIGGER", value_parser = trigger)]
+    trigger: Option<TriggerKind>,
+
+    /// Only runs that this schedule started
+    #[arg(long, value_name = "NAME")]
+    schedule: Option<String>,
+
     /// The maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -48,6 +56,11 @@ fn status(word: &str) -> Result<Status, String> {
     Status::parse(word).ok_or_else(|| format!("a status is one of {}", known()))
 }
 
+fn trigger(word: &str) -> Result<TriggerKind, String> {
+    let known = || list(TriggerKind::ALL.iter().map(|kind| kind.as_str()));
+    TriggerKind::parse(word).ok_or_else(|| format!("a trigger is one of {}", known()))
+}
+
 impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
@@ -56,6 +69,8 @@ impl List {
             status: self.status,
             agent: self.agent.as_deref().map(Into::into),
             session: self.session.as_deref().map(Into::into),
+            trigger: self.trigger,
+            schedule: self.schedule.clone(),
             limit: self.limit as usize,
             ..RunFilter::default()
         };

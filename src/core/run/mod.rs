@@ -41,6 +41,7 @@ mod step;
 mod tasks;
 mod tool_error;
 mod transcript;
+mod trigger_kind;
 mod turn;
 mod unusable;
 mod verdict;
@@ -69,6 +70,7 @@ pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, OnToolError, Spec
 pub use state::Run;
 pub use step::Step;
 pub use tasks::OpenTask;
+pub use trigger_kind::TriggerKind;
 pub use turn::{AnsweredElicitation, Call, CallAuthorization, CallState, HeldElicitation, Settlement};
 pub use verdict::{Authorization, CallVerdict, OutputVerdict, Rejection};
 pub use warning::RunWarning;

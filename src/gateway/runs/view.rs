@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::{Media, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{ModelName, RunId, ServerId};
-use toolgate_core::run::{Budget, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger};
+use toolgate_core::run::{Budget, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
@@ -37,6 +37,12 @@ pub(crate) struct RunView {
     /// The caller who started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
+    /// What started the run.
+    #[schema(value_type = TriggerView, inline)]
+    trigger: TriggerKind,
+    /// The schedule that started the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<String>,
     /// The run that this one is a fork of.
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<String>,
@@ -121,6 +127,25 @@ pub(crate) enum StatusView {
     TurnLimit,
     /// A required action was not completed in time.
     Expired,
+}
+
+/// What started a run.
+#[derive(ToSchema)]
+#[schema(as = Trigger, rename_all = "snake_case")]
+#[allow(dead_code)] // the core writes it; this describes what it writes
+pub(super) enum TriggerView {
+    /// The command line, or a program that embeds toolgate.
+    Manual,
+    /// A request over HTTP.
+    Api,
+    /// A request over HTTP or a command that names a schedule.
+    Schedule,
+    /// A request for a compaction of a session.
+    Compaction,
+    /// A fork of another run.
+    Fork,
+    /// A retry of another run.
+    Retry,
 }
 
 /// The status of a run in a list.
@@ -267,6 +292,13 @@ pub(crate) struct SummaryView {
     agent: String,
     /// The session of the run.
     session_id: String,
+    /// What started the run; absent for some runs of earlier versions of toolgate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TriggerView>, inline)]
+    trigger: Option<TriggerKind>,
+    /// The schedule that started the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<String>,
     /// The beginning of the user's message.
     title: String,
     /// When the run was started.
@@ -311,7 +343,7 @@ impl RunView {
         let ending = run.ending();
         let pending = run.open_items();
         let (forked_from, retry_of) = match &started.trigger {
-            Trigger::Manual | Trigger::Compaction => (None, None),
+            Trigger::Manual | Trigger::Api | Trigger::Schedule { .. } | Trigger::Compaction => (None, None),
             Trigger::Fork { run, .. } => (Some(run.to_string()), None),
             Trigger::Retry { run, .. } => (None, Some(run.to_string())),
         };
@@ -324,6 +356,8 @@ impl RunView {
             session_id: started.session.to_string(),
             principal: started.spec.principal.as_ref().map(ToString::to_string),
             created_by: started.by.clone(),
+            trigger: started.trigger.kind(),
+            schedule: started.trigger.schedule().map(str::to_owned),
             forked_from,
             retry_of,
             created_at: row.created_at,
@@ -459,6 +493,8 @@ impl SummaryView {
             },
             agent: row.agent.to_string(),
             session_id: row.session.to_string(),
+            trigger: row.trigger,
+            schedule: row.schedule,
             title: row.title,
             created_at: row.created_at,
             updated_at: row.updated_at,

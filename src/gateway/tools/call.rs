@@ -13,7 +13,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{AgentName, Principal, RunId, SessionId};
 use toolgate_core::run::{Rejection, Run, TighterLimits};
 use toolgate_core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
-use toolgate_runner::{Agent, Request, ToolCallState};
+use toolgate_runner::{Agent, Cause, Request, ToolCallState};
 use toolgate_service::{FieldError, Scope, ServiceError};
 use utoipa::ToSchema;
 
@@ -152,6 +152,7 @@ impl NewCall {
         Request {
             session: self.session_id,
             principal: self.principal,
+            cause: Cause::Api,
             limits: TighterLimits { deadline_s, ..TighterLimits::default() },
             ..Request::new(agent.name.clone(), "")
         }

@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
 use toolgate_core::id::{NodeId, RunId};
+use toolgate_core::run::TriggerKind;
 use toolgate_ports::{Append, AppendError, RunRow, StoreError};
 use uuid::Uuid;
 
@@ -14,16 +15,17 @@ use super::writer::Write;
 
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
-        approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor, usage, result)
+        approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor, usage, result,
+        trigger_type, schedule)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
-    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
+    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)
      ON CONFLICT (id) DO NOTHING"
 );
 
-/// The first event fixes agent, session, predecessor, tenant and creation time.
+/// The first event fixes agent, session, predecessor, trigger, tenant and creation time.
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
         approvals = ?9, asked_at = ?10, due_at = ?11, results = ?12, answers = ?13, tasks = ?14,
@@ -91,7 +93,9 @@ impl AppendEvents {
             .bind(row.tenant.as_str())
             .bind(row.predecessor.as_ref().map(RunId::as_str))
             .bind(&self.usage)
-            .bind(&self.result);
+            .bind(&self.result)
+            .bind(row.trigger.map(TriggerKind::as_str))
+            .bind(&row.schedule);
         Ok(insert.execute(db).await?.rows_affected() == 1)
     }
 

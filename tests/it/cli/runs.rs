@@ -48,6 +48,21 @@ fn list_finds_runs_by_status_and_says_when_there_are_none() {
 }
 
 #[test]
+fn rows_0_03_and_0_04_runs_are_listed_by_trigger_and_schedule() {
+    let desk = Desk::playing("turns: [{ say: Done. }]");
+    desk.toolgate(&["run", "First"]).expect(0);
+    desk.toolgate(&["run", "--schedule", "nightly", "Second"]).expect(0);
+    for (filter, title) in [(["--trigger", "manual"], "First"), (["--schedule", "nightly"], "Second")] {
+        let rows = desk.toolgate(&["runs", "list", "--json", filter[0], filter[1]]).expect(0).json_lines();
+        let titles: Vec<_> = rows.iter().map(|row| row["title"].as_str().unwrap()).collect();
+        assert_eq!(titles, [title], "{filter:?}");
+    }
+    let wrong = desk.toolgate(&["runs", "list", "--trigger", "chance"]).expect(2);
+    assert!(wrong.err.contains("a trigger is one of manual, api"), "{}", wrong.err);
+    desk.toolgate(&["run", "--schedule", "", "x"]).expect(2);
+}
+
+#[test]
 fn a_run_is_found_by_the_end_of_its_id() {
     let desk = pending();
     let id = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["id"].as_str().unwrap().to_owned();

@@ -65,6 +65,30 @@ on_every_store! {
         assert_eq!(members(&served, &run, &["models", "summary"]).await, json!([["scripted", "backup"], "Done."]));
     }
 
+    async fn rows_0_03_and_0_04_runs_are_listed_by_trigger_and_schedule(kept: Kept) {
+        let given = given_an_agent().whose_model_says(json!([say("One."), say("Two."), say("Three.")]));
+        let served = Served::to_all(given.kept(kept).await).await;
+        let plain = served.post("/v1/runs", json!({"input": "First"})).await;
+        let nightly = served.post("/v1/runs", json!({"input": "Second", "schedule": "nightly"})).await;
+        let fork = served.post(&format!("/v1/runs/{}/fork", plain.text("id")), json!({"message": "And?"})).await;
+
+        assert_eq!((plain.text("trigger"), fork.text("trigger")), ("api", "fork"), "{fork:?}");
+        assert_eq!((nightly.text("trigger"), nightly.text("schedule")), ("schedule", "nightly"));
+        for (filter, run) in [
+            ("trigger=api", &plain),
+            ("trigger=schedule&agent=clerk", &nightly),
+            ("schedule=nightly", &nightly),
+            ("trigger=fork", &fork),
+        ] {
+            let listed = served.get(&format!("/v1/runs?{filter}")).await;
+            let ids: Vec<&Value> = listed.body["data"].as_array().unwrap().iter().map(|run| &run["id"]).collect();
+            assert_eq!(ids, [&run.body["id"]], "{filter}");
+        }
+        assert_eq!(served.get("/v1/runs?trigger=chance").await.status, 400);
+        let invalid = served.post("/v1/runs", json!({"input": "x", "schedule": ""})).await;
+        assert_eq!((invalid.problem(), &invalid.body["errors"][0]["pointer"]), ("validation", &json!("/schedule")));
+    }
+
     async fn row_0_53_a_session_says_when_it_was_last_used(kept: Kept) {
         let given = given_an_agent().whose_model_says(json!([say("One.")]));
         let served = Served::to_all(given.kept(kept).await).await;

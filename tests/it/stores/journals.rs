@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::chat::{Message, Usage};
 use toolgate::core::id::{NodeId, RunId, Tenant};
-use toolgate::core::run::{Event, JournalEntry, PendingCounts, RunResult, Segment, Started, Status};
+use toolgate::core::run::{Event, JournalEntry, PendingCounts, RunResult, Segment, Started, Status, TriggerKind};
 use toolgate::ports::{Append, Claim, RunRow, SessionClaim, SessionHead, SessionRow};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -56,6 +56,8 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         agent: "clerk".into(),
         session: "session_1".into(),
         predecessor: None,
+        trigger: Some(TriggerKind::Manual),
+        schedule: None,
         tenant: Tenant::default(),
         status: Status::Running,
         version: at + count,
