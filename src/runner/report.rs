@@ -47,18 +47,18 @@ impl Report {
     pub fn of(run_id: RunId, run: &Run) -> Self {
         let ending = run.ending();
         Self {
-            run_id,
             session_id: run.started().session.clone(),
             version: run.length(),
             status: run.status(),
             output: ending.and_then(|ending| ending.output().cloned()),
             warnings: run.warnings(),
             pending: run.pending(),
-            error: ending.and_then(|ending| ending.failure()),
+            error: run.failure().map(|failure| failure.of_run(&run_id)),
             messages: run.messages(),
             tool_interactions: run.budget().tool_interactions,
             budget: run.budget().clone(),
             result: run.result(),
+            run_id,
         }
     }
 

@@ -419,7 +419,8 @@ impl Lifecycle {
                 LifecycleKind::Cancelled { reason: reason.clone(), tool_interactions, usage }
             }
             Ending::Completed { .. } | Ending::Failed { .. } | Ending::TurnLimit { .. } | Ending::Expired => {
-                failed(ending.failure())
+                let error = self.run.as_ref().map_or_else(|| ending.failure(), |run| run.failure_of(ending));
+                failed(error.map(|error| error.of_run(&self.id)))
             }
         }
     }

@@ -435,6 +435,7 @@ impl Run {
             turn.abandon();
             self.close_turn();
         }
+        self.note_failed_attempt(ending);
         self.deliver_inbox();
         self.phase = Phase::Ended(ending.clone());
     }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Run, Status};
-use crate::error::ErrorCode;
+use super::state::Phase;
+use super::{Ending, Run, Status};
+use crate::error::{ErrorCode, Failure, FailureContext};
 use crate::id::ModelName;
 
 /// The maximum length of a summary, in characters.
@@ -59,6 +60,8 @@ impl RunPhase {
 pub(super) struct Replies {
     models: Vec<ModelName>,
     last_text: Option<String>,
+    /// The attempt whose failure ended the run.
+    failed: Option<(ModelName, u32)>,
 }
 
 impl Replies {
@@ -79,6 +82,30 @@ impl RunResult {
 }
 
 impl Run {
+    /// The failure that ended the run, with its agent and the attempt at a model that failed.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure_of(self.ending()?)
+    }
+
+    /// The failure of an ending, also before the ending is folded.
+    pub fn failure_of(&self, ending: &Ending) -> Option<Failure> {
+        let (model, attempt) = self.replies.failed.clone().or_else(|| self.failed_attempt(ending)).unzip();
+        let agent = self.started.spec.agent.clone();
+        let context = FailureContext { run_id: None, agent, model, attempt };
+        Some(Failure { context: Some(Box::new(context)), ..ending.failure()? })
+    }
+
+    pub(super) fn note_failed_attempt(&mut self, ending: &Ending) {
+        self.replies.failed = self.failed_attempt(ending);
+    }
+
+    fn failed_attempt(&self, ending: &Ending) -> Option<(ModelName, u32)> {
+        let (Phase::Retrying { attempts, error: known }, Ending::Failed { error }) = (&self.phase, ending) else {
+            return None;
+        };
+        (known.code == error.code).then(|| (attempts.model.clone(), attempts.count))
+    }
+
     /// The result so far.
     pub fn result(&self) -> RunResult {
         let ending = self.ending();

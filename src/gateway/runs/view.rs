@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::chat::{Media, Usage, Usd};
-use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{ModelName, RunId, ServerId};
 use toolgate_core::run::{Budget, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
 use toolgate_ports::RunRow;
@@ -12,6 +12,7 @@ use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
 use utoipa::ToSchema;
 
+use super::failure::FailureView;
 use super::pending::{PendingCountsView, PendingView};
 
 /// A run.
@@ -211,19 +212,6 @@ pub(crate) struct MediaView {
     url: Option<String>,
 }
 
-/// An error of a run.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Failure)]
-pub(crate) struct FailureView {
-    /// The error code, which is stable.
-    #[schema(value_type = String, example = "provider_unavailable")]
-    code: ErrorCode,
-    /// A description of the error and its remedy, for people.
-    message: String,
-    /// Whether a retry may succeed later.
-    retryable: bool,
-}
-
 /// Tokens and cost. A value that the provider did not report is missing; it is never zero for that reason.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Usage)]
@@ -268,11 +256,6 @@ pub(crate) struct BudgetView {
     max_mcp_calls: Option<u32>,
     /// Whether the limits allow no more tool calls.
     exhausted: bool,
-}
-
-/// The message for a run whose agent is not configured here.
-fn no_such_agent(name: &str) -> String {
-    format!("agent `{name}` is not configured here; configure it again, or cancel the run")
 }
 
 /// A run in a list.
@@ -366,7 +349,7 @@ impl RunView {
             pending: pending.iter().map(|item| PendingView::of(&row.id, item)).collect(),
             output: ending.and_then(|ending| ending.output()).map(OutputView::of),
             warnings: run.warnings().iter().map(WarningView::of).collect(),
-            error: ending.and_then(|ending| ending.failure()).map(FailureView::of),
+            error: run.failure().map(|failure| FailureView::of(failure.of_run(&row.id))),
             result: ResultView::of(run.result()),
             blocked: blocked.map(FailureView::of_blocked),
             usage: UsageView::of(&run.budget().usage),
@@ -419,22 +402,6 @@ impl MediaView {
     }
 }
 
-impl FailureView {
-    fn of(failure: Failure) -> Self {
-        Self { code: failure.code, message: failure.message, retryable: failure.retryable }
-    }
-
-    fn of_blocked(error: RunnerError) -> Self {
-        // The names of other agents are not this caller's to read.
-        let message = if let RunnerError::NoSuchAgent { name, .. } = &error {
-            no_such_agent(name.as_str())
-        } else {
-            error.to_string()
-        };
-        Self { code: ErrorCode::Configuration, message, retryable: false }
-    }
-}
-
 impl UsageView {
     pub(crate) fn of(usage: &Usage) -> Self {
         Self {
@@ -478,11 +445,7 @@ impl SummaryView {
     /// The view of an index row. `has_agent`: whether the agent of the run is configured here.
     pub(crate) fn of(row: RunRow, has_agent: bool) -> Self {
         let is_blocked = !has_agent && !row.status.is_ended();
-        let blocked = is_blocked.then(|| FailureView {
-            code: ErrorCode::Configuration,
-            message: no_such_agent(row.agent.as_str()),
-            retryable: false,
-        });
+        let blocked = is_blocked.then(|| FailureView::of_unknown_agent(&row.agent));
         Self {
             id: row.id,
             object: "run.summary",

@@ -137,7 +137,10 @@ pub(super) async fn call(
         ToolCallState::Open => (None, None),
         ToolCallState::Ended(outcome) => outcome_views(&outcome),
         ToolCallState::Rejected { reason, message, problems } => return Err(rejected(reason, message, &problems)),
-        ToolCallState::Abandoned(failure) => return Err(ServiceError::from(failure).into()),
+        ToolCallState::Abandoned(failure) => {
+            let failure = run.failure().unwrap_or(failure).of_run(&id);
+            return Err(ServiceError::from(failure).into());
+        }
     };
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let location = gateway.address_of(&id);

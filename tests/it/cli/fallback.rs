@@ -99,6 +99,17 @@ fn show_names_the_fallback_model_that_answered() {
 }
 
 #[test]
+fn row_0_58_the_failure_in_the_result_names_run_agent_model_and_attempt() {
+    let desk = desk();
+    desk.write("backup.yaml", "turns: [{ fail: { code: provider_unavailable, message: it is down } }]");
+    let result = desk.toolgate(&["run", "--json", "Who is Ada?"]).expect(1).result();
+    let context = serde_json::json!({
+        "run_id": result["run_id"], "agent": "desk", "model": "backup", "attempt": 2,
+    });
+    assert_eq!(result["error"]["context"], context, "{result}");
+}
+
+#[test]
 fn a_run_with_no_fallback_left_reports_it() {
     let desk = desk();
     desk.write("backup.yaml", "turns: [{ fail: { code: provider_unavailable, message: it is down } }]");

@@ -1,5 +1,6 @@
 //! Results of runs in short: summary, exit reason, duration and models, in a run and in lists.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::core::run::Limits;
 
@@ -53,6 +54,22 @@ on_every_store! {
         let result = members(&served, &run, &["summary", "exit_code", "phase", "models"]).await;
         assert_eq!(result, json!([null, 1, "initialization", []]));
         assert_eq!(served.get("/v1/runs").await.body["data"][0]["iterations"], 0);
+    }
+
+    async fn row_0_58_a_failure_names_its_run_agent_model_and_attempt(kept: Kept) {
+        let read = json!({"calls": [{"name": "mcp_files_read"}]});
+        let given = given_an_agent().with_tools("files", &["read"]);
+        let given = given.whose_model_says(json!([read, fails("provider_auth")]));
+        let (served, run) = answered(given.with_a_fallback("backup", json!([say("Never"), fails("provider_auth")])), kept).await;
+
+        let context = json!({"run_id": run.body["id"], "agent": "clerk", "model": "backup", "attempt": 2});
+        assert_eq!(run.body["error"]["context"], context, "{run:?}");
+        let path = format!("/v1/runs/{}/events?until=idle", run.text("id"));
+        let events = served.request(Method::GET, &path).send().await.unwrap().text().await.unwrap();
+        let failed = events.lines().filter_map(|line| line.strip_prefix("data: "));
+        let failed = failed.map(|data| serde_json::from_str::<Value>(data).unwrap());
+        let failed = failed.into_iter().find(|event| event["type"] == "execution.failed").unwrap();
+        assert_eq!(failed["error"]["context"], context, "{failed}");
     }
 
     async fn row_3_26_the_models_that_replied_are_named(kept: Kept) {
