@@ -145,6 +145,38 @@ pub struct Failure {
     /// The run that it ended. Journals do not repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Box<FailureContext>>,
+    /// The reply that could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<MalformedReply>>,
+}
+
+/// A reply of a provider that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MalformedReply {
+    /// The beginning of the text that was received; at most 2 KiB in a journal.
+    pub raw: String,
+    /// The expected form, in words.
+    pub expected: String,
+}
+
+/// The most bytes of a malformed reply in a journal.
+const RAW_BYTES: usize = 2048;
+
+impl MalformedReply {
+    /// The reply with these bytes. Enough of them is kept for a later replacement of secrets, which may shorten the text.
+    pub fn new(raw: &[u8], expected: impl Into<String>) -> Self {
+        let raw = raw.get(..2 * RAW_BYTES).unwrap_or(raw);
+        Self { raw: String::from_utf8_lossy(raw).into_owned(), expected: expected.into() }
+    }
+
+    /// The reply with its text replaced, cut to the length that a journal has.
+    pub(crate) fn replace(&mut self, text: String) {
+        self.raw = text;
+        if self.raw.len() > RAW_BYTES {
+            self.raw.truncate(self.raw.floor_char_boundary(RAW_BYTES - '…'.len_utf8()));
+            self.raw.push('…');
+        }
+    }
 }
 
 /// The run that a failure ended, and the attempt at a model that failed.
@@ -181,6 +213,7 @@ impl Failure {
             retry_after_ms: None,
             step: None,
             context: None,
+            details: None,
         }
     }
 
@@ -192,6 +225,12 @@ impl Failure {
     /// The same failure with the step that failed.
     pub fn in_step(self, step: FailedStep) -> Self {
         Self { step: Some(step), ..self }
+    }
+
+    /// The same failure with the reply that could not be read.
+    #[must_use]
+    pub fn with_reply(self, raw: &[u8], expected: impl Into<String>) -> Self {
+        Self { details: Some(Box::new(MalformedReply::new(raw, expected))), ..self }
     }
 
     /// The same failure with the run that it ended.

@@ -6,6 +6,7 @@ use super::usage::{spent, spent_in_vain, total};
 use super::words::{attachments, kept_line, left_out_lines, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
 use crate::core::chat::{Part, Usage};
+use crate::core::error::MalformedReply;
 use crate::core::run::{
     AttemptEnd, CallHistory, CallVerdict, OutputVerdict, RunPhase, Spec, Status, ToolAccess, TurnHistory,
 };
@@ -80,6 +81,10 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySe
         let who = if spec.fallback.is_empty() { String::new() } else { format!("model {}: ", attempt.model) };
         let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
         lines.push(format!("  {} {}{used}", paint.red("✗"), block(&format!("{who}{error}"))));
+        if let Some(MalformedReply { raw, expected }) = error.details.as_deref() {
+            lines.push(format!("      expected {}, received:", escape_untrusted(expected)));
+            lines.extend(gutter(raw).iter().map(|line| format!("      {}", paint.dim(line))));
+        }
     }
     if let Some((_, reply)) = turn.reply() {
         lines.extend(gutter(&reply.joined_text()).iter().map(|line| format!("  {line}")));
