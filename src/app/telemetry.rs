@@ -18,13 +18,15 @@ use crate::mcp;
 use crate::ports::{EventSink, RequestMeter, RunStore};
 use crate::runner::Sampler;
 use crate::telemetry::Sampler as TraceSampler;
-use crate::telemetry::export::misspelt;
+use crate::telemetry::export::{LogExport, misspelt};
+use crate::telemetry::logging;
 use crate::telemetry::spans::IdentityOf;
 
 /// All exporters of the process.
 pub(super) struct Telemetry {
     spans: Option<Spans>,
     metrics: Option<ProcessMetrics>,
+    logs: Option<Arc<LogExport>>,
     sampler: Sampler,
 }
 
@@ -34,6 +36,7 @@ pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
     all_switches_known()?;
     TraceSampler::from_env(env).map_err(|error| AppError::telemetry(&error))?;
     export_settings(settings)?.resolve(env).map_err(|error| AppError::telemetry(&error))?;
+    export_settings(settings)?.resolve_logs(env).map_err(|error| AppError::telemetry(&error))?;
     propagation()?;
     metrics::plan(settings, Stay::AsServer).map(drop)
 }
@@ -56,7 +59,12 @@ impl Telemetry {
         if let (Some(metrics), Some(spans)) = (&metrics, &spans) {
             metrics.look_after(spans);
         }
-        Ok(Self { spans, metrics, sampler })
+        let logs = export_settings(settings)?.resolve_logs(env).map_err(|error| AppError::telemetry(&error))?;
+        let logs = logs.map(LogExport::start).transpose().map_err(|error| AppError::telemetry(&error))?.map(Arc::new);
+        if logs.is_some() {
+            logging::export_to(logs.clone());
+        }
+        Ok(Self { spans, metrics, logs, sampler })
     }
 
     /// Whether the spans of a new trace are recorded.
@@ -104,6 +112,14 @@ impl Telemetry {
                 Err(error) => vec![format!("the last spans may be lost: {error}")],
             },
         };
+        if let Some(logs) = self.logs {
+            logging::export_to(None);
+            let finished = tokio::task::spawn_blocking(move || logs.finish().err().map(|error| error.to_string()));
+            complaints.extend(match finished.await {
+                Ok(complaint) => complaint,
+                Err(error) => Some(format!("the last log records may be lost: {error}")),
+            });
+        }
         // Metrics last, because they count exported and dropped spans.
         if let Some(metrics) = self.metrics {
             complaints.extend(metrics.finish().await);
