@@ -63,6 +63,41 @@ fn rows_0_03_and_0_04_runs_are_listed_by_trigger_and_schedule() {
 }
 
 #[test]
+fn row_0_35_each_run_has_a_readable_log_file_that_goes_with_its_content() {
+    let desk = Desk::playing(TURNS);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{config}\nlog_folder: logs\n"));
+    desk.toolgate(&["run", "Sort it out"]).expect(10);
+    let id = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["id"].as_str().unwrap().to_owned();
+    let file = desk.path().join("logs").join(format!("{id}.log"));
+    let events =
+        |text: &str| -> Vec<String> { text.lines().map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect() };
+
+    let begun = std::fs::read_to_string(&file).unwrap();
+    assert!(begun.contains("execution.started agent=") && begun.contains("input=\"Sort it out\""), "{begun}");
+    assert!(begun.contains("text=\"I look at her orders.\""), "{begun}");
+    assert_eq!(events(&begun).last().unwrap(), "execution.pending", "{begun}");
+    desk.toolgate(&["runs", "cancel", "last"]).expect(0);
+    let ended = std::fs::read_to_string(&file).unwrap();
+    assert!(ended.starts_with(&begun), "{ended}");
+    assert_eq!(events(&ended).last().unwrap(), "execution.cancelled", "{ended}");
+    assert_eq!(ended.matches("execution.started").count(), 1, "{ended}");
+
+    desk.toolgate(&["runs", "fork", "last", "--message", "Again"]);
+    let files = std::fs::read_dir(desk.path().join("logs")).unwrap().map(|entry| entry.unwrap().path());
+    let fork = files.into_iter().find(|other| *other != file).unwrap();
+    assert!(std::fs::read_to_string(fork).unwrap().contains("input=\"Sort it out\""), "the copied events are there");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let session = desk.toolgate(&["runs", "list", "--json"]).json_lines().pop().unwrap();
+    desk.toolgate(&["sessions", "delete", session["session_id"].as_str().unwrap()]).expect(0);
+    assert!(!file.exists(), "deleted with the content of its run");
+}
+
+#[test]
 fn a_run_is_found_by_the_end_of_its_id() {
     let desk = pending();
     let id = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["id"].as_str().unwrap().to_owned();
