@@ -131,7 +131,7 @@ impl McpServers for Files {
         Outcome::Returned(ToolOutput::text(text)).into()
     }
 
-    async fn release(&self, _run: &RunId) {}
+    async fn release(&self, _run: &RunId, _trace: &SpanContext) {}
 }
 
 /// An approval cache that grants everything.

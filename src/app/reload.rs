@@ -41,9 +41,16 @@ impl App {
         self.retired.push(Arc::downgrade(&old));
         (self.runner, self.models) = (runner, models);
         // Parts that were not applied keep their old values, so the next reload reports them again.
-        let Settings { store, lease, gateway, telemetry, log, .. } = self.settings.clone();
-        self.settings =
-            Settings { store, lease, telemetry, log, gateway: with_new_parts(gateway, &settings), ..settings };
+        let Settings { store, lease, gateway, telemetry, log, log_folder, .. } = self.settings.clone();
+        self.settings = Settings {
+            store,
+            lease,
+            telemetry,
+            log,
+            log_folder,
+            gateway: with_new_parts(gateway, &settings),
+            ..settings
+        };
         Ok(not_taken)
     }
 
@@ -89,6 +96,7 @@ fn not_taken(old: &Settings, new: &Settings) -> Vec<&'static str> {
         ("gateway.four_eyes", before.four_eyes != now.four_eyes),
         ("telemetry", differ(&old.telemetry, &new.telemetry)),
         ("log", old.log != new.log),
+        ("log_folder", old.log_folder != new.log_folder),
     ];
     parts.into_iter().filter_map(|(part, is_other)| is_other.then_some(part)).collect()
 }

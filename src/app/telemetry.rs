@@ -3,6 +3,7 @@
 mod metrics;
 mod spans;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::metrics::ProcessMetrics;
@@ -17,14 +18,17 @@ use crate::gateway::Gateway;
 use crate::mcp;
 use crate::ports::{EventSink, RequestMeter, RunStore};
 use crate::runner::Sampler;
-use crate::telemetry::Sampler as TraceSampler;
-use crate::telemetry::export::misspelt;
+use crate::telemetry::export::{LogExport, misspelt};
+use crate::telemetry::logging::{self, RunLogFiles};
 use crate::telemetry::spans::IdentityOf;
+use crate::telemetry::{BackgroundSink, Sampler as TraceSampler};
 
 /// All exporters of the process.
 pub(super) struct Telemetry {
     spans: Option<Spans>,
     metrics: Option<ProcessMetrics>,
+    logs: Option<Arc<LogExport>>,
+    run_files: Option<Arc<BackgroundSink>>,
     sampler: Sampler,
 }
 
@@ -34,6 +38,7 @@ pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
     all_switches_known()?;
     TraceSampler::from_env(env).map_err(|error| AppError::telemetry(&error))?;
     export_settings(settings)?.resolve(env).map_err(|error| AppError::telemetry(&error))?;
+    export_settings(settings)?.resolve_logs(env).map_err(|error| AppError::telemetry(&error))?;
     propagation()?;
     metrics::plan(settings, Stay::AsServer).map(drop)
 }
@@ -56,7 +61,13 @@ impl Telemetry {
         if let (Some(metrics), Some(spans)) = (&metrics, &spans) {
             metrics.look_after(spans);
         }
-        Ok(Self { spans, metrics, sampler })
+        let logs = export_settings(settings)?.resolve_logs(env).map_err(|error| AppError::telemetry(&error))?;
+        let logs = logs.map(LogExport::start).transpose().map_err(|error| AppError::telemetry(&error))?.map(Arc::new);
+        if logs.is_some() {
+            logging::export_to(logs.clone());
+        }
+        let run_files = settings.log_folder.as_ref().map(run_files).transpose()?;
+        Ok(Self { spans, metrics, logs, run_files, sampler })
     }
 
     /// Whether the spans of a new trace are recorded.
@@ -67,7 +78,8 @@ impl Telemetry {
     /// The sinks for events of runs.
     pub(super) fn sinks(&self) -> Vec<Arc<dyn EventSink>> {
         let spans = self.spans.iter().map(|spans| spans.background.clone() as Arc<dyn EventSink>);
-        spans.chain(self.metrics.iter().map(ProcessMetrics::sink)).collect()
+        let run_files = self.run_files.iter().map(|files| files.clone() as Arc<dyn EventSink>);
+        spans.chain(self.metrics.iter().map(ProcessMetrics::sink)).chain(run_files).collect()
     }
 
     /// The recorder of gateway requests, if there is one.
@@ -104,12 +116,38 @@ impl Telemetry {
                 Err(error) => vec![format!("the last spans may be lost: {error}")],
             },
         };
+        if let Some(logs) = self.logs {
+            logging::export_to(None);
+            let finished = tokio::task::spawn_blocking(move || logs.finish().err().map(|error| error.to_string()));
+            complaints.extend(match finished.await {
+                Ok(complaint) => complaint,
+                Err(error) => Some(format!("the last log records may be lost: {error}")),
+            });
+        }
+        if let Some(files) = self.run_files {
+            complaints.extend(match tokio::task::spawn_blocking(move || files.finish()).await {
+                Ok(0) => None,
+                Ok(dropped) => Some(format!(
+                    "{dropped} events are missing in log files of runs, because they arrived faster than they could be written"
+                )),
+                Err(error) => Some(format!("the last lines of log files of runs may be lost: {error}")),
+            });
+        }
         // Metrics last, because they count exported and dropped spans.
         if let Some(metrics) = self.metrics {
             complaints.extend(metrics.finish().await);
         }
         complaints
     }
+}
+
+/// The log files of runs in this folder.
+fn run_files(folder: &PathBuf) -> Result<Arc<BackgroundSink>, AppError> {
+    let refused = |error: std::io::Error| {
+        AppError::telemetry(&format!("the folder `{}` of `log_folder` cannot be used: {error}", folder.display()))
+    };
+    let files = RunLogFiles::in_folder(folder.clone()).map_err(refused)?;
+    Ok(Arc::new(BackgroundSink::new(Arc::new(files)).map_err(refused)?))
 }
 
 fn all_switches_known() -> Result<(), AppError> {

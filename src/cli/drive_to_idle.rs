@@ -23,7 +23,7 @@ use crate::core::chat::Media;
 use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
 use crate::core::run::{
-    AnswerForm, Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, RunWarning, Status,
+    AnswerForm, Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, RunResult, RunWarning, Status,
 };
 use crate::runner::{Execution, Report, RunnerError};
 pub(super) use until_idle::until_idle;
@@ -208,6 +208,9 @@ pub(super) struct ResultLine<'a> {
     error: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<UsageJson>,
+    /// Duration, summary, exit code, models.
+    #[serde(flatten)]
+    result: Option<&'a RunResult>,
 }
 
 impl<'a> ResultLine<'a> {
@@ -226,6 +229,7 @@ impl<'a> ResultLine<'a> {
             pending: &report.pending,
             error: report.error.clone(),
             usage: Some(report.budget.usage.into()),
+            result: Some(&report.result),
         }
     }
 
@@ -261,6 +265,7 @@ impl<'a> ResultLine<'a> {
             pending: &[],
             error: Some(error.failure()),
             usage: None,
+            result: None,
         }
     }
 }

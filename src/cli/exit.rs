@@ -58,12 +58,7 @@ impl Exit {
 
 impl From<Status> for Exit {
     fn from(status: Status) -> Self {
-        match status {
-            Status::Completed => Self::Done,
-            Status::Running | Status::Pending => Self::Pending,
-            Status::Failed | Status::TurnLimit | Status::Expired => Self::Failed,
-            Status::Cancelled => Self::Cancelled,
-        }
+        status.exit_code().map_or(Self::Pending, Self::Code)
     }
 }
 

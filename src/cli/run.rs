@@ -20,7 +20,8 @@ use super::text::count;
 use crate::app::{self, App};
 use crate::config;
 use crate::core::id::{AgentName, SessionId};
-use crate::runner::Request;
+use crate::runner::{Cause, Request};
+use crate::service::check_name;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,6 +62,10 @@ pub(super) struct Run {
     /// Continues this conversation: the model sees the messages of its earlier runs. `last` is that of the last run
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+
+    /// The name of the schedule that starts the run, such as a cron job, for `runs list --schedule`
+    #[arg(long, value_name = "NAME", value_parser = schedule)]
+    schedule: Option<String>,
 
     /// The JSON Schema of the answer
     #[arg(long, value_name = "FILE")]
@@ -148,6 +153,9 @@ impl Run {
             request.input.content.push(attach(file)?);
         }
         request.session = self.session.as_deref().map(SessionId::from);
+        if let Some(name) = &self.schedule {
+            request.cause = Cause::Schedule { name: name.clone() };
+        }
         if let Some(file) = &self.external_tools {
             request.external_tools = config::external_tools_file(file)?;
         }
@@ -167,6 +175,10 @@ impl Run {
         }
         Ok(text)
     }
+}
+
+fn schedule(name: &str) -> Result<String, String> {
+    check_name(name).map(|()| name.to_owned())
 }
 
 fn schema(path: &Path) -> Result<Value, CliError> {

@@ -51,6 +51,8 @@ pub struct Settings {
     pub telemetry: TelemetrySettings,
     /// A log level or directives for `tracing-subscriber`. `None`: the default of the command.
     pub log: Option<String>,
+    /// The folder for a readable log file of each run. `None`: there are no such files.
+    pub log_folder: Option<PathBuf>,
 }
 
 /// The store of runs.

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::{AgentName, ModelName, RunId};
+
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $exit:literal, $retryable:literal;)*) => {
         /// A stable code, its HTTP status, its exit code, and whether a retry may help.
@@ -140,6 +142,57 @@ pub struct Failure {
     /// The step of the turn that failed, where the code does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<FailedStep>,
+    /// The run that it ended. Journals do not repeat it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Box<FailureContext>>,
+    /// The reply that could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<MalformedReply>>,
+}
+
+/// A reply of a provider that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MalformedReply {
+    /// The beginning of the text that was received; at most 2 KiB in a journal.
+    pub raw: String,
+    /// The expected form, in words.
+    pub expected: String,
+}
+
+/// The most bytes of a malformed reply in a journal.
+const RAW_BYTES: usize = 2048;
+
+impl MalformedReply {
+    /// The reply with these bytes. Enough of them is kept for a later replacement of secrets, which may shorten the text.
+    pub fn new(raw: &[u8], expected: impl Into<String>) -> Self {
+        let raw = raw.get(..2 * RAW_BYTES).unwrap_or(raw);
+        Self { raw: String::from_utf8_lossy(raw).into_owned(), expected: expected.into() }
+    }
+
+    /// The reply with its text replaced, cut to the length that a journal has.
+    pub(crate) fn replace(&mut self, text: String) {
+        self.raw = text;
+        if self.raw.len() > RAW_BYTES {
+            self.raw.truncate(self.raw.floor_char_boundary(RAW_BYTES - '…'.len_utf8()));
+            self.raw.push('…');
+        }
+    }
+}
+
+/// The run that a failure ended, and the attempt at a model that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureContext {
+    /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// Its agent.
+    pub agent: AgentName,
+    /// The model of the failed attempt, by its configured name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// The number of the failed attempt in its turn, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
 }
 
 /// A step of a turn that is not journaled by itself.
@@ -153,7 +206,15 @@ pub enum FailedStep {
 impl Failure {
     /// A failure that is retryable if its code is.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retryable: code.is_retryable(), retry_after_ms: None, step: None }
+        Self {
+            code,
+            message: message.into(),
+            retryable: code.is_retryable(),
+            retry_after_ms: None,
+            step: None,
+            context: None,
+            details: None,
+        }
     }
 
     /// The same failure with an explicit `retryable`, regardless of its code.
@@ -164,6 +225,21 @@ impl Failure {
     /// The same failure with the step that failed.
     pub fn in_step(self, step: FailedStep) -> Self {
         Self { step: Some(step), ..self }
+    }
+
+    /// The same failure with the reply that could not be read.
+    #[must_use]
+    pub fn with_reply(self, raw: &[u8], expected: impl Into<String>) -> Self {
+        Self { details: Some(Box::new(MalformedReply::new(raw, expected))), ..self }
+    }
+
+    /// The same failure with the run that it ended.
+    #[must_use]
+    pub fn of_run(mut self, run: &RunId) -> Self {
+        if let Some(context) = &mut self.context {
+            context.run_id = Some(run.clone());
+        }
+        self
     }
 
     /// The same failure with the delay the other side asks for.

@@ -372,6 +372,8 @@ impl Journal {
             agent: started.spec.agent.clone(),
             session: started.session.clone(),
             predecessor: started.predecessor.as_ref().map(|predecessor| predecessor.run.clone()),
+            trigger: Some(started.trigger.kind()),
+            schedule: started.trigger.schedule().map(str::to_owned),
             tenant: started.tenant.clone(),
             status: self.run.status(),
             version: self.run.length(),
@@ -380,6 +382,7 @@ impl Journal {
             updated_at,
             pending_counts: self.run.pending_counts(self.created_at),
             usage: self.run.budget().usage,
+            result: Some(self.run.result()),
             is_interrupted: false,
             purged_at: None,
         }

@@ -19,6 +19,7 @@ use toolgate_service::{CurrentState, FieldError, ServiceError};
 use utoipa::ToSchema;
 
 use super::redact::without_keys;
+use super::runs::failure::FailureContextView;
 use super::runs::view::StatusView;
 use super::sessions::view::SessionStatusView;
 
@@ -65,6 +66,9 @@ pub(super) struct ProblemView {
     /// The state of the run or session that the request is about, with `conflict` and `precondition_failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<CurrentStateView>,
+    /// The run whose failure this is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<FailureContextView>,
 }
 
 /// The state of a run or session when a request about it was refused.
@@ -158,7 +162,7 @@ impl Problem {
 
     /// The body of the response.
     pub(super) fn view(&self, base: &str, instance: String, request_id: String) -> ProblemView {
-        let ServiceError { code, detail, errors, retryable, retry_after, current, .. } = &self.0.error;
+        let ServiceError { code, detail, errors, retryable, retry_after, current, context, .. } = &self.0.error;
         ProblemView {
             r#type: format!("{base}/errors/{code}"),
             title: title(*code),
@@ -171,6 +175,7 @@ impl Problem {
             retry_after_ms: retry_after.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
             errors: errors.clone(),
             current: current.as_deref().map(CurrentStateView::of),
+            context: context.as_deref().cloned().map(FailureContextView::of),
         }
     }
 

@@ -159,5 +159,5 @@ impl McpServers for Servers {
     }
 
     /// All runs share the connections, so a run has nothing to release.
-    async fn release(&self, _run: &RunId) {}
+    async fn release(&self, _run: &RunId, _trace: &SpanContext) {}
 }

@@ -34,4 +34,9 @@ pub trait EventSink: Send + Sync {
     fn released(&self, run: &RunId, at: Timestamp) {
         let _ = (run, at);
     }
+
+    /// The content of the run was deleted by this process. Sinks that stored it delete it too.
+    fn purged(&self, run: &RunId) {
+        let _ = run;
+    }
 }

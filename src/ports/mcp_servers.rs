@@ -107,6 +107,7 @@ pub trait McpServers: Send + Sync {
         Err(format!("the MCP server `{}` has no tasks", task.server))
     }
 
-    /// Releases all resources of the run: its execution is over, with any result.
-    async fn release(&self, run: &RunId);
+    /// Releases all resources of the run: its execution is over, with any result. `trace`: the context of that execution,
+    /// for requests that close something.
+    async fn release(&self, run: &RunId, trace: &SpanContext);
 }

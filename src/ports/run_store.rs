@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
-use toolgate_core::run::{JournalEntry, PendingCounts, Status};
+use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 
 use super::{BlobStore, SessionClaim, SessionRow, SessionStore, StoreError};
 
@@ -45,6 +45,12 @@ pub struct RunRow {
     /// The run whose conversation it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predecessor: Option<RunId>,
+    /// What started it; `None` if its first event was deleted before rows had triggers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<TriggerKind>,
+    /// The schedule that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// Its tenant.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
@@ -64,6 +70,9 @@ pub struct RunRow {
     /// Its tokens and cost, as far as they are known.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,
+    /// Its result so far; `None` for a run of an earlier version of toolgate.
+    #[serde(flatten)]
+    pub result: Option<RunResult>,
     /// Whether it is running and no process executes it: its process has died. Not part of the row that a store keeps; a
     /// list of the runner sets it.
     #[serde(default, rename = "interrupted", skip_serializing_if = "std::ops::Not::not")]
@@ -86,6 +95,10 @@ pub struct RunFilter {
     pub agent: Option<AgentName>,
     /// Only of this session.
     pub session: Option<SessionId>,
+    /// Only those with such a trigger.
+    pub trigger: Option<TriggerKind>,
+    /// Only those that this schedule started.
+    pub schedule: Option<String>,
     /// Only those with a pending item of this kind.
     pub pending_kind: Option<PendingKind>,
     /// Only those with a deadline up to that time.
@@ -115,6 +128,8 @@ impl RunFilter {
             && self.status.is_none_or(|status| row.status == status)
             && self.agent.as_ref().is_none_or(|agent| row.agent == *agent)
             && self.session.as_ref().is_none_or(|session| row.session == *session)
+            && self.trigger.is_none_or(|trigger| row.trigger == Some(trigger))
+            && self.schedule.as_ref().is_none_or(|schedule| row.schedule.as_ref() == Some(schedule))
             && self.pending_kind.is_none_or(|pending_kind| pending_kind.is_in(&row.pending_counts))
             && self.due_by.is_none_or(|by| row.pending_counts.due_at.is_some_and(|due| due <= by))
             && (self.purged || row.purged_at.is_none())
@@ -214,7 +229,7 @@ pub trait RunStore: SessionStore {
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
     /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the
-    /// title and with the time. Its segment is deleted too, so that later runs of its session no longer read it, and so is
+    /// title and the summary, and with the time. Its segment is deleted too, so that later runs of its session no longer read it, and so is
     /// the conversation before it, if the store does not have the runs of it and no other run continues it. The
     /// session has another version if the run is its head or its title quotes the run, and no title in the latter case. A
     /// repetition changes nothing. A store that also stores grants and responses deletes the responses that quote the run,

@@ -14,7 +14,7 @@ use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{Segment, Status};
 
-use super::StoreError;
+use super::{RunRow, StoreError};
 
 /// A session: a conversation of successive runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +71,15 @@ pub struct SessionHead {
     /// Its tokens and cost, likewise.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,
+    /// When its journal last grew, likewise: the session was last used then.
+    pub updated_at: Timestamp,
+}
+
+impl SessionHead {
+    /// The head of a session whose latest run is this one.
+    pub fn of(run: RunRow) -> Self {
+        Self { run: run.id, status: run.status, version: run.version, usage: run.usage, updated_at: run.updated_at }
+    }
 }
 
 impl SessionRow {

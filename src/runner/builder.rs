@@ -293,7 +293,7 @@ impl McpServers for NoPort {
         Outcome::failed(FailureKind::Unavailable, WITHOUT_SERVERS).into()
     }
 
-    async fn release(&self, _run: &RunId) {}
+    async fn release(&self, _run: &RunId, _trace: &SpanContext) {}
 }
 
 #[async_trait]

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::id::{CallId, RunId, SessionId};
-use toolgate_core::run::{Event, Input, JournalEntry, Predecessor, Resume, Run, Started, Status, Step, Trigger};
+use toolgate_core::run::{Event, Input, JournalEntry, Predecessor, Resume, Run, Started, Status, Step};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal, fold};
 use toolgate_ports::{Claim, SessionClaim};
@@ -44,7 +44,7 @@ impl AgentRunner {
             session: request.session.clone().unwrap_or_else(|| SessionId::from(id.as_str())),
             tenant: request.tenant,
             by: request.by,
-            trigger: Trigger::Manual,
+            trigger: request.cause.into(),
             trace: self.trace(request.trace),
             metadata: request.metadata,
         };
@@ -367,7 +367,7 @@ impl AgentRunner {
             }
             let run = journal.id().clone();
             runner.stop_tasks(&run, &ports.servers, journal.orphans().to_vec());
-            ports.servers.release(&run).await;
+            ports.servers.release(&run, &journal.run().execution_context()).await;
             runner.forget_if_over(&journal);
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.released(&run, now));

@@ -396,7 +396,8 @@ pub fn every_error() -> Vec<RunnerError> {
     let (run, agent, server) = (|| RunId::from("run_1"), || AgentName::from("desk"), || ServerId::from("shop"));
     let at = Timestamp::UNIX_EPOCH;
     let text = || "text".to_owned();
-    let head = || SessionHead { run: run(), status: Status::Pending, version: 3, usage: Default::default() };
+    let head =
+        || SessionHead { run: run(), status: Status::Pending, version: 3, usage: Default::default(), updated_at: at };
     let session = || SessionRow {
         id: "chat".into(),
         tenant: Tenant::default(),

@@ -53,7 +53,7 @@ pub use expiry::{ExpiredItems, ExpiredRun};
 pub use fork::Fork;
 pub use grants::NewGrant;
 pub use report::Report;
-pub use request::Request;
+pub use request::{Cause, Request};
 pub use retry::Retry;
 pub use run_servers::RunServers;
 pub use session::{MemberChange, NewSession, SessionChange, SessionCompaction, SessionMessage};

@@ -27,6 +27,9 @@ impl AgentRunner {
         let ports = &self.inner.ports;
         let purged = ports.store.runs.purge(run, version, ports.clock.now()).await.map_err(DriveError::from)?;
         ports.store.segments.forget(run);
+        if let Purged::Since(_) = purged {
+            ports.sinks.iter().for_each(|sink| sink.purged(run));
+        }
         match (purged, &ports.blobs) {
             // No event follows an ending, so the length of the journal is unchanged.
             (Purged::No, _) => Err(RunnerError::NoSuchRun(run.clone())),

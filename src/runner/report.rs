@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolgate_core::chat::Message;
 use toolgate_core::error::Failure;
 use toolgate_core::id::{RunId, SessionId};
-use toolgate_core::run::{Budget, Output, PendingItem, Run, RunWarning, Status};
+use toolgate_core::run::{Budget, Output, PendingItem, Run, RunResult, RunWarning, Status};
 
 /// The result that a caller receives. `pending` contains what source 002 calls messages, tool requests and tool
 /// interactions.
@@ -37,6 +37,9 @@ pub struct Report {
     pub tool_interactions: u32,
     /// The budget that the run used.
     pub budget: Budget,
+    /// Its duration, summary, exit code and models.
+    #[serde(flatten)]
+    pub result: RunResult,
 }
 
 impl Report {
@@ -44,17 +47,18 @@ impl Report {
     pub fn of(run_id: RunId, run: &Run) -> Self {
         let ending = run.ending();
         Self {
-            run_id,
             session_id: run.started().session.clone(),
             version: run.length(),
             status: run.status(),
             output: ending.and_then(|ending| ending.output().cloned()),
             warnings: run.warnings(),
             pending: run.pending(),
-            error: ending.and_then(|ending| ending.failure()),
+            error: run.failure().map(|failure| failure.of_run(&run_id)),
             messages: run.messages(),
             tool_interactions: run.budget().tool_interactions,
             budget: run.budget().clone(),
+            result: run.result(),
+            run_id,
         }
     }
 

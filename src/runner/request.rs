@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId, Tenant};
-use toolgate_core::run::{Spec, TighterLimits};
+use toolgate_core::run::{Spec, TighterLimits, Trigger};
 use toolgate_core::tool::{Builtin, ExternalTool, ToolFilter, external_name};
 use toolgate_core::trace::Trace;
 use toolgate_driver::Ports;
@@ -49,10 +49,37 @@ pub struct Request {
     pub output_schema: Option<Value>,
     /// Tighter limits than the agent's; wider ones are rejected.
     pub limits: TighterLimits,
+    /// What started the run.
+    pub cause: Cause,
     /// The parent trace.
     pub trace: Option<Trace>,
     /// Metadata of the caller.
     pub metadata: Map<String, Value>,
+}
+
+/// What starts a new run that copies no other one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// A user or an application in this process.
+    #[default]
+    Manual,
+    /// A request over HTTP.
+    Api,
+    /// A schedule of the caller.
+    Schedule {
+        /// The name of the schedule.
+        name: String,
+    },
+}
+
+impl From<Cause> for Trigger {
+    fn from(cause: Cause) -> Self {
+        match cause {
+            Cause::Manual => Self::Manual,
+            Cause::Api => Self::Api,
+            Cause::Schedule { name } => Self::Schedule { name },
+        }
+    }
 }
 
 impl Request {
@@ -74,6 +101,7 @@ impl Request {
             tools: ToolFilter::default(),
             output_schema: None,
             limits: TighterLimits::default(),
+            cause: Cause::default(),
             trace: None,
             metadata: Map::new(),
         }

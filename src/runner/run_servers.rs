@@ -154,8 +154,8 @@ impl McpServers for CombinedServers {
         self.with(task.server).task(task).await
     }
 
-    async fn release(&self, run: &RunId) {
-        self.base.release(run).await;
-        join_all(self.added.0.values().map(|servers| servers.release(run))).await;
+    async fn release(&self, run: &RunId, trace: &SpanContext) {
+        self.base.release(run, trace).await;
+        join_all(self.added.0.values().map(|servers| servers.release(run, trace))).await;
     }
 }

@@ -214,18 +214,13 @@ impl AgentRunner {
     async fn adopted(&self, tenant: &Tenant, id: &SessionId) -> Result<Option<SessionRow>, RunnerError> {
         let Some((latest, started)) = self.latest_run_of(tenant, id).await? else { return Ok(None) };
         Ok(Some(SessionRow {
-            head: Some(SessionHead {
-                run: latest.id,
-                status: latest.status,
-                version: latest.version,
-                usage: latest.usage,
-            }),
-            agent: latest.agent,
+            agent: latest.agent.clone(),
             runs: 1,
-            title: latest.title,
+            title: latest.title.clone(),
             authors: started.authors(),
             created_at: latest.created_at,
             updated_at: latest.created_at,
+            head: Some(SessionHead::of(latest)),
             ..self.new_session(&started)
         }))
     }
@@ -270,14 +265,16 @@ impl AgentRunner {
 
     fn claim_of(&self, id: &RunId, new: &Started, row: SessionRow, segment: Option<Segment>) -> SessionClaim {
         let expected = row.version;
-        let head = SessionHead { run: id.clone(), status: Status::Running, version: 0, usage: Usage::default() };
+        let now = self.inner.ports.clock.now();
+        let (status, usage) = (Status::Running, Usage::default());
+        let head = SessionHead { run: id.clone(), status, version: 0, usage, updated_at: now };
         let mut row = SessionRow {
             usage: row.total_usage(),
             head: Some(head),
             agent: new.spec.agent.clone(),
             version: expected + 1,
             runs: row.runs + 1,
-            updated_at: self.inner.ports.clock.now(),
+            updated_at: now,
             ..row
         };
         row.authors.extend(new.by.clone());
@@ -312,7 +309,8 @@ impl AgentRunner {
         }
         let journal = self.open_unless_over(&head.run).await?.0;
         let (status, version, usage) = (journal.run().status(), journal.run().length(), journal.run().budget().usage);
-        let head = SessionHead { run: head.run.clone(), status, version, usage };
+        let updated_at = journal.run().clock().unwrap_or(head.updated_at);
+        let head = SessionHead { run: head.run.clone(), status, version, usage, updated_at };
         match status.is_ended() {
             true => Ok(Some(head)),
             false => Err(RunnerError::SessionBusy { session: row.id.clone(), head: head.into() }),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::error::{ErrorCode, Failure, FailureContext};
 use toolgate_core::run::ResumeError;
 use toolgate_ports::StoreError;
 use toolgate_runner::RunnerError;
@@ -30,6 +30,8 @@ pub struct ServiceError {
     pub retry_after: Option<Duration>,
     /// The state of the run or session that the request is about, if that is why it is refused.
     pub current: Option<Box<CurrentState>>,
+    /// The run whose failure this is.
+    pub context: Option<Box<FailureContext>>,
 }
 
 /// An error at one place of the request.
@@ -53,6 +55,7 @@ impl ServiceError {
             retryable: code.is_retryable(),
             retry_after: None,
             current: None,
+            context: None,
         }
     }
 
@@ -226,6 +229,7 @@ impl From<Failure> for ServiceError {
         Self {
             retryable: failure.retryable,
             retry_after: failure.retry_after_ms.map(Duration::from_millis),
+            context: failure.context,
             ..Self::new(failure.code, failure.message)
         }
     }

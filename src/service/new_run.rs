@@ -5,7 +5,7 @@ use toolgate_core::address::AllowedClasses;
 use toolgate_core::chat::{Media, Message, Part, Role};
 use toolgate_core::id::{Principal, SessionId};
 use toolgate_core::tool::ToolFilter;
-use toolgate_runner::Request;
+use toolgate_runner::{Cause, Request};
 
 use super::authorize::Caller;
 use super::error::ServiceError;
@@ -23,6 +23,9 @@ pub(crate) fn for_caller(
     media_hosts: AllowedClasses,
 ) -> Result<Request, ServiceError> {
     require_name("/session_id", request.session.as_ref().map(SessionId::as_str))?;
+    if let Cause::Schedule { name } = &request.cause {
+        require_name("/schedule", Some(name.as_str()))?;
+    }
     require_name("/principal", request.principal.as_ref().map(Principal::as_str))?;
     if request.external_tools.len() > MAX_EXTERNAL_TOOLS {
         return Err(ServiceError::invalid("/external_tools", format!("at most {MAX_EXTERNAL_TOOLS} tools")));
@@ -108,6 +111,7 @@ mod tests {
         let tools = ToolFilter { deny: vec!["mcp_*".into(), "[".into()], ..ToolFilter::default() };
         for (wrong, pointer) in [
             (Request { session: Some("".into()), ..request() }, "/session_id"),
+            (Request { cause: Cause::Schedule { name: String::new() }, ..request() }, "/schedule"),
             (Request { principal: Some("a\nb".into()), ..request() }, "/principal"),
             (Request { external_tools: vec![declared; MAX_EXTERNAL_TOOLS + 1], ..request() }, "/external_tools"),
             (Request { history: vec![image(Role::User, "http://10.1.2.3/")], ..request() }, "/input/0/content/1/url"),

@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::id::{GrantId, NodeId, RunId};
-use toolgate_core::run::{JournalEntry, PendingCounts, Status, ToolGrant};
+use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, ToolGrant};
 use toolgate_ports::{
     Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
     GuardedTool, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
@@ -164,6 +164,7 @@ impl RunStore for MemoryStore {
         let row = RunRow {
             title: String::new(),
             pending_counts: PendingCounts::default(),
+            result: run.row.result.clone().map(RunResult::without_content),
             purged_at: Some(now),
             ..run.row.clone()
         };

@@ -33,7 +33,9 @@ pub struct BackgroundSink {
 enum Observation {
     Claimed(RunId, Vec<JournalEntry>),
     JournalEntry(RunId, Box<JournalEntry>),
+    WroteIdle(RunId, Vec<JournalEntry>, Vec<JournalEntry>),
     Released(RunId, Timestamp),
+    Purged(RunId),
     Done,
 }
 
@@ -89,8 +91,16 @@ impl EventSink for BackgroundSink {
         }
     }
 
+    fn wrote_idle(&self, run: &RunId, history: &[JournalEntry], facts: &[JournalEntry]) {
+        self.send(Observation::WroteIdle(run.clone(), history.to_vec(), facts.to_vec()));
+    }
+
     fn released(&self, run: &RunId, at: Timestamp) {
         self.send(Observation::Released(run.clone(), at));
+    }
+
+    fn purged(&self, run: &RunId) {
+        self.send(Observation::Purged(run.clone()));
     }
 }
 
@@ -105,7 +115,9 @@ fn pass_on(sink: &dyn EventSink, observations: &Receiver<Observation>, waiting: 
         match observation {
             Observation::Claimed(run, history) => sink.claimed(&run, &history),
             Observation::JournalEntry(run, recorded) => sink.observe(&run, &Update::JournalEntry(*recorded)),
+            Observation::WroteIdle(run, history, facts) => sink.wrote_idle(&run, &history, &facts),
             Observation::Released(run, at) => sink.released(&run, at),
+            Observation::Purged(run) => sink.purged(&run),
             Observation::Done => return,
         }
         waiting.fetch_sub(1, Ordering::Relaxed);

@@ -32,6 +32,7 @@ mod principals;
 mod queueing;
 mod reloading;
 mod retrying;
+mod run_results;
 mod runs;
 mod served;
 mod servers;

@@ -92,7 +92,7 @@ impl McpServers for NeverListed {
         panic!("nothing was listed")
     }
 
-    async fn release(&self, _run: &RunId) {}
+    async fn release(&self, _run: &RunId, _trace: &SpanContext) {}
 }
 
 /// A validator that never answers.

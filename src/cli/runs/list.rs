@@ -9,10 +9,10 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
-use crate::cli::text::{age, list, one_line};
+use crate::cli::text::{age, duration, list, one_line};
 use crate::cli::view::cost;
 use crate::core::id::AgentName;
-use crate::core::run::Status;
+use crate::core::run::{Status, TriggerKind};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
 
@@ -34,6 +34,14 @@ pub(super) struct List {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
+    /// Only runs with this trigger: manual, api, schedule, compaction, fork or retry
+    #[arg(long, value_name = "TRIGGER", value_parser = trigger)]
+    trigger: Option<TriggerKind>,
+
+    /// Only runs that this schedule started
+    #[arg(long, value_name = "NAME")]
+    schedule: Option<String>,
+
     /// The maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -48,6 +56,11 @@ fn status(word: &str) -> Result<Status, String> {
     Status::parse(word).ok_or_else(|| format!("a status is one of {}", known()))
 }
 
+fn trigger(word: &str) -> Result<TriggerKind, String> {
+    let known = || list(TriggerKind::ALL.iter().map(|kind| kind.as_str()));
+    TriggerKind::parse(word).ok_or_else(|| format!("a trigger is one of {}", known()))
+}
+
 impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
@@ -56,6 +69,8 @@ impl List {
             status: self.status,
             agent: self.agent.as_deref().map(Into::into),
             session: self.session.as_deref().map(Into::into),
+            trigger: self.trigger,
+            schedule: self.schedule.clone(),
             limit: self.limit as usize,
             ..RunFilter::default()
         };
@@ -72,7 +87,7 @@ impl List {
         } else {
             let now = Timestamp::now();
             let cells = rows.iter().map(|row| cells(row, now));
-            table::print(["RUN", "STATUS", "AGE", "AGENT", "COST", "MESSAGE"], 2, cells, out);
+            table::print(["RUN", "STATUS", "EXIT", "AGE", "DURATION", "AGENT", "COST", "MESSAGE"], 2, cells, out);
         }
         for row in rows.iter().filter(|row| !self.json && is_blocked(row)) {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {}`", row.id);
@@ -96,12 +111,15 @@ fn no_such_agent(name: &AgentName) -> String {
     format!("its agent `{}` is not configured", escape_untrusted(name.as_str()))
 }
 
-fn cells(row: &RunRow, now: Timestamp) -> [String; 6] {
+fn cells(row: &RunRow, now: Timestamp) -> [String; 8] {
     let status = if row.is_interrupted { "interrupted" } else { row.status.as_str() };
+    let took = row.result.as_ref().and_then(|result| result.duration_ms);
     [
         row.id.as_str().to_owned(),
         status.to_owned(),
+        row.status.exit_code().map_or_else(|| "-".to_owned(), |code| code.to_string()),
         age(row.created_at, now),
+        took.map_or_else(|| "-".to_owned(), duration),
         row.agent.as_str().to_owned(),
         cost(&row.usage),
         one_line(&row.title, 60),

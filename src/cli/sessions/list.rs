@@ -56,7 +56,7 @@ impl List {
         } else {
             let now = Timestamp::now();
             let cells = rows.iter().map(|row| cells(row, now));
-            table::print(["SESSION", "STATUS", "RUNS", "AGE", "AGENT", "COST", "TITLE"], 2, cells, out);
+            table::print(["SESSION", "STATUS", "RUNS", "AGE", "USED", "AGENT", "COST", "TITLE"], 2, cells, out);
         }
         Ok(Exit::Done)
     }
@@ -67,13 +67,14 @@ pub(super) fn with_total_usage(row: &SessionRow) -> SessionRow {
     SessionRow { usage: row.total_usage(), ..row.clone() }
 }
 
-fn cells(row: &SessionRow, now: Timestamp) -> [String; 7] {
+fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
     let live = row.head.as_ref().filter(|head| !head.status.is_ended());
     [
         escape_untrusted(row.id.as_str()),
         live.map_or("idle", |head| head.status.as_str()).to_owned(),
         row.runs.to_string(),
         age(row.created_at, now),
+        row.head.as_ref().map_or_else(|| "-".to_owned(), |head| age(head.updated_at, now)),
         escape_untrusted(row.agent.as_str()),
         cost(&row.total_usage()),
         one_line(&row.title, 60),

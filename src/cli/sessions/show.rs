@@ -76,13 +76,14 @@ fn lines(row: &SessionRow, runs: &[RunRow], paint: Paint) -> Vec<String> {
         format!("{}  {}", paint.bold(escape_untrusted(row.id.as_str())), state(row, paint)),
         format!("    {}", one_line(&row.title, 100)),
         format!(
-            "    agent {}{}, {}, cost {}, since {}, changed {}",
+            "    agent {}{}, {}, cost {}, since {}, changed {}{}",
             escape_untrusted(row.agent.as_str()),
             row.principal.as_ref().map_or_else(String::new, |name| format!(" for {}", escape_untrusted(name.as_str()))),
             count(usize::try_from(row.runs).unwrap_or(usize::MAX), "run"),
             cost(&row.total_usage()),
             clock(row.created_at),
             clock(row.updated_at),
+            row.head.as_ref().map_or_else(String::new, |head| format!(", last used {}", clock(head.updated_at))),
         ),
     ];
     let metadata = row.metadata.iter().map(|(name, value)| format!("    {name}: {value}"));

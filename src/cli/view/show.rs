@@ -6,7 +6,10 @@ use super::usage::{spent, spent_in_vain, total};
 use super::words::{attachments, kept_line, left_out_lines, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
 use crate::core::chat::{Part, Usage};
-use crate::core::run::{AttemptEnd, CallHistory, CallVerdict, OutputVerdict, Spec, Status, ToolAccess, TurnHistory};
+use crate::core::error::MalformedReply;
+use crate::core::run::{
+    AttemptEnd, CallHistory, CallVerdict, OutputVerdict, RunPhase, Spec, Status, ToolAccess, TurnHistory,
+};
 use crate::core::tool::{Arguments, Outcome, escape_untrusted};
 use crate::runner::Report;
 
@@ -78,6 +81,10 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySe
         let who = if spec.fallback.is_empty() { String::new() } else { format!("model {}: ", attempt.model) };
         let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
         lines.push(format!("  {} {}{used}", paint.red("✗"), block(&format!("{who}{error}"))));
+        if let Some(MalformedReply { raw, expected }) = error.details.as_deref() {
+            lines.push(format!("      expected {}, received:", escape_untrusted(expected)));
+            lines.extend(gutter(raw).iter().map(|line| format!("      {}", paint.dim(line))));
+        }
     }
     if let Some((_, reply)) = turn.reply() {
         lines.extend(gutter(&reply.joined_text()).iter().map(|line| format!("  {line}")));
@@ -188,7 +195,11 @@ fn status(status: Status, look: DisplaySettings) -> String {
 fn ending(report: &Report, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
     match (&report.error, report.status) {
-        (Some(error), _) => vec![format!("{} {}", paint.red("ended:"), block(&error.to_string()))],
+        (Some(error), _) => {
+            let ended = format!("{} {}", paint.red("ended:"), block(&error.to_string()));
+            let early = report.result.phase == Some(RunPhase::Initialization);
+            [ended].into_iter().chain(early.then(|| paint.dim("no model had replied before"))).collect()
+        }
         (None, Status::Completed) => {
             let warnings = report.warnings.iter().map(|warning| format!("{} {warning}", paint.yellow("warning:")));
             [paint.green("completed")].into_iter().chain(warnings).collect()

@@ -43,10 +43,11 @@ impl<'a> RunSummary<'a> {
         Some((self.journal.first()?.at, self.journal.last()?.at))
     }
 
-    /// The source of a fork or a retry.
+    /// The source of a fork or a retry, or the schedule.
     pub(super) fn origin(&self) -> Option<String> {
         match &self.history.started.trigger {
-            Trigger::Manual | Trigger::Compaction => None,
+            Trigger::Manual | Trigger::Api | Trigger::Compaction => None,
+            Trigger::Schedule { name } => Some(format!("started by the schedule {}", escape_untrusted(name))),
             Trigger::Fork { run, at, .. } => Some(format!("fork of {run} at event {at}")),
             Trigger::Retry { run, at, .. } => Some(format!("retry of {run} at event {at}")),
         }

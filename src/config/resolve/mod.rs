@@ -56,6 +56,7 @@ pub(super) fn settings(
         gateway: gateway::resolve(written.gateway.as_ref(), &mut scope),
         telemetry: telemetry(written.telemetry.as_ref(), &mut scope),
         log: written.log.as_ref().map(|log| scope.text(log)),
+        log_folder: written.log_folder.as_ref().map(|folder| scope.path(folder)),
     };
     instructions::check_secrets(&settings, &mut scope);
     scope.finish(settings)

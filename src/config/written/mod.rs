@@ -64,6 +64,8 @@ pub(super) struct ConfigFile {
     pub(super) telemetry: Option<Telemetry>,
     /// The log level (`warn`) or directives (`info,toolgate_mcp=debug`). Default: `warn`.
     pub(super) log: Option<Text>,
+    /// A folder for a readable log file of each run, with its conversation. Default: no such files.
+    pub(super) log_folder: Option<Text>,
 }
 
 /// The store of runs.

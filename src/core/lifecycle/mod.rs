@@ -7,6 +7,8 @@ mod delta;
 mod event;
 mod projector;
 
+use crate::error::Failure;
+
 pub use call::{CallEnd, CallRef, PendingRef, ToolRef};
 pub use delta::Delta;
 pub use event::{CumulativeUsage, LifecycleEvent, LifecycleKind, ModelAttempt};
@@ -20,4 +22,14 @@ pub enum Content {
     Omit,
     /// With content. For the user at the terminal.
     Include,
+}
+
+impl Content {
+    /// The failure; without content, also without what it quotes of a malformed reply.
+    fn failure(self, failure: &Failure) -> Failure {
+        match self {
+            Self::Include => failure.clone(),
+            Self::Omit => Failure { details: None, ..failure.clone() },
+        }
+    }
 }

@@ -152,7 +152,7 @@ impl Lifecycle {
             Event::ModelFailed { error, usage, .. } => vec![LifecycleKind::ModelFailed {
                 model: self.model(),
                 attempt: self.attempt(),
-                error: error.clone(),
+                error: self.content.failure(error),
                 usage: *usage,
                 cumulative: self.cumulative(usage),
                 duration_ms: self.asked_ms(at),
@@ -229,7 +229,7 @@ impl Lifecycle {
                 summary: self.quotable(|| summary.clone()),
             }],
             Event::CompactionFailed { error, usage } => vec![LifecycleKind::CompactionFailed {
-                error: error.clone(),
+                error: self.content.failure(error),
                 usage: *usage,
                 cumulative: self.cumulative(usage),
                 duration_ms: self.compacting.map_or(0, |since| elapsed_ms(since, at)),
@@ -427,7 +427,8 @@ impl Lifecycle {
                 LifecycleKind::Cancelled { reason: reason.clone(), tool_interactions, usage }
             }
             Ending::Completed { .. } | Ending::Failed { .. } | Ending::TurnLimit { .. } | Ending::Expired => {
-                failed(ending.failure())
+                let error = self.run.as_ref().map_or_else(|| ending.failure(), |run| run.failure_of(ending));
+                failed(error.map(|error| self.content.failure(&error).of_run(&self.id)))
             }
         }
     }

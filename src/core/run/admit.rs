@@ -28,7 +28,7 @@ impl Run {
             (Event::Started(_), _) => Err(InvalidEvent::NotTheBeginning { event: name, seq: self.length }),
             (Event::Resumed { limits, .. }, _) => match (limits, &self.started.trigger) {
                 (None, _) | (Some(_), Trigger::Fork { .. } | Trigger::Retry { .. }) => Ok(()),
-                (Some(_), Trigger::Manual | Trigger::Compaction) => {
+                (Some(_), Trigger::Manual | Trigger::Api | Trigger::Schedule { .. } | Trigger::Compaction) => {
                     contradiction("only a fork or a retry starts a budget of its own")
                 }
             },

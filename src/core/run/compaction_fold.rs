@@ -190,8 +190,9 @@ impl Run {
     }
 
     /// The fold of `compaction.completed`.
-    pub(super) fn compaction_completed(&mut self, summary: &str, usage: &Usage) {
+    pub(super) fn compaction_completed(&mut self, summary: &str, usage: &Usage, model: &ModelName) {
         self.budget.usage.add(usage);
+        self.replies.note(model, "");
         let phase = std::mem::replace(&mut self.phase, Phase::Ready { resolved: false });
         let Phase::Compacting(Compacting { keeps, before, .. }) = phase else {
             self.phase = phase;

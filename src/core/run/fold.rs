@@ -30,6 +30,7 @@ impl Run {
     pub fn begin(started: Arc<Started>) -> Self {
         let mut run = Self {
             length: 1,
+            began: None,
             clock: None,
             execution: (0, started.trace.clone()),
             tools: None,
@@ -59,6 +60,7 @@ impl Run {
             refused: None,
             answers_at_limit: false,
             pauses: Pauses::default(),
+            replies: Default::default(),
             compactions: Default::default(),
             phase: Phase::Ready { resolved: false },
             started,
@@ -101,7 +103,7 @@ impl Run {
         let mut events = events.into_iter();
         let Some(first) = events.next() else { return Ok(None) };
         let Some(mut run) = Self::replay([&first.event])? else { return Ok(None) };
-        run.clock = Some(first.at);
+        (run.began, run.clock) = (Some(first.at), Some(first.at));
         for recorded in events {
             run.apply_at(&recorded.event, recorded.at)?;
         }
@@ -173,7 +175,7 @@ impl Run {
                 self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
             }
             Event::CompactionStarted { attempt, keeps, .. } => self.compaction_started(*attempt, *keeps),
-            Event::CompactionCompleted { summary, usage, .. } => self.compaction_completed(summary, usage),
+            Event::CompactionCompleted { summary, usage, model } => self.compaction_completed(summary, usage, model),
             Event::CompactionFailed { error, usage } => self.compaction_failed(error, usage),
             Event::MessageAdded { message } => self.record_message(message),
             Event::Paused { by, via, reason } => self.paused(by, *via, reason.as_ref()),
@@ -194,6 +196,7 @@ impl Run {
         let Phase::Asking(attempts) = &self.phase else { return };
         let tool_access = attempts.tool_access;
         self.cooling.remove(&attempts.model);
+        self.replies.note(&attempts.model, &reply.joined_text());
         self.budget.iterations += 1;
         self.budget.usage.add(&reply.usage);
         let message = Message {
@@ -440,6 +443,7 @@ impl Run {
             turn.abandon();
             self.close_turn();
         }
+        self.note_failed_attempt(ending);
         self.deliver_inbox();
         self.phase = Phase::Ended(ending.clone());
     }

@@ -126,6 +126,7 @@ impl Run {
         self.refused = None;
         self.answers_at_limit = false;
         self.cooling.clear();
+        self.replies = Default::default();
         self.begin_unpaused();
         self.forget_tried_compaction();
         if was_told && self.tool_access() == ToolAccess::Enabled {

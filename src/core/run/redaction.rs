@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Answer, Ending, Event, Input, Started};
 use crate::chat::{Message, Part, Reply};
+use crate::error::Failure;
 use crate::redact::Secrets;
 use crate::tool::{Arguments, Outcome, ToolOutput};
 
@@ -18,6 +19,9 @@ const WITHHELD: &str = "(withheld: they contained a secret of the configuration,
 impl Event {
     /// The event without known secrets.
     pub fn without_secrets(mut self, secrets: &Secrets) -> Self {
+        if let Some(failure) = self.failure_mut() {
+            of_failure(failure, secrets);
+        }
         if secrets.is_empty() {
             return self;
         }
@@ -70,6 +74,25 @@ impl Event {
             | Self::Ended { .. } => {}
         }
         self
+    }
+
+    fn failure_mut(&mut self) -> Option<&mut Failure> {
+        if let Self::ModelFailed { error, .. }
+        | Self::CompactionFailed { error, .. }
+        | Self::Ended { ending: Ending::Failed { error } } = self
+        {
+            Some(error)
+        } else {
+            None
+        }
+    }
+}
+
+/// The text of a malformed reply is also cut.
+fn of_failure(failure: &mut Failure, secrets: &Secrets) {
+    if let Some(details) = &mut failure.details {
+        let clean = secrets.redacted(&details.raw).into_owned();
+        details.replace(clean);
     }
 }
 

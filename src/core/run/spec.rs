@@ -52,6 +52,13 @@ pub enum Trigger {
     /// A user or an application started it.
     #[default]
     Manual,
+    /// A request over HTTP started it.
+    Api,
+    /// A schedule of the caller started it.
+    Schedule {
+        /// The name of the schedule.
+        name: String,
+    },
     /// A user or an application asked for a compaction of a session.
     Compaction,
     /// It copies the journal of another run up to a position.
@@ -81,7 +88,7 @@ impl Trigger {
     /// The number of events at the beginning of the journal that were copied from another run.
     pub fn copied(&self) -> u64 {
         match self {
-            Self::Manual | Self::Compaction => 0,
+            Self::Manual | Self::Api | Self::Schedule { .. } | Self::Compaction => 0,
             Self::Fork { at, .. } | Self::Retry { at, .. } => *at,
         }
     }
@@ -92,7 +99,7 @@ impl Started {
     pub fn authors(&self) -> BTreeSet<String> {
         let before = self.predecessor.iter().flat_map(|predecessor| &predecessor.authors);
         let copied = match &self.trigger {
-            Trigger::Manual | Trigger::Compaction => None,
+            Trigger::Manual | Trigger::Api | Trigger::Schedule { .. } | Trigger::Compaction => None,
             Trigger::Fork { authors, .. } | Trigger::Retry { authors, .. } => Some(authors),
         };
         before.chain(copied.into_iter().flatten()).chain(&self.by).cloned().collect()

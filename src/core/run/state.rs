@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::attempts::Attempts;
 use super::compaction::Compactions;
 use super::pause::Pauses;
+use super::result::Replies;
 use super::transcript::say;
 use super::turn::{Call, CallState, Turn};
 use super::{
@@ -26,6 +27,8 @@ use crate::trace::{SpanContext, Trace};
 #[derive(Clone, Debug)]
 pub struct Run {
     pub(super) length: u64,
+    /// When the first event was written, if that is known.
+    pub(super) began: Option<Timestamp>,
     /// When the latest event was written, if that is known.
     pub(super) clock: Option<Timestamp>,
     pub(super) started: Arc<Started>,
@@ -70,6 +73,7 @@ pub struct Run {
     /// Whether the run continues after a pause at a limit that was not raised.
     pub(super) answers_at_limit: bool,
     pub(super) pauses: Pauses,
+    pub(super) replies: Replies,
     /// The compactions of its conversation.
     pub(super) compactions: Compactions,
     pub(super) phase: Phase,

@@ -9,7 +9,7 @@ use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
 use toolgate_core::tool::{ExternalTool, ToolFilter};
-use toolgate_runner::Request;
+use toolgate_runner::{Cause, Request};
 use toolgate_service::{Caller, Scope, TenantSession};
 use utoipa::ToSchema;
 
@@ -43,6 +43,9 @@ pub(crate) struct NewRun {
     /// The principal on whose behalf the run acts, if the key has none.
     #[schema(value_type = Option<String>)]
     principal: Option<Principal>,
+    /// The name of the schedule that starts the run, for lists. toolgate itself has no schedules.
+    #[schema(example = "nightly")]
+    schedule: Option<String>,
     /// Tools that you run yourself. The model sees them as `ext_<name>`.
     #[serde(default)]
     #[schema(value_type = Vec<ExternalToolView>)]
@@ -155,6 +158,7 @@ impl NewRun {
             tools: ToolFilter { allow: self.tools.allow, deny: self.tools.deny },
             output_schema: self.output_schema,
             limits: self.limits,
+            cause: self.schedule.map_or(Cause::Api, |name| Cause::Schedule { name }),
             metadata: self.metadata,
             ..Request::new(agent, "")
         })

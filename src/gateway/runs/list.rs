@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use toolgate_core::id::{AgentName, RunId, SessionId};
-use toolgate_core::run::Status;
+use toolgate_core::run::{Status, TriggerKind};
 use toolgate_ports::RunFilter;
 use toolgate_service::Scope;
 use utoipa::IntoParams;
@@ -30,6 +30,11 @@ pub(super) struct ListParams {
     /// Only runs of this session.
     #[param(value_type = Option<String>)]
     session_id: Option<SessionId>,
+    /// Only runs with this trigger.
+    #[param(value_type = Option<super::view::TriggerView>, inline)]
+    trigger: Option<TriggerKind>,
+    /// Only runs that this schedule started.
+    schedule: Option<String>,
     /// The number of runs to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
@@ -65,6 +70,8 @@ pub(super) async fn list(
         status: which.status,
         agent: which.agent,
         session: which.session_id,
+        trigger: which.trigger,
+        schedule: which.schedule,
         before: which.after,
         limit: limit + 1,
         ..RunFilter::default()

@@ -4,6 +4,7 @@ mod cancel;
 pub(super) mod create;
 mod delete;
 pub(super) mod events;
+pub(super) mod failure;
 mod fork;
 mod input;
 mod list;

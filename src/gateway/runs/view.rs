@@ -4,14 +4,15 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::chat::{Media, Usage, Usd};
-use toolgate_core::error::{ErrorCode, Failure};
-use toolgate_core::id::{RunId, ServerId};
-use toolgate_core::run::{Budget, Output, Run, RunWarning, Status, Trigger};
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::{ModelName, RunId, ServerId};
+use toolgate_core::run::{Budget, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
 use utoipa::ToSchema;
 
+use super::failure::FailureView;
 use super::pending::{PendingCountsView, PendingView};
 
 /// A run.
@@ -37,6 +38,12 @@ pub(crate) struct RunView {
     /// The caller who started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
+    /// What started the run.
+    #[schema(value_type = TriggerView, inline)]
+    trigger: TriggerKind,
+    /// The schedule that started the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<String>,
     /// The run that this one is a fork of.
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<String>,
@@ -62,6 +69,9 @@ pub(crate) struct RunView {
     warnings: Vec<WarningView>,
     /// The error that ended the run, if it did not complete.
     error: Option<FailureView>,
+    /// The result of the run in short.
+    #[serde(flatten)]
+    result: ResultView,
     /// Why this server cannot continue the run: its agent, or one of its servers, is not configured here. The run waits
     /// until it is configured again, or until the run is cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +85,28 @@ pub(crate) struct RunView {
     /// The caller's own data about the run.
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
+}
+
+/// The result of a run in short.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RunResult)]
+struct ResultView {
+    /// The beginning of the answer or, without one, of the last text of a model; at most 500 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    /// The exit code that `toolgate run` has for this result; absent while the run is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u8>,
+    /// The milliseconds from the start of the run to its end, waits included; absent while the run is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    /// How far a run that did not complete came: `initialization` if no model replied before, otherwise `execution`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "initialization")]
+    phase: Option<RunPhase>,
+    /// The models that replied, in the order of their first replies.
+    #[schema(value_type = Vec<String>)]
+    models: Vec<ModelName>,
 }
 
 /// The status of a run.
@@ -96,6 +128,25 @@ pub(crate) enum StatusView {
     TurnLimit,
     /// A required action was not completed in time.
     Expired,
+}
+
+/// What started a run.
+#[derive(ToSchema)]
+#[schema(as = Trigger, rename_all = "snake_case")]
+#[allow(dead_code)] // the core writes it; this describes what it writes
+pub(super) enum TriggerView {
+    /// The command line, or a program that embeds toolgate.
+    Manual,
+    /// A request over HTTP.
+    Api,
+    /// A request over HTTP or a command that names a schedule.
+    Schedule,
+    /// A request for a compaction of a session.
+    Compaction,
+    /// A fork of another run.
+    Fork,
+    /// A retry of another run.
+    Retry,
 }
 
 /// The status of a run in a list.
@@ -161,19 +212,6 @@ pub(crate) struct MediaView {
     url: Option<String>,
 }
 
-/// An error of a run.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Failure)]
-pub(crate) struct FailureView {
-    /// The error code, which is stable.
-    #[schema(value_type = String, example = "provider_unavailable")]
-    code: ErrorCode,
-    /// A description of the error and its remedy, for people.
-    message: String,
-    /// Whether a retry may succeed later.
-    retryable: bool,
-}
-
 /// Tokens and cost. A value that the provider did not report is missing; it is never zero for that reason.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Usage)]
@@ -220,11 +258,6 @@ pub(crate) struct BudgetView {
     exhausted: bool,
 }
 
-/// The message for a run whose agent is not configured here.
-fn no_such_agent(name: &str) -> String {
-    format!("agent `{name}` is not configured here; configure it again, or cancel the run")
-}
-
 /// A run in a list.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunSummary)]
@@ -242,6 +275,13 @@ pub(crate) struct SummaryView {
     agent: String,
     /// The session of the run.
     session_id: String,
+    /// What started the run; absent for some runs of earlier versions of toolgate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TriggerView>, inline)]
+    trigger: Option<TriggerKind>,
+    /// The schedule that started the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<String>,
     /// The beginning of the user's message.
     title: String,
     /// When the run was started.
@@ -258,6 +298,16 @@ pub(crate) struct SummaryView {
     pending_counts: PendingCountsView,
     /// Tokens and cost of the run, as far as the providers reported them.
     usage: UsageView,
+    /// The code of the error that ended the run, if it did not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "provider_unavailable")]
+    error_code: Option<ErrorCode>,
+    /// The number of replies from models; absent for a run of an earlier version of toolgate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iterations: Option<u32>,
+    /// The result of the run in short; absent for a run of an earlier version of toolgate.
+    #[serde(flatten)]
+    result: Option<ResultView>,
     /// Why this server cannot continue the run: its agent is not configured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
@@ -276,7 +326,7 @@ impl RunView {
         let ending = run.ending();
         let pending = run.open_items();
         let (forked_from, retry_of) = match &started.trigger {
-            Trigger::Manual | Trigger::Compaction => (None, None),
+            Trigger::Manual | Trigger::Api | Trigger::Schedule { .. } | Trigger::Compaction => (None, None),
             Trigger::Fork { run, .. } => (Some(run.to_string()), None),
             Trigger::Retry { run, .. } => (None, Some(run.to_string())),
         };
@@ -289,6 +339,8 @@ impl RunView {
             session_id: started.session.to_string(),
             principal: started.spec.principal.as_ref().map(ToString::to_string),
             created_by: started.by.clone(),
+            trigger: started.trigger.kind(),
+            schedule: started.trigger.schedule().map(str::to_owned),
             forked_from,
             retry_of,
             created_at: row.created_at,
@@ -297,7 +349,8 @@ impl RunView {
             pending: pending.iter().map(|item| PendingView::of(&row.id, item)).collect(),
             output: ending.and_then(|ending| ending.output()).map(OutputView::of),
             warnings: run.warnings().iter().map(WarningView::of).collect(),
-            error: ending.and_then(|ending| ending.failure()).map(FailureView::of),
+            error: run.failure().map(|failure| FailureView::of(failure.of_run(&row.id))),
+            result: ResultView::of(run.result()),
             blocked: blocked.map(FailureView::of_blocked),
             usage: UsageView::of(&run.budget().usage),
             budget: BudgetView::of(run.budget()),
@@ -349,22 +402,6 @@ impl MediaView {
     }
 }
 
-impl FailureView {
-    fn of(failure: Failure) -> Self {
-        Self { code: failure.code, message: failure.message, retryable: failure.retryable }
-    }
-
-    fn of_blocked(error: RunnerError) -> Self {
-        // The names of other agents are not this caller's to read.
-        let message = if let RunnerError::NoSuchAgent { name, .. } = &error {
-            no_such_agent(name.as_str())
-        } else {
-            error.to_string()
-        };
-        Self { code: ErrorCode::Configuration, message, retryable: false }
-    }
-}
-
 impl UsageView {
     pub(crate) fn of(usage: &Usage) -> Self {
         Self {
@@ -374,6 +411,18 @@ impl UsageView {
             cache_write_tokens: usage.cache_write_tokens,
             reasoning_tokens: usage.reasoning_tokens,
             cost_usd: usage.cost_usd,
+        }
+    }
+}
+
+impl ResultView {
+    fn of(result: RunResult) -> Self {
+        Self {
+            summary: result.summary,
+            exit_code: result.exit_code,
+            duration_ms: result.duration_ms,
+            phase: result.phase,
+            models: result.models,
         }
     }
 }
@@ -396,11 +445,7 @@ impl SummaryView {
     /// The view of an index row. `has_agent`: whether the agent of the run is configured here.
     pub(crate) fn of(row: RunRow, has_agent: bool) -> Self {
         let is_blocked = !has_agent && !row.status.is_ended();
-        let blocked = is_blocked.then(|| FailureView {
-            code: ErrorCode::Configuration,
-            message: no_such_agent(row.agent.as_str()),
-            retryable: false,
-        });
+        let blocked = is_blocked.then(|| FailureView::of_unknown_agent(&row.agent));
         Self {
             id: row.id,
             object: "run.summary",
@@ -411,12 +456,17 @@ impl SummaryView {
             },
             agent: row.agent.to_string(),
             session_id: row.session.to_string(),
+            trigger: row.trigger,
+            schedule: row.schedule,
             title: row.title,
             created_at: row.created_at,
             updated_at: row.updated_at,
             due_at: row.pending_counts.due_at,
             pending_counts: PendingCountsView::of(&row.pending_counts),
             usage: UsageView::of(&row.usage),
+            error_code: row.result.as_ref().and_then(|result| result.error_code),
+            iterations: row.result.as_ref().map(|result| result.iterations),
+            result: row.result.map(ResultView::of),
             blocked,
         }
     }

@@ -50,6 +50,10 @@ pub(crate) struct SessionView {
     /// When a run was last started in it, or a caller changed it.
     #[schema(value_type = String, format = DateTime)]
     updated_at: Timestamp,
+    /// When its latest run last changed; absent before the first run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_used_at: Option<Timestamp>,
 }
 
 /// The status of a session.
@@ -92,6 +96,7 @@ impl SessionView {
             principal: row.principal.map(|principal| principal.to_string()),
             title: row.title,
             metadata: row.metadata,
+            last_used_at: row.head.as_ref().map(|head| head.updated_at),
             head: row.head.map(SessionHeadView::of),
             runs: row.runs,
             usage,

@@ -13,7 +13,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{AgentName, Principal, RunId, SessionId};
 use toolgate_core::run::{Rejection, Run, TighterLimits};
 use toolgate_core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
-use toolgate_runner::{Agent, Request, ToolCallState};
+use toolgate_runner::{Agent, Cause, Request, ToolCallState};
 use toolgate_service::{FieldError, Scope, ServiceError};
 use utoipa::ToSchema;
 
@@ -137,7 +137,10 @@ pub(super) async fn call(
         ToolCallState::Open => (None, None),
         ToolCallState::Ended(outcome) => outcome_views(&outcome),
         ToolCallState::Rejected { reason, message, problems } => return Err(rejected(reason, message, &problems)),
-        ToolCallState::Abandoned(failure) => return Err(ServiceError::from(failure).into()),
+        ToolCallState::Abandoned(failure) => {
+            let failure = run.failure().unwrap_or(failure).of_run(&id);
+            return Err(ServiceError::from(failure).into());
+        }
     };
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let location = gateway.address_of(&id);
@@ -152,6 +155,7 @@ impl NewCall {
         Request {
             session: self.session_id,
             principal: self.principal,
+            cause: Cause::Api,
             limits: TighterLimits { deadline_s, ..TighterLimits::default() },
             ..Request::new(agent.name.clone(), "")
         }

@@ -1,6 +1,8 @@
 //! Request data repeated as HTTP headers: the trace context, because proxies and web frameworks do not read `_meta`,
 //! and the arguments that a tool annotates for routing.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use http::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpPostResponse};
@@ -15,12 +17,14 @@ use super::seen::Seen;
 pub(super) struct TracedClient {
     client: Client,
     seen: Seen,
+    /// The trace context of the latest request, which the request that ends the session repeats.
+    latest: Arc<Mutex<Headers>>,
 }
 
 impl TracedClient {
     /// Wraps this client. The header annotations come from the observed tools.
     pub(super) fn over(client: Client, seen: Seen) -> Self {
-        Self { client, seen }
+        Self { client, seen, latest: Arc::default() }
     }
 
     /// The observations of the connection.
@@ -43,14 +47,23 @@ impl TracedClient {
         post::get(&self.client, target, last_event, &self.seen).await
     }
 
-    /// Ends a session.
+    /// Ends a session, in the trace context of the latest request in it.
     pub(super) async fn delete(&self, target: Target) -> Result<(), Failure> {
-        let Target { uri, session, token, headers, .. } = target;
+        let Target { uri, session, token, mut headers, .. } = target;
+        headers.extend(self.latest().clone());
         self.client.pooled().delete_session(uri, session.unwrap_or_default(), token, headers).await
     }
 
+    fn latest(&self) -> MutexGuard<'_, Headers> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn add_headers(&self, headers: &mut Headers, message: &ClientJsonRpcMessage) {
-        trace(headers, message);
+        let context = trace_headers(message);
+        if !context.is_empty() {
+            self.latest().clone_from(&context);
+        }
+        headers.extend(context);
         for (name, value) in self.arguments(message) {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 headers.insert(name, value);
@@ -80,15 +93,12 @@ fn lists_tools(message: &ClientJsonRpcMessage) -> Option<bool> {
     matches!(request.request, ClientRequest::ListToolsRequest(_)).then(|| is_modern(&request.request))
 }
 
-/// Copies the trace context of a request into its headers.
-fn trace(headers: &mut Headers, message: &ClientJsonRpcMessage) {
-    let ClientJsonRpcMessage::Request(request) = message else {
-        return;
+/// The trace context of a request, as headers.
+fn trace_headers(message: &ClientJsonRpcMessage) -> Headers {
+    let ClientJsonRpcMessage::Request(request) = message else { return Headers::default() };
+    let header = |name| {
+        let value = request.request.get_meta().get(name).and_then(Value::as_str)?;
+        Some((HeaderName::from_static(name), HeaderValue::from_str(value).ok()?))
     };
-    for name in ["traceparent", "tracestate", "baggage"] {
-        let value = request.request.get_meta().get(name).and_then(Value::as_str);
-        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
-            headers.insert(HeaderName::from_static(name), value);
-        }
-    }
+    ["traceparent", "tracestate", "baggage"].into_iter().filter_map(header).collect()
 }

@@ -125,7 +125,10 @@ impl Answer {
                 for event in decoder.push(bytes) {
                     let event = event.map_err(|fault| self.head.too_large(&fault.to_string()))?;
                     let Some(data) = event.data else { continue };
-                    let data = String::from_utf8(data).map_err(|_| self.head.invalid("an event is not UTF-8"))?;
+                    let expected = || format!("an event of the API `{}`, as JSON", self.wire.name());
+                    let data = String::from_utf8(data).map_err(|error| {
+                        self.head.invalid("an event is not UTF-8").with_reply(error.as_bytes(), expected())
+                    })?;
                     match fold.event(&data, deltas) {
                         Ok(()) => {}
                         Err(Fault::UnknownEvent(form)) => {
@@ -135,7 +138,10 @@ impl Answer {
                                 tracing::warn!(server, wire, form, "unknown event in a model's stream ignored");
                             }
                         }
-                        Err(fault) => return Err(self.head.failure(fault, self.wire.as_ref())),
+                        Err(fault) => {
+                            let failure = self.head.failure(fault, self.wire.as_ref());
+                            return Err(quoting(failure, data.as_bytes(), expected));
+                        }
                     }
                     if fold.is_done() {
                         return Ok(Progress::Enough);
@@ -189,13 +195,23 @@ impl Answer {
             Body::Whole(body) => {
                 let mut fold = wire.fold();
                 let arrived = read_whole(fold.as_mut(), &body);
+                let expected = || format!("a reply of the API `{}`, as JSON", wire.name());
                 head.conclude(fold, arrived, known, wire.as_ref())
+                    .map_err(|failed| ModelFailure { failure: quoting(failed.failure, &body, expected), ..failed })
             }
             Body::Events(_, fold) => {
                 let arrived = if fold.is_finished() { Ok(()) } else { Err(Fault::Truncated) };
                 head.conclude(fold, arrived, known, wire.as_ref())
             }
         }
+    }
+}
+
+/// The failure with the text that could not be read, if that is the reason.
+fn quoting(failure: Failure, raw: &[u8], expected: impl Fn() -> String) -> Failure {
+    match failure.code == ErrorCode::ProviderInvalidResponse {
+        true => failure.with_reply(raw, expected()),
+        false => failure,
     }
 }
 

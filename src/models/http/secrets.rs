@@ -2,7 +2,7 @@
 
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
-use toolgate_core::error::Failure;
+use toolgate_core::error::{Failure, MalformedReply};
 use toolgate_core::redact::{SecretsBuilder, Style};
 
 use super::keys::Key;
@@ -32,8 +32,13 @@ impl Secrets {
     pub(super) fn scrub(&self, failure: Failure, key: Option<&SecretString>) -> Failure {
         let mut secrets = self.0.clone();
         key.iter().for_each(|key| secrets.credential(key.expose_secret()));
-        let message = secrets.build(Style::MESSAGE).redacted(&failure.message).into_owned();
-        Failure { message, ..failure }
+        let secrets = secrets.build(Style::MESSAGE);
+        let message = secrets.redacted(&failure.message).into_owned();
+        let details = failure.details.map(|details| {
+            let raw = secrets.redacted(&details.raw).into_owned();
+            Box::new(MalformedReply { raw, ..*details })
+        });
+        Failure { message, details, ..failure }
     }
 }
 

@@ -86,12 +86,7 @@ impl Contents {
 
     fn with_head(&self, row: &SessionRow) -> SessionRow {
         let head = row.head.as_ref().and_then(|head| self.runs.get(&head.run));
-        let head = head.map(|Run { row, .. }| SessionHead {
-            run: row.id.clone(),
-            status: row.status,
-            version: row.version,
-            usage: row.usage,
-        });
+        let head = head.map(|Run { row, .. }| SessionHead::of(row.clone()));
         SessionRow { head, ..row.clone() }
     }
 

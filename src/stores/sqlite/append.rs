@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
 use toolgate_core::id::{NodeId, RunId};
+use toolgate_core::run::TriggerKind;
 use toolgate_ports::{Append, AppendError, RunRow, StoreError};
 use uuid::Uuid;
 
@@ -14,20 +15,21 @@ use super::writer::Write;
 
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
-        approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor, usage)
+        approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor, usage, result,
+        trigger_type, schedule)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
-    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)
      ON CONFLICT (id) DO NOTHING"
 );
 
-/// The first event fixes agent, session, predecessor, tenant and creation time.
+/// The first event fixes agent, session, predecessor, trigger, tenant and creation time.
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
         approvals = ?9, asked_at = ?10, due_at = ?11, results = ?12, answers = ?13, tasks = ?14,
-        usage = ?15,
+        usage = ?15, result = ?16,
         owner = CASE WHEN ?3 = 'running' THEN coalesce(?7, owner) END,
         lease_until = CASE WHEN ?3 <> 'running' THEN NULL WHEN ?7 IS NULL THEN lease_until ELSE ",
     now_ms!(),
@@ -46,6 +48,8 @@ pub(super) struct AppendEvents {
     claim: Option<ClaimSession>,
     /// The usage of the run, if any figure of it is known.
     usage: Option<String>,
+    /// The result of the run so far.
+    result: Option<String>,
     commit: Uuid,
 }
 
@@ -61,7 +65,9 @@ impl AppendEvents {
         let claim = ClaimSession::of(&append)?;
         let usage = Some(&append.row.usage).filter(|usage| !usage.is_unknown());
         let usage = usage.map(|usage| to_json(format_args!("the usage of run {run}"), usage)).transpose()?;
-        Ok(Self { append, events, claim, usage, commit: Uuid::now_v7() })
+        let result = append.row.result.as_ref();
+        let result = result.map(|result| to_json(format_args!("the result of run {run}"), result)).transpose()?;
+        Ok(Self { append, events, claim, usage, result, commit: Uuid::now_v7() })
     }
 
     /// Inserts the index row of a new run; false if the row exists.
@@ -86,7 +92,10 @@ impl AppendEvents {
             .bind(row.pending_counts.tasks)
             .bind(row.tenant.as_str())
             .bind(row.predecessor.as_ref().map(RunId::as_str))
-            .bind(&self.usage);
+            .bind(&self.usage)
+            .bind(&self.result)
+            .bind(row.trigger.map(TriggerKind::as_str))
+            .bind(&row.schedule);
         Ok(insert.execute(db).await?.rows_affected() == 1)
     }
 
@@ -108,7 +117,8 @@ impl AppendEvents {
             .bind(row.pending_counts.results)
             .bind(row.pending_counts.answers)
             .bind(row.pending_counts.tasks)
-            .bind(&self.usage);
+            .bind(&self.usage)
+            .bind(&self.result);
         Ok(update.execute(db).await?.rows_affected() == 1)
     }
 

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const READER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The version of the schema.
-const SCHEMA: i64 = 3;
+const SCHEMA: i64 = 5;
 
 /// The first release in which a reset of the write-ahead log cannot corrupt the database.
 const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
@@ -141,10 +141,14 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
     let schema = include_str!("schema/0001_schema.sql").into_sql_str();
     let session = include_str!("schema/0002_session.sql").into_sql_str();
     let usage = include_str!("schema/0003_usage.sql").into_sql_str();
+    let result = include_str!("schema/0004_result.sql").into_sql_str();
+    let trigger = include_str!("schema/0005_trigger.sql").into_sql_str();
     let migrations = vec![
         Migration::new(1, "schema".into(), MigrationType::Simple, schema, false),
         Migration::new(2, "session".into(), MigrationType::Simple, session, false),
-        Migration::new(SCHEMA, "usage".into(), MigrationType::Simple, usage, false),
+        Migration::new(3, "usage".into(), MigrationType::Simple, usage, false),
+        Migration::new(4, "result".into(), MigrationType::Simple, result, false),
+        Migration::new(SCHEMA, "trigger".into(), MigrationType::Simple, trigger, false),
     ];
     let mut migrator = Migrator::with_migrations(migrations);
     // Compares checksums first: a file of a build before the first release has more migrations, but is not newer.

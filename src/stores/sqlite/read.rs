@@ -7,7 +7,7 @@ use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
 use sqlx::{FromRow, QueryBuilder, Row};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Event, JournalEntry, PendingCounts, Status};
+use toolgate_core::run::{Event, JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 use toolgate_ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
 use super::units::{integer, moment, nanos};
@@ -18,7 +18,7 @@ pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run =
 /// The columns of an index row.
 const COLUMNS: &str = "run.id, run.tenant, run.agent, run.session, run.status, run.version, run.title, run.created_at, \
     run.updated_at, run.predecessor, run.approvals, run.results, run.answers, run.tasks, run.asked_at, run.due_at, \
-    run.usage, run.purged_at";
+    run.usage, run.result, run.trigger_type, run.schedule, run.purged_at";
 
 pub(super) const LISTED_BY_DEFAULT: usize = 100;
 
@@ -33,6 +33,8 @@ pub(super) struct IndexRow {
     agent: String,
     session: String,
     predecessor: Option<String>,
+    trigger: Option<String>,
+    schedule: Option<String>,
     status: String,
     version: i64,
     title: String,
@@ -40,6 +42,7 @@ pub(super) struct IndexRow {
     updated_at: String,
     pending_counts: PendingCounts,
     usage: Option<String>,
+    result: Option<String>,
     purged_at: Option<String>,
 }
 
@@ -52,6 +55,8 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
             agent: row.try_get("agent")?,
             session: row.try_get("session")?,
             predecessor: row.try_get("predecessor")?,
+            trigger: row.try_get("trigger_type")?,
+            schedule: row.try_get("schedule")?,
             status: row.try_get("status")?,
             version: row.try_get("version")?,
             title: row.try_get("title")?,
@@ -66,6 +71,7 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
                 due_at: moment("due_at")?,
             },
             usage: row.try_get("usage")?,
+            result: row.try_get("result")?,
             purged_at: row.try_get("purged_at")?,
         })
     }
@@ -136,7 +142,7 @@ enum Lookup {
 
 impl Lookup {
     fn of(filter: &RunFilter) -> Self {
-        let RunFilter { tenant, status, agent, session, pending_kind, due_by, .. } = filter;
+        let RunFilter { tenant, status, agent, session, trigger, schedule, pending_kind, due_by, .. } = filter;
         // Both conditions match few runs at any time, whatever their tenant.
         match (due_by, pending_kind) {
             _ if filter.run.is_some() => return Self::Row,
@@ -147,6 +153,8 @@ impl Lookup {
         let of_tenant = match (pending_kind, session, agent, status) {
             (Some(_), ..) => "run_by_tenant_approvals",
             (None, Some(_), ..) => "run_by_tenant_session",
+            (None, None, ..) if schedule.is_some() => "run_by_tenant_schedule",
+            (None, None, ..) if trigger.is_some() => "run_by_tenant_trigger",
             (None, None, Some(_), Some(_)) => "run_by_tenant_agent_status",
             (None, None, Some(_), None) => "run_by_tenant_agent",
             (None, None, None, Some(_)) => "run_by_tenant_status",
@@ -193,6 +201,12 @@ fn restrict(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
     }
     if let Some(session) = &filter.session {
         query.push(" AND session = ").push_bind(session.as_str());
+    }
+    if let Some(trigger) = filter.trigger {
+        query.push(" AND trigger_type = ").push_bind(trigger.as_str());
+    }
+    if let Some(schedule) = &filter.schedule {
+        query.push(" AND schedule = ").push_bind(schedule.as_str());
     }
     // A run that waits for approval is not deleted, and the index of such runs does not contain `purged_at`.
     if !filter.purged && filter.pending_kind != Some(PendingKind::Approval) {
@@ -242,6 +256,8 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         agent,
         session,
         predecessor,
+        trigger,
+        schedule,
         status,
         version,
         title,
@@ -249,11 +265,15 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         updated_at,
         pending_counts,
         usage,
+        result,
         purged_at,
     } = row;
     let unreadable = |what: &str| StoreError::Corrupt(format!("the index row of run {id} has {what}"));
     let named = RunId::from(id.as_str());
     let time = |text: &str| time(&named, text);
+    let parsed = |trigger: &str| {
+        TriggerKind::parse(trigger).ok_or_else(|| unreadable(&format!("the unknown trigger `{trigger}`")))
+    };
     Ok(RunRow {
         status: Status::parse(&status).ok_or_else(|| unreadable(&format!("the unknown status `{status}`")))?,
         version: u64::try_from(version).map_err(|_| unreadable(&format!("the impossible version {version}")))?,
@@ -264,10 +284,13 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         agent: agent.into(),
         session: session.into(),
         predecessor: predecessor.map(RunId::from),
+        trigger: trigger.map(|trigger| parsed(&trigger)).transpose()?,
+        schedule,
         tenant: tenant.into(),
         title,
         pending_counts,
         usage: usage.map_or(Ok(Usage::default()), |usage| usage_of(&id, &usage))?,
+        result: result.map(|result| result_of(&id, &result)).transpose()?,
         is_interrupted: false,
     })
 }
@@ -276,6 +299,11 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
 pub(super) fn usage_of(run: &str, json: &str) -> Result<Usage, StoreError> {
     serde_json::from_str(json)
         .map_err(|error| StoreError::Corrupt(format!("the index row of run {run} has an unreadable usage: {error}")))
+}
+
+fn result_of(run: &str, json: &str) -> Result<RunResult, StoreError> {
+    serde_json::from_str(json)
+        .map_err(|error| StoreError::Corrupt(format!("the index row of run {run} has an unreadable result: {error}")))
 }
 
 /// Parses a time of an index row.

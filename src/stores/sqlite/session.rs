@@ -19,7 +19,7 @@ use super::SqliteStore;
 use super::grant::BLANK_OF_SESSION;
 use super::json::to_json;
 use super::purge::UNQUOTE_SESSION;
-use super::read::{LISTED_BY_DEFAULT, usage_of};
+use super::read::{self, LISTED_BY_DEFAULT, usage_of};
 use super::units::{integer, moment, nanos};
 use super::writer::Write;
 
@@ -28,7 +28,7 @@ macro_rules! columns {
     () => {
         "session.tenant, session.id, session.agent, session.principal, session.head, session.version, session.runs,
         session.title, session.created_at, session.updated_at, session.deleted_at, session.body, run.status, run.version AS length,
-        run.usage AS head_usage"
+        run.usage AS head_usage, run.updated_at AS used_at"
     };
 }
 
@@ -178,8 +178,8 @@ struct StoredSession {
     id: String,
     agent: String,
     principal: Option<String>,
-    /// The head, with its status, the length of its journal and its usage.
-    head: Option<(String, String, i64, Option<String>)>,
+    /// The head, with its status, the length of its journal, its usage and the time of its last event.
+    head: Option<(String, String, i64, Option<String>, String)>,
     version: i64,
     runs: i64,
     title: String,
@@ -194,7 +194,8 @@ impl<'r> FromRow<'r, SqliteRow> for StoredSession {
         // A head without a row is none.
         let head = row.try_get::<Option<String>, _>("head")?.zip(row.try_get::<Option<String>, _>("status")?);
         let head = head.map(|(run, status)| {
-            Ok::<_, sqlx::Error>((run, status, row.try_get("length")?, row.try_get("head_usage")?))
+            let (length, usage) = (row.try_get("length")?, row.try_get("head_usage")?);
+            Ok::<_, sqlx::Error>((run, status, length, usage, row.try_get("used_at")?))
         });
         Ok(Self {
             tenant: row.try_get("tenant")?,
@@ -218,11 +219,13 @@ impl StoredSession {
         let unreadable = |what: &str| StoreError::Corrupt(format!("session {} has {what}", self.id));
         let count = |count: i64| u64::try_from(count).map_err(|_| unreadable(&format!("the impossible count {count}")));
         let time = |nanos: i64| moment(nanos).ok_or_else(|| unreadable(&format!("`{nanos}` for a time")));
-        let head = self.head.map(|(run, status, version, usage)| {
+        let head = self.head.map(|(run, status, version, usage, used_at)| {
             let known = Status::parse(&status);
             let status = known.ok_or_else(|| unreadable(&format!("a head with the unknown status `{status}`")))?;
             let usage = usage.map_or(Ok(Usage::default()), |usage| usage_of(&run, &usage))?;
-            Ok(SessionHead { run: run.into(), status, version: count(version)?, usage })
+            let run = RunId::from(run);
+            let updated_at = read::time(&run, &used_at)?;
+            Ok(SessionHead { run, status, version: count(version)?, usage, updated_at })
         });
         let Body { metadata, created_by, authors, usage } = parsed(format_args!("session {}", self.id), &self.body)?;
         Ok(SessionRow {

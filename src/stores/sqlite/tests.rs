@@ -5,7 +5,7 @@ use serde_json::json;
 use sqlx::Connection;
 use tempfile::TempDir;
 use toolgate_core::chat::Usage;
-use toolgate_core::run::{Event, PendingCounts, Status};
+use toolgate_core::run::{Event, PendingCounts, Status, TriggerKind};
 use toolgate_ports::{
     AccessKeys as _, EndpointFilter, KeyFilter, PendingKind, SessionClaim, SessionFilter, SessionHead, SessionRow,
     SessionStore as _,
@@ -32,6 +32,8 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         agent: "clerk".into(),
         session: "session".into(),
         predecessor: None,
+        trigger: None,
+        schedule: None,
         tenant: toolgate_core::id::Tenant::default(),
         status: Status::Running,
         version: at + 1,
@@ -40,6 +42,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         updated_at: Timestamp::UNIX_EPOCH,
         pending_counts: PendingCounts::default(),
         usage: Usage::default(),
+        result: None,
         is_interrupted: false,
         purged_at: None,
     };
@@ -178,7 +181,13 @@ fn claiming(run: &str, expected: u64) -> Append {
         tenant: append.row.tenant.clone(),
         agent: append.row.agent.clone(),
         principal: None,
-        head: Some(SessionHead { run: run.into(), status: Status::Running, version: 1, usage: Usage::default() }),
+        head: Some(SessionHead {
+            run: run.into(),
+            status: Status::Running,
+            version: 1,
+            usage: Usage::default(),
+            updated_at: Timestamp::UNIX_EPOCH,
+        }),
         version: expected + 1,
         runs: expected + 1,
         usage: Usage::default(),
@@ -479,6 +488,20 @@ async fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
             let steps = plan(&mut db, &filter).await;
             let searched: Vec<&String> = steps.iter().filter(|step| step.contains("run ")).collect();
             assert_eq!(searched, [&expected, "SEARCH run USING PRIMARY KEY (id=?)"], "{filter:?}: {steps:?}");
+            for (schedule, index) in [
+                (None, "run_by_tenant_trigger (tenant=? AND trigger_type=?"),
+                (Some("nightly"), "run_by_tenant_schedule (tenant=? AND schedule=?"),
+            ] {
+                let filter = RunFilter {
+                    trigger: Some(TriggerKind::Schedule),
+                    schedule: schedule.map(str::to_owned),
+                    ..filter.clone()
+                };
+                let expected = format!("SEARCH run USING COVERING INDEX {index}{range}");
+                let steps = plan(&mut db, &filter).await;
+                let is_by_trigger = pending_kind.is_none() && !by_session;
+                assert!(!is_by_trigger || steps.contains(&expected), "{filter:?}: {steps:?}");
+            }
         }
     }
 }

@@ -48,6 +48,9 @@ pub enum SettingsError {
     /// An exporter that is not built in, or `none` with others.
     #[error("OTEL_TRACES_EXPORTER is `{0}`: set it to `none`, or to `otlp`, `console` or both, separated by a comma")]
     Exporter(String),
+    /// An exporter of log records that is not built in.
+    #[error("OTEL_LOGS_EXPORTER is `{0}`: set it to `otlp` or `none`; standard error has the log records in any case")]
+    LogExporter(String),
     /// A sampler that is not built in.
     #[error(
         "sampler `{0}` is not supported: set OTEL_TRACES_SAMPLER to `always_on`, `always_off` or `traceidratio`, \
@@ -80,7 +83,7 @@ pub enum SettingsError {
     SamplerArgument(String),
 }
 
-/// Why spans cannot be exported, or were lost.
+/// Why telemetry cannot be exported, or was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The exporter cannot be built.
@@ -102,14 +105,16 @@ pub enum ExportError {
         /// The problem of the file.
         why: String,
     },
-    /// Some spans never arrived.
+    /// Some spans or log records never arrived.
     #[error(
-        "{spans} spans were lost on the way to {address}: {reason}. Check that a collector listens there \
+        "{lost} {what} were lost on the way to {address}: {reason}. Check that a collector listens there \
          (`telemetry.otlp_endpoint`, or OTEL_EXPORTER_OTLP_ENDPOINT), with this protocol and these headers."
     )]
     Lost {
-        /// The number of lost spans.
-        spans: u64,
+        /// The number of lost items.
+        lost: u64,
+        /// What the items are.
+        what: &'static str,
         /// The receiver.
         address: String,
         /// Why the last of them were lost.

@@ -1,4 +1,4 @@
-//! Telemetry export over OTLP: spans and metrics.
+//! Telemetry export over OTLP: spans, metrics and log records.
 //!
 //! The span sink folds runs into spans and puts them into a bounded queue, which takes microseconds. A separate thread
 //! sends them. A full queue drops spans, and an unavailable collector loses them. Neither affects a run (law 9), and
@@ -10,6 +10,7 @@ mod content_flags;
 mod convert;
 mod error;
 mod limits;
+mod logs;
 mod queue;
 mod reachability;
 mod rejections;
@@ -25,9 +26,11 @@ pub(crate) mod variables;
 
 pub use content_flags::misspelt;
 pub use error::{ExportError, SettingsError};
+pub use logs::LogExport;
+pub(crate) use logs::{FieldValue, LogLine};
 pub use queue::SpanCounts;
 pub use runtime::ExportRuntime;
 pub use sampler::Sampler;
-pub use settings::{Export, ExportSettings};
+pub use settings::{Export, ExportSettings, LogExportPlan};
 pub use sink::SpanSink;
 pub use transport::{Destination, MetricExport, Protocol, Signal, Transport};

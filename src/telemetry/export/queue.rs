@@ -1,20 +1,19 @@
-//! Bounded span queue: holds spans until they are sent, and counts every one.
+//! Bounded export queue: holds spans or log records until they are sent, and counts every one.
 //!
-//! The queue is bounded by spans and by bytes. A span occupies its place until it is sent or given up, retries
-//! included. Adding a span never waits: a span that finds no place is dropped and counted.
+//! The queue is bounded by items and by bytes. An item occupies its place until it is sent or given up, retries
+//! included. Adding an item never waits: an item that finds no place is dropped and counted.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use opentelemetry_sdk::trace::SpanData;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::batching::Batching;
-use super::size::size_of;
+use super::size::ByteSize;
 
-/// The outcomes of the spans.
+/// The outcomes of the spans, or of the log records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpanCounts {
     /// Spans that wait or are in flight.
@@ -36,31 +35,31 @@ impl SpanCounts {
     }
 }
 
-/// The queue between the threads that produce spans and the sender.
+/// The queue between the threads that produce items and the sender.
 #[derive(Debug)]
-pub(super) struct SpanQueue {
-    waiting: Mutex<QueueState>,
+pub(super) struct ExportQueue<T> {
+    waiting: Mutex<QueueState<T>>,
     bounds: Batching,
     wake: Notify,
     closed: watch::Sender<Option<Instant>>,
 }
 
-#[derive(Debug, Default)]
-struct QueueState {
-    spans: VecDeque<(SpanData, usize)>,
+#[derive(Debug)]
+struct QueueState<T> {
+    items: VecDeque<(T, usize)>,
     counts: SpanCounts,
 }
 
-/// The spans of one request.
-pub(super) struct Batch {
-    pub(super) spans: Vec<SpanData>,
+/// The items of one request.
+pub(super) struct Batch<T> {
+    pub(super) items: Vec<T>,
     pub(super) size: Size,
 }
 
 /// The space that a batch occupies in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
-    pub(super) spans: u64,
+    pub(super) items: u64,
     bytes: u64,
 }
 
@@ -68,19 +67,20 @@ pub(super) struct Size {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     Taken,
-    /// Taken, except for that many spans.
+    /// Taken, except for that many items.
     TakenInPart(u64),
     Failed,
 }
 
-impl SpanQueue {
+impl<T: ByteSize> ExportQueue<T> {
     pub(super) fn new(bounds: Batching) -> Self {
-        Self { waiting: Mutex::default(), bounds, wake: Notify::new(), closed: watch::Sender::new(None) }
+        let waiting = Mutex::new(QueueState { items: VecDeque::new(), counts: SpanCounts::default() });
+        Self { waiting, bounds, wake: Notify::new(), closed: watch::Sender::new(None) }
     }
 
-    /// Puts a span into the queue, or drops it.
-    pub(super) fn offer(&self, span: SpanData) {
-        let bytes = size_of(&span);
+    /// Puts an item into the queue, or drops it.
+    pub(super) fn offer(&self, item: T) {
+        let bytes = item.byte_size();
         let closed = self.closed.borrow().is_some();
         let mut waiting = self.waiting();
         let counts = &mut waiting.counts;
@@ -92,52 +92,52 @@ impl SpanQueue {
         }
         counts.queued += 1;
         counts.queued_bytes += bytes as u64;
-        waiting.spans.push_back((span, bytes));
+        waiting.items.push_back((item, bytes));
         let enough = self.bounds.batch_bytes.min(self.bounds.queue_bytes / 2) as u64;
-        if waiting.spans.len() >= self.bounds.batch || waiting.counts.queued_bytes >= enough {
+        if waiting.items.len() >= self.bounds.batch || waiting.counts.queued_bytes >= enough {
             self.wake.notify_one();
         }
     }
 
-    /// Waits until a batch is full, until its spans have waited for `delay`, or until the queue is closed.
+    /// Waits until a batch is full, until its items have waited for `delay`, or until the queue is closed.
     pub(super) async fn ready(&self, delay: Duration) {
         let _ = tokio::time::timeout(delay, self.wake.notified()).await;
     }
 
-    /// The next spans that fit into one request, in order; a larger span is sent alone.
-    pub(super) fn take(&self) -> Option<Batch> {
+    /// The next items that fit into one request, in order; a larger item is sent alone.
+    pub(super) fn take(&self) -> Option<Batch<T>> {
         let mut waiting = self.waiting();
-        let (first, size) = waiting.spans.pop_front()?;
-        let (mut spans, mut bytes) = (vec![first], size);
-        while spans.len() < self.bounds.batch {
-            let Some((span, size)) = waiting.spans.pop_front_if(|(_, size)| bytes + *size <= self.bounds.batch_bytes)
+        let (first, size) = waiting.items.pop_front()?;
+        let (mut items, mut bytes) = (vec![first], size);
+        while items.len() < self.bounds.batch {
+            let Some((item, size)) = waiting.items.pop_front_if(|(_, size)| bytes + *size <= self.bounds.batch_bytes)
             else {
                 break;
             };
             bytes += size;
-            spans.push(span);
+            items.push(item);
         }
-        let size = Size { spans: spans.len() as u64, bytes: bytes as u64 };
-        Some(Batch { spans, size })
+        let size = Size { items: items.len() as u64, bytes: bytes as u64 };
+        Some(Batch { items, size })
     }
 
-    /// Frees the space of a batch and counts its spans by outcome.
+    /// Frees the space of a batch and counts its items by outcome.
     pub(super) fn settle(&self, size: Size, delivery: Delivery) {
         let counts = &mut self.waiting().counts;
-        counts.queued -= size.spans;
+        counts.queued -= size.items;
         counts.queued_bytes -= size.bytes;
         match delivery {
-            Delivery::Taken => counts.exported += size.spans,
+            Delivery::Taken => counts.exported += size.items,
             Delivery::TakenInPart(rejected) => {
-                let rejected = rejected.min(size.spans);
-                counts.exported += size.spans - rejected;
+                let rejected = rejected.min(size.items);
+                counts.exported += size.items - rejected;
                 counts.failed += rejected;
             }
-            Delivery::Failed => counts.failed += size.spans,
+            Delivery::Failed => counts.failed += size.items,
         }
     }
 
-    /// Closes the queue: it accepts no more spans.
+    /// Closes the queue: it accepts no more items.
     pub(super) fn close(&self) {
         self.closed.send_if_modified(|closed| closed.is_none() && closed.replace(Instant::now()).is_none());
         self.wake.notify_one();
@@ -159,7 +159,7 @@ impl SpanQueue {
         self.waiting().counts
     }
 
-    fn waiting(&self) -> MutexGuard<'_, QueueState> {
+    fn waiting(&self) -> MutexGuard<'_, QueueState<T>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Partial rejections: spans that a receiver rejected from an accepted batch. The SDK's exporters report such an export
+//! Partial rejections: spans or log records that a receiver rejected from an accepted batch. The SDK's exporters report such an export
 //! as a success and the rest only in a log record, the same over HTTP and gRPC. This module captures that record during
 //! an export.
 
@@ -16,10 +16,10 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 /// The longest receiver message that is repeated, in characters.
 const LONGEST: usize = 300;
 
-/// The spans of a batch that a receiver rejected, and the receiver's reason.
+/// The number of items of a batch that a receiver rejected, and the receiver's reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rejected {
-    pub(super) spans: u64,
+    pub(super) items: u64,
     pub(super) message: String,
 }
 
@@ -73,7 +73,7 @@ impl Subscriber for RejectionSubscriber {
         if tells_of_rejections(event.metadata()) {
             event.record(&mut rejected);
         }
-        if rejected.spans > 0 {
+        if rejected.items > 0 {
             *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected);
         } else if self.others.enabled(event.metadata()) {
             self.others.event(event);
@@ -111,8 +111,8 @@ impl Subscriber for RejectionSubscriber {
 
 impl Visit for Rejected {
     fn record_i64(&mut self, field: &Field, value: i64) {
-        if field.name() == "rejected_spans" {
-            self.spans = u64::try_from(value).unwrap_or(0);
+        if matches!(field.name(), "rejected_spans" | "rejected_log_records") {
+            self.items = u64::try_from(value).unwrap_or(0);
         }
     }
 

@@ -67,6 +67,39 @@ impl ExportSettings {
     }
 }
 
+/// An enabled export of log records: the settings completed from the environment.
+#[derive(Clone, Debug)]
+pub struct LogExportPlan {
+    pub(super) transport: Transport,
+    /// `None`: the SDK finds the name in the environment.
+    pub(super) service_name: Option<String>,
+    pub(super) batching: Batching,
+    pub(super) redaction: Redaction,
+}
+
+impl ExportSettings {
+    /// The export of log records, which `OTEL_LOGS_EXPORTER=otlp` enables. `None` if it is not in use.
+    pub fn resolve_logs(self, env: impl Fn(&str) -> Option<String>) -> Result<Option<LogExportPlan>, SettingsError> {
+        let variables = Variables(&env);
+        match variables.text("OTEL_LOGS_EXPORTER").as_deref() {
+            None | Some("none") => return Ok(None),
+            Some("otlp") => {}
+            Some(other) => return Err(SettingsError::LogExporter(other.to_owned())),
+        }
+        if variables.sdk_disabled()? {
+            return Ok(None);
+        }
+        let transport = self.destination.resolve(Signal::Logs, &env)?;
+        let service_name = self.service_name.unwrap_or_else(|| "toolgate".to_owned());
+        Ok(Some(LogExportPlan {
+            batching: Batching::resolve(self.queue_bytes, transport.request_bytes(), variables)?,
+            transport,
+            service_name: (!variables.name_the_service()).then_some(service_name),
+            redaction: self.redaction,
+        }))
+    }
+}
+
 /// The exporters in use.
 struct Exporters {
     otlp: bool,
@@ -137,6 +170,25 @@ mod tests {
             let refused = resolve(on, &[("OTEL_TRACES_EXPORTER", list)]).expect_err("refused");
             assert_eq!(refused, SettingsError::Exporter(list.into()));
         }
+    }
+
+    #[test]
+    fn row_2_56_log_records_are_exported_only_by_name() {
+        let resolve = |env: &[(&str, &str)]| {
+            let look_up =
+                |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            let plan = ExportSettings::default().resolve_logs(look_up)?;
+            Ok(plan.map(|plan| plan.transport.address()))
+        };
+        let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4318");
+        let named = ("OTEL_LOGS_EXPORTER", "otlp");
+        assert_eq!(resolve(&[general]), Ok(None));
+        assert_eq!(resolve(&[general, ("OTEL_LOGS_EXPORTER", "none")]), Ok(None));
+        assert_eq!(resolve(&[general, named]), Ok(Some("http://x:4318/v1/logs".to_owned())));
+        assert_eq!(resolve(&[named]), Ok(Some("http://localhost:4318/v1/logs".to_owned())));
+        assert_eq!(resolve(&[named, ("OTEL_SDK_DISABLED", "true")]), Ok(None));
+        let other = resolve(&[("OTEL_LOGS_EXPORTER", "console")]);
+        assert_eq!(other, Err(SettingsError::LogExporter("console".to_owned())));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use opentelemetry::InstrumentationScope;
-use opentelemetry_sdk::trace::SpanExporter as _;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
 use toolgate_core::id::RunId;
 use toolgate_core::run::{Event, JournalEntry};
 use toolgate_ports::{EventSink, Update};
@@ -11,15 +11,15 @@ use super::convert::span_data;
 use super::limits::Limits;
 use super::resource::resource;
 use super::runtime::ExportRuntime;
-use super::sender::SpanSender;
-use super::{Export, ExportError, SpanCounts, console};
+use super::sender::ExportSender;
+use super::{Export, ExportError, Signal, SpanCounts, console};
 use crate::per_run::PerRun;
 use crate::spans::{IdentityOf, Projector, Redaction, Span, SpanContent};
 
 /// An event sink that exports the spans of every run.
 pub struct SpanSink {
     runs: PerRun<Projector>,
-    sender: Option<SpanSender>,
+    sender: Option<ExportSender<SpanData>>,
     console: bool,
     limits: Limits,
     scope: InstrumentationScope,
@@ -46,7 +46,7 @@ impl SpanSink {
     /// Sends the remaining spans and stops. Blocks as long as a receiver accepts spans, at most half a minute, or a few
     /// seconds if it accepts no spans. An error reports the number of spans lost since the start.
     pub fn shutdown(&self) -> Result<(), ExportError> {
-        self.sender.as_ref().map_or(Ok(()), SpanSender::finish)
+        self.sender.as_ref().map_or(Ok(()), ExportSender::finish)
     }
 
     /// Sends all spans of a run, from its journal. They have the ids of the original export, so a receiver that has
@@ -60,7 +60,7 @@ impl SpanSink {
 
     /// The outcomes of the spans so far.
     pub fn span_counts(&self) -> SpanCounts {
-        self.sender.as_ref().map(SpanSender::span_counts).unwrap_or_default()
+        self.sender.as_ref().map(ExportSender::span_counts).unwrap_or_default()
     }
 
     fn send(&self, spans: Vec<Span>) {
@@ -81,12 +81,13 @@ impl SpanSink {
     }
 }
 
-fn sender(export: &Export) -> Result<Option<SpanSender>, ExportError> {
+fn sender(export: &Export) -> Result<Option<ExportSender<SpanData>>, ExportError> {
     let Some(transport) = &export.transport else { return Ok(None) };
     let runtime = ExportRuntime::start()?;
     let (mut exporter, reachability) = transport.span_exporter(&runtime)?;
     exporter.set_resource(&resource(export.service_name.as_deref()));
-    Ok(Some(SpanSender::start((exporter, reachability), transport.address(), export.batching, runtime)))
+    let exporter = (exporter, reachability);
+    Ok(Some(ExportSender::start(Signal::Traces, exporter, transport.address(), export.batching, runtime)))
 }
 
 impl EventSink for SpanSink {

@@ -1,6 +1,6 @@
 //! Trace context of a log record: the run, and the span that represents the event.
 
-use toolgate_core::id::RunId;
+use toolgate_core::id::{AgentName, RunId};
 use toolgate_core::lifecycle::{Lifecycle, LifecycleEvent, LifecycleKind};
 use toolgate_core::run::{Event, JournalEntry, Run, Status};
 use toolgate_core::trace::SpanContext;
@@ -11,11 +11,17 @@ pub(super) struct LogContext<'a> {
     pub(super) run: &'a RunId,
     /// `None` for a run that is unknown here.
     span: Option<SpanContext>,
+    agent: Option<AgentName>,
 }
 
 impl<'a> LogContext<'a> {
     pub(super) fn of(run: &'a RunId, span: Option<SpanContext>) -> Self {
-        Self { run, span }
+        Self { run, span, agent: None }
+    }
+
+    /// The run's agent, where the record of an ending or a failure names it.
+    pub(super) fn agent(&self) -> Option<tracing::field::DisplayValue<&AgentName>> {
+        self.agent.as_ref().map(tracing::field::display)
     }
 
     pub(super) fn trace_id(&self) -> Option<tracing::field::DisplayValue<String>> {
@@ -40,7 +46,10 @@ pub(super) fn places<'a>(
     if begins {
         lifecycle.apply(recorded);
     }
-    let place = |event: &LifecycleEvent| LogContext::of(run, lifecycle.run().map(|state| span_of(state, &event.fact)));
+    let place = |event: &LifecycleEvent| LogContext {
+        agent: lifecycle.run().map(|state| state.started().spec.agent.clone()),
+        ..LogContext::of(run, lifecycle.run().map(|state| span_of(state, &event.fact)))
+    };
     let placed = events.into_iter().map(|event| (place(&event), event)).collect();
     if !begins {
         lifecycle.apply(recorded);

@@ -97,7 +97,7 @@ fn external_results(state: &Run) -> usize {
 }
 
 fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
-    let iteration = event.iteration;
+    let (iteration, agent) = (event.iteration, place.agent());
     match &event.fact {
         LifecycleKind::Started { agent, model, .. } => {
             record!(info, place, { %agent, %model, } "Agent execution started");
@@ -129,13 +129,13 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
             record!(warn, place, { iteration, %model, reason, } "model call refused");
         }
         LifecycleKind::ModelFailed { model, attempt, error: Failure { code, message, .. }, .. } => {
-            record!(warn, place, { iteration, attempt, %model, %code, reason = message, } "model call failed");
+            record!(warn, place, { agent, iteration, attempt, %model, %code, reason = message, } "model call failed");
         }
         LifecycleKind::CompactionCompleted { model, duration_ms, .. } => {
             record!(info, place, { iteration, %model, duration_ms, } "conversation compacted");
         }
         LifecycleKind::CompactionFailed { error: Failure { code, message, .. }, .. } => {
-            record!(warn, place, { iteration, %code, reason = message, } "compaction failed");
+            record!(warn, place, { agent, iteration, %code, reason = message, } "compaction failed");
         }
         LifecycleKind::McpExecuting { call } => {
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "MCP call sent");
@@ -174,12 +174,16 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
             record!(warn, place, { iteration, used, max, } "Budget exhausted");
         }
         LifecycleKind::Completed { .. } => {
-            record!(info, place, { iteration, status = "completed", } "LLM finalized response");
+            record!(info, place, { agent, iteration, status = "completed", } "LLM finalized response");
         }
-        LifecycleKind::Cancelled { .. } => record!(info, place, { iteration, status = "cancelled", } "run ended"),
-        LifecycleKind::Failed { status, error: Failure { code, message, .. }, .. } => {
-            let status = status.as_str();
-            record!(error, place, { iteration, status, %code, reason = message, } "run ended");
+        LifecycleKind::Cancelled { .. } => {
+            record!(info, place, { agent, iteration, status = "cancelled", } "run ended");
+        }
+        LifecycleKind::Failed { status, error: Failure { code, message, context, .. }, .. } => {
+            let (status, context) = (status.as_str(), context.as_deref());
+            let model = context.and_then(|context| context.model.as_ref()).map(tracing::field::display);
+            let attempt = context.and_then(|context| context.attempt);
+            record!(error, place, { agent, iteration, status, model, attempt, %code, reason = message, } "run ended");
         }
         LifecycleKind::Pending { .. }
         | LifecycleKind::ContextBuildStarted

@@ -6,6 +6,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::util::TryInitError;
 
+use super::export_layer::{ExportFilter, ExportLayer};
 use super::stderr::{self, Stderr};
 
 /// The format of records.
@@ -60,22 +61,24 @@ pub fn init(
     output: Output,
     env: impl Fn(&str) -> Option<String>,
 ) -> Result<(), LoggingError> {
+    use tracing_subscriber::Layer as _;
+    use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
 
     let filter = filter(env("RUST_LOG").as_deref(), level)?;
     if output == Output::Queued {
         stderr::detach()?;
     }
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let builder = tracing_subscriber::fmt::layer()
         .with_writer(|| Stderr)
         // A record that cannot be written is lost. Reporting that on the same stream would panic.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
-    match chosen_format(env("TOOLGATE_LOG_FORMAT").as_deref(), format) {
-        Format::Text => builder.finish().try_init()?,
-        Format::Json => builder.json().flatten_event(true).finish().try_init()?,
-    }
+    let on_stderr = match chosen_format(env("TOOLGATE_LOG_FORMAT").as_deref(), format) {
+        Format::Text => builder.with_filter(filter).boxed(),
+        Format::Json => builder.json().flatten_event(true).with_filter(filter).boxed(),
+    };
+    tracing_subscriber::registry().with(on_stderr).with(ExportLayer.with_filter(ExportFilter)).try_init()?;
     Ok(())
 }
 

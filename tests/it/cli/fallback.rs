@@ -20,6 +20,22 @@ turns:
   - { say: She is C-1001. }
 ";
 
+#[test]
+fn rows_0_19_and_3_26_the_result_names_the_models_and_the_exit_code() {
+    let desk = desk();
+    let ended = desk.toolgate(&["run", "--json", "Who is Ada?"]).expect(0);
+    let result = ended.json_lines().pop().unwrap();
+    assert_eq!(result["models"], serde_json::json!(["backup"]), "{result}");
+    assert_eq!((&result["summary"], &result["exit_code"]), (&"She is C-1001.".into(), &0.into()), "{result}");
+    assert!(result["duration_ms"].is_u64(), "{result}");
+    let row = desk.toolgate(&["runs", "list", "--json"]).expect(0).json_lines().remove(0);
+    for member in ["models", "summary", "exit_code", "duration_ms", "iterations"] {
+        assert_eq!(row[member], result[member], "{member}");
+    }
+    let table = desk.toolgate(&["runs", "list"]).expect(0).out;
+    assert!(table.contains("EXIT") && table.contains("DURATION"), "{table}");
+}
+
 fn desk() -> Desk {
     let desk = Desk::empty();
     desk.write("toolgate.yaml", CONFIG);
@@ -80,6 +96,17 @@ fn show_names_the_fallback_model_that_answered() {
     assert_eq!(turns.len(), 2, "{shown}");
     assert!(turns.iter().all(|turn| turn.contains("model backup")), "{shown}");
     assert!(shown.contains("✗ model main: provider_auth: the key is refused"), "{shown}");
+}
+
+#[test]
+fn row_0_58_the_failure_in_the_result_names_run_agent_model_and_attempt() {
+    let desk = desk();
+    desk.write("backup.yaml", "turns: [{ fail: { code: provider_unavailable, message: it is down } }]");
+    let result = desk.toolgate(&["run", "--json", "Who is Ada?"]).expect(1).result();
+    let context = serde_json::json!({
+        "run_id": result["run_id"], "agent": "desk", "model": "backup", "attempt": 2,
+    });
+    assert_eq!(result["error"]["context"], context, "{result}");
 }
 
 #[test]

@@ -103,6 +103,34 @@ async fn a_reply_without_its_calls_is_retried_and_then_fails_the_run() {
 }
 
 #[tokio::test]
+async fn row_0_57_a_malformed_reply_is_kept_with_what_was_expected_cut_and_without_secrets() {
+    const KEY: &str = "sk-canary-0123456789abcdef";
+    let whole = Prepared::json(format!("{{\"oops {KEY} {}", "x".repeat(5000)));
+    let event = Prepared::stream(&[&format!("{{\"oops {KEY} {}", "x".repeat(5000))]);
+    for (answer, expected) in
+        [(whole, "a reply of the API `openai_chat`, as JSON"), (event, "an event of the API `openai_chat`, as JSON")]
+    {
+        let server = ModelServer::answering([answer]).await;
+        let desk = desk(&server, "openai_chat", &json!({"limits": {"max_attempts": 1}}));
+        let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+        desk.write("toolgate.yaml", &config.replace("\"api_key\":\"k\"", &format!("\"api_key\":\"{KEY}\"")));
+
+        let result = run(&desk).await.expect(1).result();
+
+        let journal = desk.journal("last");
+        let failed = journal.iter().find(|event| event["type"] == "llm.call.failed").unwrap();
+        for details in [&failed["error"]["details"], &result["error"]["details"]] {
+            let raw = details["raw"].as_str().unwrap();
+            assert_eq!(details["expected"], expected, "{failed}");
+            assert!(raw.starts_with("{\"oops ") && raw.ends_with("x…") && raw.len() <= 2048, "{raw}");
+            assert!(raw.len() > 2000 && !raw.contains("canary"), "{raw}");
+        }
+        let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+        assert!(shown.contains(&format!("expected {expected}, received:")) && shown.contains("| {\"oops"), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn an_overflow_told_in_words_leads_to_one_compaction_and_the_run_completes() {
     let chat = |text: &str| {
         let choice = json!({"delta": {"content": text}, "finish_reason": "stop"});

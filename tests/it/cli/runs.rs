@@ -48,6 +48,56 @@ fn list_finds_runs_by_status_and_says_when_there_are_none() {
 }
 
 #[test]
+fn rows_0_03_and_0_04_runs_are_listed_by_trigger_and_schedule() {
+    let desk = Desk::playing("turns: [{ say: Done. }]");
+    desk.toolgate(&["run", "First"]).expect(0);
+    desk.toolgate(&["run", "--schedule", "nightly", "Second"]).expect(0);
+    for (filter, title) in [(["--trigger", "manual"], "First"), (["--schedule", "nightly"], "Second")] {
+        let rows = desk.toolgate(&["runs", "list", "--json", filter[0], filter[1]]).expect(0).json_lines();
+        let titles: Vec<_> = rows.iter().map(|row| row["title"].as_str().unwrap()).collect();
+        assert_eq!(titles, [title], "{filter:?}");
+    }
+    let wrong = desk.toolgate(&["runs", "list", "--trigger", "chance"]).expect(2);
+    assert!(wrong.err.contains("a trigger is one of manual, api"), "{}", wrong.err);
+    desk.toolgate(&["run", "--schedule", "", "x"]).expect(2);
+}
+
+#[test]
+fn row_0_35_each_run_has_a_readable_log_file_that_goes_with_its_content() {
+    let desk = Desk::playing(TURNS);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{config}\nlog_folder: logs\n"));
+    desk.toolgate(&["run", "Sort it out"]).expect(10);
+    let id = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["id"].as_str().unwrap().to_owned();
+    let file = desk.path().join("logs").join(format!("{id}.log"));
+    let events =
+        |text: &str| -> Vec<String> { text.lines().map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect() };
+
+    let begun = std::fs::read_to_string(&file).unwrap();
+    assert!(begun.contains("execution.started agent=") && begun.contains("input=\"Sort it out\""), "{begun}");
+    assert!(begun.contains("text=\"I look at her orders.\""), "{begun}");
+    assert_eq!(events(&begun).last().unwrap(), "execution.pending", "{begun}");
+    desk.toolgate(&["runs", "cancel", "last"]).expect(0);
+    let ended = std::fs::read_to_string(&file).unwrap();
+    assert!(ended.starts_with(&begun), "{ended}");
+    assert_eq!(events(&ended).last().unwrap(), "execution.cancelled", "{ended}");
+    assert_eq!(ended.matches("execution.started").count(), 1, "{ended}");
+
+    desk.toolgate(&["runs", "fork", "last", "--message", "Again"]);
+    let files = std::fs::read_dir(desk.path().join("logs")).unwrap().map(|entry| entry.unwrap().path());
+    let fork = files.into_iter().find(|other| *other != file).unwrap();
+    assert!(std::fs::read_to_string(fork).unwrap().contains("input=\"Sort it out\""), "the copied events are there");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let session = desk.toolgate(&["runs", "list", "--json"]).json_lines().pop().unwrap();
+    desk.toolgate(&["sessions", "delete", session["session_id"].as_str().unwrap()]).expect(0);
+    assert!(!file.exists(), "deleted with the content of its run");
+}
+
+#[test]
 fn a_run_is_found_by_the_end_of_its_id() {
     let desk = pending();
     let id = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["id"].as_str().unwrap().to_owned();

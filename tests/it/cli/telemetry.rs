@@ -72,6 +72,72 @@ fn a_collector_that_is_not_there_costs_a_process_two_seconds_and_two_sentences()
     }
 }
 
+#[test]
+fn row_2_56_log_records_of_a_run_are_exported_over_each_protocol() {
+    for protocol in ["http/protobuf", "http/json", "grpc"] {
+        let receiver = Receiver::start();
+        let (endpoint, desk) = (receiver.url(), Desk::playing(NOTE));
+        let environment = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("OTEL_TRACES_EXPORTER", "none"),
+            ("OTEL_LOGS_EXPORTER", "otlp"),
+        ];
+        let ended = ran(&desk, &["run", "--policy", "bypass", "Note it"], &environment).expect(0);
+        assert!(
+            !ended.err.contains("Agent execution started"),
+            "the log on standard error is as before: {}",
+            ended.err
+        );
+        for point in [
+            "Agent execution started",
+            "Tool registration complete",
+            "LLM requested tool calls",
+            "Invoked MCP tools and prepared external tools",
+            "LLM finalized response",
+        ] {
+            assert_eq!(receiver.occurrences(point), 1, "{point} over {protocol}");
+        }
+        if protocol == "http/json" {
+            let sent: serde_json::Value = serde_json::from_slice(&receiver.requests()[0].body).unwrap();
+            let run = &desk.journal("last")[0];
+            let scopes = sent["resourceLogs"][0]["scopeLogs"].as_array().unwrap();
+            let records = scopes.iter().flat_map(|scope| scope["logRecords"].as_array().unwrap());
+            for record in records {
+                assert_eq!(record["traceId"], run["trace"]["id"], "{record}");
+                assert_eq!(record["spanId"].as_str().map(str::len), Some(16), "{record}");
+                assert_eq!(record["severityText"], "INFO", "{record}");
+            }
+        }
+    }
+}
+
+#[test]
+fn row_2_56_an_exported_log_record_has_no_known_secret_and_a_lost_one_is_reported() {
+    const KEY: &str = "canary-0123456789abcdef";
+    let receiver = Receiver::start();
+    let desk = Desk::playing(&format!("turns: [{{ fail: {{ code: provider_auth, message: {KEY} is refused }} }}]"));
+    let configuration = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{configuration}\ntelemetry: {{ headers: {{ x-key: {KEY} }} }}\n"));
+    let dead = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    for (endpoint, lost) in [(receiver.url(), false), (dead, true)] {
+        let environment = [
+            ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", format!("{endpoint}/v1/logs")),
+            ("OTEL_LOGS_EXPORTER", "otlp".into()),
+        ];
+        let ended = Ended::from(desk.command(&["run", "Go"]).envs(environment).output().unwrap()).expect(1);
+        assert_eq!(ended.err.contains("log records were lost on the way to"), lost, "{}", ended.err);
+    }
+    assert_eq!((receiver.occurrences("provider_auth"), receiver.occurrences("canary")), (2, 0));
+}
+
+#[test]
+fn row_2_56_an_exporter_of_log_records_that_is_not_there_is_refused() {
+    let desk = Desk::playing(ANSWER);
+    let ended = ran(&desk, &["run", "Go"], &[("OTEL_LOGS_EXPORTER", "console")]).expect(2);
+    assert!(ended.err.contains("OTEL_LOGS_EXPORTER is `console`: set it to `otlp` or `none`"), "{}", ended.err);
+}
+
 /// The value of a series whose line has this prefix and these labels.
 fn value(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
     let is_it = |line: &&str| {

@@ -31,7 +31,7 @@ struct World {
     given_up: Vec<CallId>,
     in_flight: usize,
     most_in_flight: usize,
-    released: Vec<RunId>,
+    released: Vec<(RunId, SpanContext)>,
     listings: usize,
     repeatable: BTreeSet<String>,
     violations: Vec<String>,
@@ -235,7 +235,12 @@ impl FakeServers {
     }
 
     pub(crate) fn released(&self) -> Vec<String> {
-        self.world().released.iter().map(RunId::to_string).collect()
+        self.world().released.iter().map(|(run, _)| run.to_string()).collect()
+    }
+
+    /// The trace context with which each run was released.
+    pub(crate) fn release_contexts(&self) -> Vec<SpanContext> {
+        self.world().released.iter().map(|(_, context)| context.clone()).collect()
     }
 
     /// The number of list requests.
@@ -368,8 +373,8 @@ impl McpServers for FakeServers {
         }
     }
 
-    async fn release(&self, run: &RunId) {
-        self.world().released.push(run.clone());
+    async fn release(&self, run: &RunId, trace: &SpanContext) {
+        self.world().released.push((run.clone(), trace.clone()));
     }
 }
 

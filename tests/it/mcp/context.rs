@@ -29,12 +29,15 @@ const ERAS: [(ProtocolVersionChoice, &str, &str); 2] = [
     (ProtocolVersionChoice::Modern, "2026-07-28", "server/discover"),
 ];
 
-/// Every posted message, with its headers.
+/// Every posted message, with its headers, and the request that ends the session.
 type Posted = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
 
 async fn note(State(posted): State<Posted>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.expect("a body");
+    if parts.method == "DELETE" {
+        posted.lock().unwrap().push((parts.headers.clone(), json!({"method": "DELETE"})));
+    }
     if let Ok(message) = serde_json::from_slice(&body) {
         posted.lock().unwrap().push((parts.headers.clone(), message));
     }
@@ -80,6 +83,24 @@ async fn every_request_over_http_carries_the_callers_context_twice() {
                 );
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn row_2_57_the_end_of_a_session_carries_the_context_of_its_latest_request() {
+    for (propagation, told) in [(Propagation::ALL, [true; 3]), (Propagation::NOTHING, [false; 3])] {
+        let (url, posted, _) = serve().await;
+        let protocol_version = ProtocolVersionChoice::Legacy;
+        let settings = ServerSettings { protocol_version, propagation, ..ServerSettings::http(url) };
+        let servers = servers([("till", settings)]);
+        text(call(&servers, "till", "headers", json!({})).await);
+        servers.close().await;
+        let posted = posted.lock().unwrap();
+        let ended: Vec<_> = posted.iter().filter(|(_, message)| message["method"] == "DELETE").collect();
+        let [(headers, _)] = ended[..] else { panic!("{posted:?}") };
+        let (_, called) = posted.iter().find(|(_, message)| message["method"] == "tools/call").expect("a call");
+        assert_eq!(in_headers(headers), in_meta(called));
+        assert_eq!(in_headers(headers).map(|field| field.is_some()), told);
     }
 }
 

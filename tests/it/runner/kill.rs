@@ -49,7 +49,7 @@ impl McpServers for Ledger {
         Outcome::Returned(ToolOutput::text("entered")).into()
     }
 
-    async fn release(&self, _run: &RunId) {}
+    async fn release(&self, _run: &RunId, _trace: &SpanContext) {}
 }
 
 async fn open(directory: &Path) -> AgentRunner {

@@ -61,6 +61,8 @@ on_every_store! {
             ]
         );
         assert_eq!((report.tool_interactions, world.servers.released()), (1, vec!["run_1".to_owned()]));
+        let run = world.runner.load(&report.run_id).await.unwrap();
+        assert_eq!(world.servers.release_contexts(), [run.execution_context()], "row 2.57");
     }
 }
 

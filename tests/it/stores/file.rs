@@ -91,6 +91,11 @@ async fn a_file_without_sessions_is_migrated() {
         "DROP TABLE segment",
         "ALTER TABLE run DROP COLUMN predecessor",
         "ALTER TABLE run DROP COLUMN usage",
+        "ALTER TABLE run DROP COLUMN result",
+        "DROP INDEX run_by_tenant_trigger",
+        "DROP INDEX run_by_tenant_schedule",
+        "ALTER TABLE run DROP COLUMN trigger_type",
+        "ALTER TABLE run DROP COLUMN schedule",
         "DROP INDEX idempotency_record_by_session",
         "DROP INDEX approval_grant_by_run",
         "DROP INDEX approval_grant_by_session",
@@ -100,7 +105,7 @@ async fn a_file_without_sessions_is_migrated() {
     }
 
     let store = open(&file(&directory)).await;
-    let unknown = RunRow { usage: Usage::default(), ..old.row };
+    let unknown = RunRow { usage: Usage::default(), result: None, ..old.row };
     assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [unknown]);
     assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
     let next = claiming(run(2), "session_1", 0).after(run(1)).with_segment(segment("Hello"));

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::chat::{Message, Usage};
 use toolgate::core::id::{NodeId, RunId, Tenant};
-use toolgate::core::run::{Event, JournalEntry, PendingCounts, Segment, Started, Status};
+use toolgate::core::run::{Event, JournalEntry, PendingCounts, RunResult, Segment, Started, Status, TriggerKind};
 use toolgate::ports::{Append, Claim, RunRow, SessionClaim, SessionHead, SessionRow};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -56,6 +56,8 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         agent: "clerk".into(),
         session: "session_1".into(),
         predecessor: None,
+        trigger: Some(TriggerKind::Manual),
+        schedule: None,
         tenant: Tenant::default(),
         status: Status::Running,
         version: at + count,
@@ -64,10 +66,24 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         updated_at: fact(at + count).at,
         pending_counts: PendingCounts::default(),
         usage: usage(at + count),
+        result: Some(result(at + count)),
         is_interrupted: false,
         purged_at: None,
     };
     Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG, session: None }
+}
+
+/// The result of a run after so many events.
+pub(crate) fn result(events: u64) -> RunResult {
+    RunResult {
+        summary: Some(format!("Text {events}")),
+        error_code: None,
+        phase: None,
+        exit_code: None,
+        duration_ms: Some(events),
+        models: vec!["large".into()],
+        iterations: u32::try_from(events).unwrap(),
+    }
 }
 
 /// The first append of a run that claims a session at this version.
@@ -84,6 +100,7 @@ pub(crate) fn claiming(run: RunId, session: &str, expected: u64) -> Append {
             status: append.row.status,
             version: append.row.version,
             usage: append.row.usage,
+            updated_at: append.row.updated_at,
         }),
         version: expected + 1,
         runs: expected + 1,

@@ -63,6 +63,19 @@ fn every_fixed_point_of_a_run_is_logged() {
 }
 
 #[test]
+fn row_0_58_the_record_of_an_ending_names_the_agent_and_the_attempt() {
+    let start = Timestamp::UNIX_EPOCH;
+    for (journal, fields) in [
+        (journals::retried(start), "agent=assistant iteration=2 status=\"failed\" model=main attempt=1"),
+        (journals::cancelled(start), "agent=assistant iteration=1 status=\"cancelled\""),
+        (journals::plain_answer(start), "agent=assistant iteration=1 status=\"completed\""),
+    ] {
+        let logged = logged(&[journal]);
+        assert!(logged.lines().next_back().is_some_and(|last| last.contains(fields)), "{fields} in {logged}");
+    }
+}
+
+#[test]
 fn no_record_quotes_the_conversation() {
     let logged = logged(&journals::all(Timestamp::UNIX_EPOCH));
     for said in ["A question", "Oslo", "/nowhere", "celsius", "sunny", "Tuesday", "Which day", "Graz", "Paris"] {

@@ -81,8 +81,10 @@ impl Receiver {
         let routes = Router::new()
             .route("/v1/traces", post(over_http))
             .route("/v1/metrics", post(over_http))
+            .route("/v1/logs", post(over_http))
             .route("/opentelemetry.proto.collector.trace.v1.TraceService/Export", post(over_grpc))
             .route("/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", post(over_grpc))
+            .route("/opentelemetry.proto.collector.logs.v1.LogsService/Export", post(over_grpc))
             .layer(axum::extract::DefaultBodyLimit::max(4 * 1024 * 1024))
             .with_state(days.clone());
         let listener = std::net::TcpListener::bind(address).unwrap();

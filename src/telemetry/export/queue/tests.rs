@@ -2,7 +2,7 @@ use std::time::SystemTime;
 
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status};
 use opentelemetry::{InstrumentationScope, KeyValue};
-use opentelemetry_sdk::trace::{SpanEvents, SpanLinks};
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use super::*;
 
@@ -38,14 +38,14 @@ pub(in super::super) fn bounds(queue: usize, batch: usize) -> Batching {
     }
 }
 
-fn queue(bounds: Batching, spans: &[usize]) -> SpanQueue {
-    let queue = SpanQueue::new(bounds);
+fn queue(bounds: Batching, spans: &[usize]) -> ExportQueue<SpanData> {
+    let queue = ExportQueue::new(bounds);
     spans.iter().for_each(|bytes| queue.offer(span(*bytes)));
     queue
 }
 
-fn batches(queue: &SpanQueue) -> Vec<usize> {
-    std::iter::from_fn(|| queue.take()).map(|batch| batch.spans.len()).collect()
+fn batches(queue: &ExportQueue<SpanData>) -> Vec<usize> {
+    std::iter::from_fn(|| queue.take()).map(|batch| batch.items.len()).collect()
 }
 
 #[test]

@@ -30,9 +30,10 @@ fn reachability() -> Reachability {
 }
 
 fn round(exporter: Receives, batching: Batching, spans: usize) -> SendLoop<Receives> {
-    let queue = Arc::new(SpanQueue::new(batching));
+    let queue = Arc::new(ExportQueue::new(batching));
     (0..spans).for_each(|_| queue.offer(span(1)));
     SendLoop {
+        signal: Signal::Traces,
         exporter,
         reachability: reachability(),
         rejections: Rejections::listen(),
@@ -107,7 +108,8 @@ async fn rejected_spans_are_counted_with_the_reason() {
 #[test]
 fn the_error_names_the_count_the_receiver_and_the_reason() {
     let runtime = ExportRuntime::start().unwrap();
-    let sender = SpanSender::start(
+    let sender = ExportSender::start(
+        Signal::Traces,
         (Receives::Nothing, reachability()),
         "http://there:4318/v1/traces".into(),
         bounds(10, 10),

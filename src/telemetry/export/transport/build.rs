@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use opentelemetry_otlp::{
-    Compression, MetricExporter, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig, WithTonicConfig,
+    Compression, LogExporter, MetricExporter, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig,
+    WithTonicConfig,
 };
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::metrics::Temporality;
@@ -42,6 +43,22 @@ impl Transport {
                 self.over_http(SpanExporter::builder().with_http(), &reachability)?.build()
             }
             Protocol::Grpc => self.over_grpc(SpanExporter::builder().with_tonic())?.build(),
+        };
+        Ok((exporter?, reachability))
+    }
+
+    /// An exporter of log records for that runtime, and the reachability that its attempts report.
+    pub(in super::super) fn log_exporter(
+        &self,
+        runtime: &ExportRuntime,
+    ) -> Result<(LogExporter, Reachability), ExportError> {
+        let _within = runtime.enter();
+        let reachability = self.reachability();
+        let exporter = match self.protocol {
+            Protocol::HttpProtobuf | Protocol::HttpJson => {
+                self.over_http(LogExporter::builder().with_http(), &reachability)?.build()
+            }
+            Protocol::Grpc => self.over_grpc(LogExporter::builder().with_tonic())?.build(),
         };
         Ok((exporter?, reachability))
     }

@@ -26,6 +26,8 @@ pub enum Signal {
     Traces,
     /// Metrics.
     Metrics,
+    /// Log records.
+    Logs,
 }
 
 impl Signal {
@@ -34,6 +36,7 @@ impl Signal {
         match self {
             Self::Traces => "TRACES",
             Self::Metrics => "METRICS",
+            Self::Logs => "LOGS",
         }
     }
 
@@ -42,6 +45,16 @@ impl Signal {
         match self {
             Self::Traces => "/v1/traces",
             Self::Metrics => "/v1/metrics",
+            Self::Logs => "/v1/logs",
+        }
+    }
+
+    /// Its items, in words.
+    pub(super) fn items(self) -> &'static str {
+        match self {
+            Self::Traces => "spans",
+            Self::Metrics => "metrics",
+            Self::Logs => "log records",
         }
     }
 }

@@ -94,7 +94,7 @@ fn url(
         Protocol::HttpProtobuf | Protocol::HttpJson if name == exact => {}
         Protocol::HttpProtobuf | Protocol::HttpJson => {
             let base = url.path().trim_end_matches('/');
-            let base = [Signal::Traces, Signal::Metrics]
+            let base = [Signal::Traces, Signal::Metrics, Signal::Logs]
                 .iter()
                 .find_map(|known| base.strip_suffix(known.path()))
                 .unwrap_or(base);

@@ -382,7 +382,7 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
     to.text(names::RUN_ID, run.as_str());
     to.set(names::RUN_RESUMED, Value::Bool(resumed));
     match &started.trigger {
-        Trigger::Manual | Trigger::Compaction => {}
+        Trigger::Manual | Trigger::Api | Trigger::Schedule { .. } | Trigger::Compaction => {}
         Trigger::Fork { run, .. } => to.text(names::RUN_FORKED_FROM, run.as_str()),
         Trigger::Retry { run, .. } => to.text(names::RUN_RETRY_OF, run.as_str()),
     }

@@ -104,7 +104,7 @@ impl Redaction {
     }
 
     /// The text without secrets.
-    pub(super) fn text(&self, text: String) -> String {
+    pub(crate) fn text(&self, text: String) -> String {
         if self.is_nothing() { text } else { self.clean(&text).unwrap_or(text) }
     }
 

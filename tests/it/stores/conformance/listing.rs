@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate::core::run::{PendingCounts, Status};
+use toolgate::core::run::{PendingCounts, RunResult, Status, TriggerKind};
 use toolgate::ports::{PendingKind, RunFilter, RunRow};
 
 use super::Store;
@@ -77,7 +77,15 @@ async fn assert_lists<S: Store>(store: &S, rows: &[RunRow]) {
     for (tenant, before) in [("acme", None), ("brim", Some(run(35))), ("acme", Some(run(20))), ("corp", None)] {
         for status in Status::ALL.map(Some).into_iter().chain([None]) {
             for (by_agent, by_session) in either.into_iter().flat_map(|a| either.map(|b| (a, b))) {
-                for (pending_kind, purged) in [(None, false), (Some(PendingKind::Approval), false), (None, true)] {
+                for (pending_kind, purged, trigger, schedule) in [
+                    (None, false, None, None),
+                    (Some(PendingKind::Approval), false, None, None),
+                    (None, true, None, None),
+                    (None, false, Some(TriggerKind::Schedule), None),
+                    (None, false, Some(TriggerKind::Manual), None),
+                    (None, true, None, Some("nightly")),
+                    (None, false, Some(TriggerKind::Schedule), Some("nightly")),
+                ] {
                     let filter = RunFilter {
                         tenant: Some(tenant.into()),
                         status,
@@ -85,6 +93,8 @@ async fn assert_lists<S: Store>(store: &S, rows: &[RunRow]) {
                         session: by_session.then(|| "session_1".into()),
                         pending_kind,
                         purged,
+                        trigger,
+                        schedule: schedule.map(str::to_owned),
                         before: before.clone(),
                         limit: 12,
                         ..RunFilter::default()
@@ -105,6 +115,10 @@ pub(crate) async fn a_list_of_a_tenant_follows_its_runs<S: Store>(store: Arc<S>)
         new.row.agent = ["clerk", "cook"][number / 3 % 2].into();
         new.row.session = format!("session_{}", number % 3).into();
         new.row.tenant = ["acme", "brim"][number % 2].into();
+        if number % 5 == 0 {
+            new.row.trigger = Some(TriggerKind::Schedule);
+            new.row.schedule = Some(["nightly", "weekly"][number / 5 % 2].to_owned());
+        }
         rows.push(new.row.clone());
         store.append(new).await.unwrap();
     }
@@ -124,7 +138,8 @@ pub(crate) async fn a_list_of_a_tenant_follows_its_runs<S: Store>(store: Arc<S>)
     let now = Timestamp::from_second(2_000_000_000).unwrap();
     for row in rows.iter_mut().filter(|row| row.status == Status::Completed) {
         store.purge(&row.id, 2, now).await.unwrap();
-        *row = RunRow { title: String::new(), purged_at: Some(now), ..row.clone() };
+        let result = row.result.clone().map(RunResult::without_content);
+        *row = RunRow { title: String::new(), result, purged_at: Some(now), ..row.clone() };
     }
     for row in rows.iter_mut().filter(|row| row.pending_counts.approvals > 0) {
         let mut decided = append(row.id.clone(), 2, 1);

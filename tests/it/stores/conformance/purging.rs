@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate::core::run::{PendingCounts, Status};
+use toolgate::core::run::{PendingCounts, RunResult, Status};
 use toolgate::ports::{AppendError, Blob, BlobStore, Purged, RunFilter, RunRow};
 
 use super::Store;
@@ -22,8 +22,9 @@ pub(crate) async fn a_purged_run_leaves_its_row_and_nothing_else<S: Store>(store
 
     assert_eq!(store.load(&run(1), 0).await.unwrap(), []);
     assert_eq!(store.load(&run(2), 0).await.unwrap().len(), 2);
-    let left =
-        RunRow { title: String::new(), pending_counts: PendingCounts::default(), purged_at: Some(now), ..whole.row };
+    let result = whole.row.result.clone().map(RunResult::without_content);
+    let (title, pending_counts) = (String::new(), PendingCounts::default());
+    let left = RunRow { title, pending_counts, result, purged_at: Some(now), ..whole.row };
     let named = RunFilter { run: Some(run(1)), ..everything() };
     assert_eq!(store.list(&named).await.unwrap(), std::slice::from_ref(&left));
     let listed = store.list(&RunFilter::default()).await.unwrap();

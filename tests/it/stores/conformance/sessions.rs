@@ -69,7 +69,8 @@ pub(crate) async fn a_session_has_the_status_of_its_head<S: Store>(store: Arc<S>
         let mut next = append(run(1), at, 1).leaving(status);
         next.row.session = "chat".into();
         store.append(next).await.unwrap();
-        let head = Some(SessionHead { run: run(1), status, version: at + 1, usage: usage(at + 1) });
+        let (version, usage, updated_at) = (at + 1, usage(at + 1), fact(at + 1).at);
+        let head = Some(SessionHead { run: run(1), status, version, usage, updated_at });
         assert_eq!(chat(&*store).await, Some(SessionRow { head, ..row.clone() }), "the row itself stays");
     }
 }
