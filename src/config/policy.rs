@@ -7,7 +7,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use toolgate_core::json::hex;
 use toolgate_core::policy::{
-    CommandPattern, Condition, Example, FollowingWords, Match, Policy, Rule, RuleError, RulePlaces, Verdict,
+    CommandPattern, Condition, Example, FollowingWords, Match, OnTimeout, Policy, Rule, RuleError, RulePlaces, Verdict,
 };
 use toolgate_core::tool::Annotations;
 
@@ -106,12 +106,29 @@ fn compile(
             let fault = Fault::new(format!("two rules are called `{}`", id.value()));
             scope.fault(fault.with_remedy("decisions name the rule; give each its own id"), id.place());
         }
+        let has_time = placed.value().answer_timeout_s.is_some() || written.answer_timeout_s.is_some();
+        on_timeout_without_time(&placed.value().on_timeout, has_time, scope);
         rules.extend(rule(placed.value(), scope));
     }
+    let mut times = written.rules.iter().map(|rule| &rule.value().answer_timeout_s).chain([&written.answer_timeout_s]);
+    on_timeout_without_time(&written.on_timeout, times.any(Option::is_some), scope);
     let answer_timeout_s = written.answer_timeout_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
+    let on_timeout = written.on_timeout.as_ref().map(|on| *on.value()).unwrap_or_default();
     // Without a default the policy is rejected above.
     let fallback = written.default.unwrap_or(Verdict::Ask);
-    Policy { name, version, fallback, answer_timeout_s, rules }
+    Policy { name, version, fallback, answer_timeout_s, on_timeout, rules }
+}
+
+/// Rejects an effect of the time for an answer where no such time is set: a call that is to be approved after it would wait
+/// as long as its run lives.
+fn on_timeout_without_time(written: &Option<Located<OnTimeout>>, has_time: bool, scope: &mut Resolver<'_>) {
+    if let Some(on_timeout) = written.as_ref().filter(|_| !has_time) {
+        let fault = Fault::new(format!(
+            "`on_timeout: {}` has no effect without `answer_timeout_s`",
+            on_timeout.value().as_str()
+        ));
+        scope.fault(fault.with_remedy("add `answer_timeout_s`, the seconds for an answer"), on_timeout.place());
+    }
 }
 
 fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
@@ -131,7 +148,8 @@ fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
         Ok(rule) => {
             good.iter().for_each(|example| prove(written, when.as_ref(), example, true, scope));
             bad.iter().for_each(|example| prove(written, when.as_ref(), example, false, scope));
-            let rule = rule.with_deadline(answer_timeout_s).with_places(written.places());
+            let on_timeout = written.on_timeout.as_ref().map(|on| *on.value());
+            let rule = rule.with_deadline(answer_timeout_s, on_timeout).with_places(written.places());
             Some(rule.with_allow_unmatched(written.allow_unmatched))
         }
         Err(error) => {

@@ -140,11 +140,13 @@ impl Driver<'_> {
                 reason: reapproval_reason.to_owned(),
                 policy: None,
                 answer_timeout_s: judgement.answer_timeout_s,
+                on_timeout: judgement.on_timeout.without_approval(),
             },
             (Verdict::Allow, None) => {
                 CallVerdict::Run { by: Authorization::Policy { rule: judgement.rule, policy: mark() } }
             }
             (Verdict::Ask, reapproval_reason) => {
+                let judgement = if reapproval_reason.is_some() { judgement.asked_otherwise() } else { judgement };
                 match self.covering_grant(run, call, tool).await.filter(|_| reapproval_reason.is_none()) {
                     Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant } },
                     None => CallVerdict::Ask {
@@ -152,6 +154,7 @@ impl Driver<'_> {
                         reason: judgement.reason,
                         policy: mark(),
                         answer_timeout_s: judgement.answer_timeout_s,
+                        on_timeout: judgement.on_timeout,
                     },
                 }
             }

@@ -425,10 +425,11 @@ fn source(event: &Event) -> Source {
         Event::CompactionCompleted { .. } | Event::CompactionFailed { .. } => Source::Answer,
         Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => Source::Answer,
         Event::InputRequested { .. } => Source::World,
+        // Expiry is computed again: there may be an answer or an extension now.
+        _ if event.is_expiry() => Source::Journal,
         Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => Source::World,
         Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => Source::World,
         Event::Paused { .. } | Event::Unpaused { .. } => Source::World,
-        // Expiry is computed again: there may be an answer or an extension now.
         Event::Expired { .. }
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }

@@ -75,8 +75,7 @@ impl AgentRunner {
         if late.iter().any(|event| matches!(event, Event::Ended { .. })) {
             return Ok(Some(ExpiredItems::Run));
         }
-        let expired = |event| if let Event::Expired { call } = event { Some(call) } else { None };
-        let calls: Vec<CallId> = late.into_iter().filter_map(expired).collect();
+        let calls: Vec<CallId> = late.iter().flat_map(Event::calls).cloned().collect();
         Ok((!calls.is_empty()).then_some(ExpiredItems::Calls(calls)))
     }
 

@@ -1,6 +1,7 @@
 //! Configuration files: the settings of valid ones, and the errors of invalid ones.
 
 mod agents;
+mod answer_times;
 mod defaults;
 mod faults;
 mod files;

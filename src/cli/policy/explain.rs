@@ -13,7 +13,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{list, one_line};
 use crate::config::{self, Settings};
 use crate::core::id::{AgentName, Principal, ServerId};
-use crate::core::policy::{Example, Finding, Judgement, Policy, Rule, Subject, Verdict};
+use crate::core::policy::{Example, Finding, Judgement, OnTimeout, Policy, Rule, Subject, Verdict};
 use crate::core::tool::{Annotations, Builtin, Origin, Tool, escape_untrusted};
 
 const EXAMPLES: &str = "\
@@ -212,7 +212,12 @@ fn print_explanation(
     out.line(format!("{}  {verdict}, by {by} of policy {}", paint.bold(&subject.tool.name), policy.name));
     out.line(format!("  {}", one_line(&judgement.reason, 400)));
     if let (Verdict::Ask, Some(seconds)) = (judgement.verdict, judgement.answer_timeout_s) {
-        out.line(format!("  to be answered within {seconds} s"));
+        let otherwise = match judgement.on_timeout {
+            OnTimeout::Approve => ", then approved",
+            OnTimeout::Deny => ", then denied",
+            OnTimeout::Expire => "",
+        };
+        out.line(format!("  to be answered within {seconds} s{otherwise}"));
     }
     out.line(format!("  {}", paint.dim(known_of(subject))));
     for (rule, finding) in findings {
@@ -257,10 +262,14 @@ fn as_json(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement, findin
             "reason": finding.in_words(rule, subject),
         })
     });
-    json!({
+    let mut explained = json!({
         "tool": subject.tool.name, "origin": subject.tool.origin, "trusted": subject.tool.trusted,
         "agent": subject.agent, "principal": subject.principal, "arguments": subject.arguments,
         "policy": policy.mark(), "verdict": judgement.verdict, "rule": judgement.rule, "reason": judgement.reason,
         "answer_timeout_s": judgement.answer_timeout_s, "default": policy.fallback, "rules": rules.collect::<Vec<Value>>(),
-    })
+    });
+    if let Some(explained) = explained.as_object_mut().filter(|_| !judgement.on_timeout.is_expire()) {
+        explained.insert("on_timeout".into(), json!(judgement.on_timeout));
+    }
+    explained
 }

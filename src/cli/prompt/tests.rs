@@ -1,5 +1,6 @@
 use super::console::Script;
 use super::*;
+use crate::core::policy::OnTimeout;
 use crate::core::run::{DecisionKind, PendingApproval, PendingExternalResult, PendingInput, PendingTask};
 use crate::core::tool::{Annotations, Origin, TaskHandle, ToolName};
 use serde_json::json;
@@ -22,6 +23,7 @@ fn approval_item(id: &str) -> PendingItem {
         event: 7,
         since: None,
         until: None,
+        on_timeout: OnTimeout::Expire,
     })
 }
 

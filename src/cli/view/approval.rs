@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use crate::cli::text::duration;
-use crate::core::policy::PolicyMark;
+use crate::core::policy::{OnTimeout, PolicyMark};
 use crate::core::run::{AnswerForm, Channel, PendingItem};
 use crate::core::tool::{
     Annotations, Arguments, Difference, Origin, escape_untrusted, is_suspicious, suspicious_names,
@@ -97,11 +97,32 @@ fn brief(name: &str) -> String {
 pub(in crate::cli) fn term(item: &PendingItem, now: Timestamp) -> Option<String> {
     let since = item.since().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
     let until = item.until().map(|until| match until > now {
-        true => format!("until {} (in {})", clock(until), apart(now, until)),
-        false => format!("until {}, which has passed: the model will read that no answer came in time", clock(until)),
+        true => format!("until {} (in {}){}", clock(until), apart(now, until), afterwards(item)),
+        false => format!("until {}, which has passed: {}", clock(until), overdue(item)),
     });
     let times: Vec<String> = since.into_iter().chain(until).collect();
     (!times.is_empty()).then(|| times.join(", "))
+}
+
+/// What the policy decides after the deadline.
+fn afterwards(item: &PendingItem) -> &'static str {
+    match on_timeout(item) {
+        OnTimeout::Approve => ", then approved",
+        OnTimeout::Deny => ", then denied",
+        OnTimeout::Expire => "",
+    }
+}
+
+fn overdue(item: &PendingItem) -> &'static str {
+    match on_timeout(item) {
+        OnTimeout::Approve => "the call is approved when the run resumes",
+        OnTimeout::Deny => "the call is denied when the run resumes",
+        OnTimeout::Expire => "the model will read that no answer came in time",
+    }
+}
+
+fn on_timeout(item: &PendingItem) -> OnTimeout {
+    if let AnswerForm::Decision(review) = item.form() { review.on_timeout } else { OnTimeout::Expire }
 }
 
 /// The changes since the call was approved, with the old and the new value.
@@ -136,6 +157,7 @@ pub(in crate::cli) fn by_way_of(channel: Channel) -> &'static str {
         Channel::Api => "over HTTP",
         Channel::Limit => "at a limit of the run",
         Channel::Library => "in the program",
+        Channel::Timeout => "because no answer came in time",
     }
 }
 
@@ -181,6 +203,7 @@ mod tests {
             event: 7,
             since: Some(Timestamp::UNIX_EPOCH),
             until: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(3_600)),
+            on_timeout: OnTimeout::Deny,
         })
     }
 
@@ -194,7 +217,7 @@ mod tests {
         let expected = "because: it pays (rule money, policy desk@1a2b3c4d)\n\
             unverified hints of the server: read-only\n\
             ! it was sent before, and it is unknown whether it took effect\n\
-            since 1970-01-01 00:00:00 UTC (2 min 0 s ago), until 1970-01-01 01:00:00 UTC (in 58 min 0 s)\n\
+            since 1970-01-01 00:00:00 UTC (2 min 0 s ago), until 1970-01-01 01:00:00 UTC (in 58 min 0 s), then denied\n\
             ! changed since it was cleared: description\n    was: Pays.\n    is:  Pays twice.";
         assert_eq!(rendered, expected);
     }

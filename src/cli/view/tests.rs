@@ -8,7 +8,7 @@ use crate::cli::paint::Paint;
 use crate::core::chat::{Stop, Usage, Usd};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::lifecycle::{CallEnd, CallRef, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind};
-use crate::core::policy::PolicyMark;
+use crate::core::policy::{OnTimeout, PolicyMark};
 use crate::core::run::{
     self, Channel, Coverage, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, Status, ToolAccess,
 };
@@ -110,6 +110,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             reason: "it writes".into(),
             policy: None,
             answer_timeout_s: None,
+            on_timeout: OnTimeout::Expire,
         },
         LifecycleKind::ApprovalDecided {
             call: call("mcp_shop_add_note"),
@@ -260,6 +261,7 @@ fn pending_items_come_with_the_command_that_settles_them() {
             event: 7,
             since: None,
             until: None,
+            on_timeout: OnTimeout::Expire,
         }),
         PendingItem::ExternalResult(PendingExternalResult {
             call_id: "call_2".into(),

@@ -7,7 +7,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolgate_core::policy::Verdict;
+use toolgate_core::policy::{OnTimeout, Verdict};
 
 use crate::spanned::{Located, Text};
 
@@ -23,6 +23,11 @@ pub(crate) struct WrittenPolicy {
     /// Seconds that an approver has to answer, unless a rule sets its own limit. Default: the lifetime of the run.
     #[schemars(range(min = 1))]
     pub(crate) answer_timeout_s: Option<Located<u64>>,
+    /// The effect if that time passes without an answer: `approve`, `deny` or `expire`, unless a rule sets its own. Default:
+    /// `expire`, the call does not run, and the model reads that no answer arrived.
+    #[schemars(schema_with = "on_timeout_words")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on_timeout: Option<Located<OnTimeout>>,
     /// The rules. If several match, the strictest verdict wins.
     #[serde(default)]
     pub(crate) rules: Vec<Located<WrittenRule>>,
@@ -46,6 +51,10 @@ pub(crate) struct WrittenRule {
     /// Seconds that an approver has to answer when this rule asks. Default: the policy's.
     #[schemars(range(min = 1))]
     pub(crate) answer_timeout_s: Option<Located<u64>>,
+    /// The effect if that time passes without an answer: `approve`, `deny` or `expire`. Default: the policy's.
+    #[schemars(schema_with = "on_timeout_words")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on_timeout: Option<Located<OnTimeout>>,
     /// Whether a rule that asks or denies may name a tool or server that does not exist. Default: no; calls that such a
     /// rule may have meant then require approval.
     #[serde(default)]
@@ -234,6 +243,10 @@ impl<'de> Deserialize<'de> for PolicyChoice {
 
 fn verdict_words(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"enum": ["allow", "ask", "deny"]})
+}
+
+fn on_timeout_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["approve", "deny", "expire"]})
 }
 
 fn origin_words(_: &mut SchemaGenerator) -> Schema {

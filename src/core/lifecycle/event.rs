@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallEnd, CallRef, Content, Delta, PendingRef};
-use crate::chat::{Media, Stop, Usage, Usd};
+use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, PendingRef};
+use crate::chat::{Media, Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
-use crate::policy::PolicyMark;
+use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{
     CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, PendingItem, Rejection, RunWarning, Scope, Status,
     ToolAccess, ToolGrant,
@@ -32,21 +32,6 @@ pub struct LifecycleEvent {
     /// The kind of the event, with its fields.
     #[serde(flatten)]
     pub fact: LifecycleKind,
-}
-
-/// The usage of a run up to and including one attempt, as its limits count it. A figure that no attempt reported is
-/// absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct CumulativeUsage {
-    /// Tokens read, cached ones included.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// Output tokens, reasoning included.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-    /// US dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<Usd>,
 }
 
 /// An attempt at a model.
@@ -344,6 +329,9 @@ pub enum LifecycleKind {
         /// The deadline of the decision.
         #[serde(skip_serializing_if = "Option::is_none")]
         answer_timeout_s: Option<u64>,
+        /// The effect of no decision by then.
+        #[serde(skip_serializing_if = "OnTimeout::is_expire")]
+        on_timeout: OnTimeout,
     },
     /// The approver decided.
     #[serde(rename = "approval.decided")]

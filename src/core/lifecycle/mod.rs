@@ -3,6 +3,7 @@
 //! [`Lifecycle`] projects them from the journal. Sinks in the terminal, the gateway and telemetry only render them.
 
 mod call;
+mod cumulative_usage;
 mod delta;
 mod event;
 mod projector;
@@ -10,8 +11,9 @@ mod projector;
 use crate::error::Failure;
 
 pub use call::{CallEnd, CallRef, PendingRef, ToolRef};
+pub use cumulative_usage::CumulativeUsage;
 pub use delta::Delta;
-pub use event::{CumulativeUsage, LifecycleEvent, LifecycleKind, ModelAttempt};
+pub use event::{LifecycleEvent, LifecycleKind, ModelAttempt};
 pub use projector::Lifecycle;
 
 /// Whether events carry content: tool arguments, results, answers, and messages that may quote them.

@@ -308,13 +308,16 @@ impl Lifecycle {
     fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<LifecycleKind> {
         match verdict {
             CallVerdict::Run { .. } => self.external_requested(call),
-            CallVerdict::Ask { rule, reason, policy, answer_timeout_s } => vec![LifecycleKind::ApprovalRequested {
-                call: self.call_ref(call),
-                rule: rule.clone(),
-                reason: reason.clone(),
-                policy: policy.clone(),
-                answer_timeout_s: *answer_timeout_s,
-            }],
+            CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout } => {
+                vec![LifecycleKind::ApprovalRequested {
+                    call: self.call_ref(call),
+                    rule: rule.clone(),
+                    reason: reason.clone(),
+                    policy: policy.clone(),
+                    answer_timeout_s: *answer_timeout_s,
+                    on_timeout: *on_timeout,
+                }]
+            }
             CallVerdict::Rejected { reason, message, problems } => {
                 let quotes = *reason == Rejection::InvalidArguments && self.content == Content::Omit;
                 let rejected = LifecycleKind::Rejected {

@@ -1,7 +1,7 @@
 //! Policy evaluation: from rules to one verdict.
 
 use super::condition::Facts;
-use super::{Finding, Judgement, Links, Policy, Rule, Subject, Verdict};
+use super::{Finding, Judgement, Links, OnTimeout, Policy, Rule, Subject, Verdict};
 use crate::tool::{Origin, ToolName};
 
 /// The results of all rules of a policy for a call, by one name of its tool.
@@ -52,7 +52,7 @@ impl Policy {
                 verdict: Verdict::Ask,
                 reason: "its server changed the tool's definition during this run; look at it before you allow it"
                     .into(),
-                ..judgement
+                ..judgement.asked_otherwise()
             },
             false => judgement,
         }
@@ -76,7 +76,7 @@ impl Policy {
         if is_denied || is_asked {
             return settled;
         }
-        self.judgement(rule, Verdict::Ask, format!("it depends on the arguments: {}", rule.reason))
+        self.judgement(rule, Verdict::Ask, format!("it depends on the arguments: {}", rule.reason)).asked_otherwise()
     }
 
     /// The verdict of the rules whose result is certain, and whether it comes from a rule.
@@ -85,15 +85,18 @@ impl Policy {
             Some(rule) => claimed.verdict > rule.verdict,
             None => claimed.verdict >= self.fallback_for(subject),
         });
-        match claimed.or(results.strictest) {
-            Some(rule) => (self.judgement(rule, rule.verdict, rule.reason.clone()), true),
-            None => (self.otherwise(subject), false),
+        let judged = |rule: &Rule| self.judgement(rule, rule.verdict, rule.reason.clone());
+        match (claimed, results.strictest) {
+            (Some(rule), _) => (judged(rule).asked_otherwise(), true),
+            (None, Some(rule)) => (judged(rule), true),
+            (None, None) => (self.otherwise(subject), false),
         }
     }
 
     fn evaluate<'a>(&'a self, facts: &Facts<'_>) -> RuleResults<'a> {
         let mut results = RuleResults::default();
-        let stricter = |rule: &Rule, than: Option<&Rule>| than.is_none_or(|found| rule.verdict > found.verdict);
+        let stricter =
+            |rule: &Rule, than: Option<&Rule>| than.is_none_or(|found| self.strictness(rule) > self.strictness(found));
         for rule in &self.rules {
             match rule.find(facts) {
                 Finding::Misses(_) => {}
@@ -121,8 +124,11 @@ impl Policy {
         let note = format!("the condition of rule `{}` cannot be evaluated for this call: {error}", rule.id);
         match settled.verdict {
             Verdict::Deny => settled,
-            Verdict::Ask if speaks => Judgement { reason: format!("{} ({note})", settled.reason), ..settled },
-            Verdict::Ask | Verdict::Allow => self.judgement(rule, Verdict::Ask, note),
+            Verdict::Ask if speaks => {
+                let reason = format!("{} ({note})", settled.reason);
+                Judgement { reason, ..settled }.asked_otherwise()
+            }
+            Verdict::Ask | Verdict::Allow => self.judgement(rule, Verdict::Ask, note).asked_otherwise(),
         }
     }
 
@@ -132,7 +138,17 @@ impl Policy {
             rule: Some(rule.id.clone()),
             reason,
             answer_timeout_s: rule.answer_timeout_s.or(self.answer_timeout_s),
+            on_timeout: self.on_timeout_of(rule),
         }
+    }
+
+    fn on_timeout_of(&self, rule: &Rule) -> OnTimeout {
+        rule.on_timeout.unwrap_or(self.on_timeout)
+    }
+
+    /// Of two rules that ask, the one that needs a person is stricter than the one that approves after its time.
+    fn strictness(&self, rule: &Rule) -> (Verdict, bool) {
+        (rule.verdict, rule.verdict != Verdict::Ask || self.on_timeout_of(rule) != OnTimeout::Approve)
     }
 
     /// The judgement if no rule matches.
@@ -143,7 +159,13 @@ impl Policy {
                 format!("no rule of policy `{}` matches this call", self.name)
             }
         };
-        Judgement { verdict: self.fallback_for(subject), rule: None, reason, answer_timeout_s: self.answer_timeout_s }
+        Judgement {
+            verdict: self.fallback_for(subject),
+            rule: None,
+            reason,
+            answer_timeout_s: self.answer_timeout_s,
+            on_timeout: self.on_timeout,
+        }
     }
 
     /// The verdict if no rule matches.
@@ -153,5 +175,13 @@ impl Policy {
             Origin::Builtin { .. } => Verdict::Allow,
             Origin::Mcp { .. } | Origin::External { .. } => self.fallback,
         }
+    }
+}
+
+impl Judgement {
+    /// The same judgement where the question is about more than the criteria of a rule: time alone does not approve it.
+    #[must_use]
+    pub fn asked_otherwise(self) -> Self {
+        Self { on_timeout: self.on_timeout.without_approval(), ..self }
     }
 }

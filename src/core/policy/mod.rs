@@ -11,6 +11,7 @@ mod example_check;
 mod explanation;
 mod finding;
 mod judge;
+mod on_timeout;
 mod path;
 mod rule;
 mod unmatched;
@@ -22,6 +23,7 @@ pub use condition::{
 };
 pub use example::Example;
 pub use finding::{Finding, Hint, UnmetCriterion};
+pub use on_timeout::OnTimeout;
 pub use path::Links;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
 pub use unmatched::{KnownNames, UnmatchedRule};
@@ -44,6 +46,8 @@ pub struct Policy {
     pub fallback: Verdict,
     /// The seconds a person has to answer, unless a rule sets them.
     pub answer_timeout_s: Option<u64>,
+    /// The effect of no answer in time, unless a rule sets it.
+    pub on_timeout: OnTimeout,
     /// The rules, in file order.
     pub rules: Vec<Rule>,
 }
@@ -82,6 +86,8 @@ pub struct Judgement {
     pub reason: String,
     /// The seconds a person has to answer; `None` for as long as the run lives.
     pub answer_timeout_s: Option<u64>,
+    /// The effect of no answer in time.
+    pub on_timeout: OnTimeout,
 }
 
 impl Policy {
@@ -92,6 +98,7 @@ impl Policy {
             version: "builtin".into(),
             fallback: Verdict::Ask,
             answer_timeout_s: None,
+            on_timeout: OnTimeout::default(),
             rules: Vec::new(),
         }
     }
@@ -103,6 +110,7 @@ impl Policy {
             version: "builtin".into(),
             fallback: Verdict::Allow,
             answer_timeout_s: None,
+            on_timeout: OnTimeout::default(),
             rules: Vec::new(),
         }
     }

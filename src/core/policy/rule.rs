@@ -3,7 +3,7 @@
 use super::command::Comparison;
 use super::condition::Facts;
 use super::finding::{Finding, Hint, UnmetCriterion, kind, own_name};
-use super::{CommandPattern, Condition, Example, Outlook, Subject, Verdict};
+use super::{CommandPattern, Condition, Example, OnTimeout, Outlook, Subject, Verdict};
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::{Pattern, SIGNS};
 use crate::tool::{LeftOut, Tool, ToolName, mcp_name};
@@ -22,6 +22,8 @@ pub struct Rule {
     pub reason: String,
     /// The seconds a person has to answer when this rule asks; `None` for the policy's own.
     pub answer_timeout_s: Option<u64>,
+    /// The effect of no answer in time; `None` for the policy's own.
+    pub on_timeout: Option<OnTimeout>,
     /// Whether a rule that asks or denies may match no tool (`super::unmatched`).
     pub allow_unmatched: bool,
     matches: Match,
@@ -163,6 +165,7 @@ impl Rule {
             verdict,
             reason: reason.into(),
             answer_timeout_s: None,
+            on_timeout: None,
             allow_unmatched: false,
             patterns: Patterns::compile(id, &matches)?,
             matches,
@@ -189,10 +192,10 @@ impl Rule {
         Self { when: Some(when), ..self }
     }
 
-    /// The same rule with so many seconds for an answer.
+    /// The same rule with so many seconds for an answer, and the effect of none.
     #[must_use]
-    pub fn with_deadline(self, answer_timeout_s: Option<u64>) -> Self {
-        Self { answer_timeout_s, ..self }
+    pub fn with_deadline(self, answer_timeout_s: Option<u64>, on_timeout: Option<OnTimeout>) -> Self {
+        Self { answer_timeout_s, on_timeout, ..self }
     }
 
     /// The same rule, which may match no tool if it asks or denies.

@@ -102,7 +102,12 @@ impl UnmatchedRule {
 
     /// The judgement of a call that the policy allows and the rule may have meant.
     pub fn judgement(&self, allowed: Judgement) -> Judgement {
-        Judgement { verdict: Verdict::Ask, rule: Some(self.rule.clone()), reason: self.to_string(), ..allowed }
+        Judgement {
+            verdict: Verdict::Ask,
+            rule: Some(self.rule.clone()),
+            reason: self.to_string(),
+            ..allowed.asked_otherwise()
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::id::{CallId, GrantId, RunId};
 use crate::json;
-use crate::policy::PolicyMark;
+use crate::policy::{OnTimeout, PolicyMark};
 use crate::tool::{Arguments, Origin, ToolName};
 
 /// The decision about one call.
@@ -64,6 +64,8 @@ pub enum Channel {
     /// By the program that embeds toolgate as a library.
     #[default]
     Library,
+    /// By no person: the time for an answer passed, and the policy says what that decides.
+    Timeout,
 }
 
 /// The scope of an approval.
@@ -138,6 +140,22 @@ impl Decision {
             edited_arguments: None,
             binding: None,
         }
+    }
+
+    /// The decision that a policy makes after the time for an answer; `None` if it makes none.
+    pub(super) fn on_timeout(on_timeout: OnTimeout) -> Option<Self> {
+        let answer = match on_timeout {
+            OnTimeout::Approve => DecisionKind::Approve,
+            OnTimeout::Deny => DecisionKind::Deny,
+            OnTimeout::Expire => return None,
+        };
+        let reason = Some("there was no answer in time".to_owned());
+        Some(Self { via: Channel::Timeout, reason, ..Self::new(answer, "timeout") })
+    }
+
+    /// Whether no person decided: the time for an answer passed.
+    pub fn is_by_timeout(&self) -> bool {
+        self.via == Channel::Timeout
     }
 
     /// Whether another decision has the same content, whatever was in force when it was given.

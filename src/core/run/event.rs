@@ -410,6 +410,13 @@ impl Event {
         calls.iter().chain(deferred)
     }
 
+    /// Whether the time for an answer passed: the item expired, or its policy decided. The journal and the time determine
+    /// such an event.
+    pub fn is_expiry(&self) -> bool {
+        let is_decided = matches!(self, Self::ApprovalDecided { decision, .. } if decision.is_by_timeout());
+        is_decided || matches!(self, Self::Expired { .. })
+    }
+
     /// The trace of the execution that it begins, if it begins one.
     pub fn trace(&self) -> Option<&Trace> {
         if let Self::Started(started) = self {

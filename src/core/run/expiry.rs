@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::turn::Call;
-use super::{Channel, Event, PendingCounts, PendingItem, ResumeError, Run};
+use super::{CallState, Channel, Decision, Event, PendingCounts, PendingItem, ResumeError, Run};
 use crate::id::CallId;
 
 impl Run {
@@ -25,10 +25,11 @@ impl Run {
         turn.calls.iter_mut().filter(|call| has_no_time(call)).for_each(|call| call.deadline.since = now);
     }
 
-    /// Expiry events for everything that was not answered in time. A driver that resumes a run records them first.
+    /// Expiry events for everything that was not answered in time, or the decisions that policies make in this case. A
+    /// driver that resumes a run records them first.
     pub fn overdue(&self, now: Timestamp) -> Vec<Event> {
         let late = |call: &&Call| call.is_awaited() && call.deadline.until().is_some_and(|until| until <= now);
-        self.phase.calls().iter().filter(late).map(|call| Event::Expired { call: call.requested.id.clone() }).collect()
+        self.phase.calls().iter().filter(late).map(Call::expiry).collect()
     }
 
     /// Extends the deadline of a pending item. Repeating an extension has no further effect.
@@ -82,5 +83,29 @@ impl Run {
     /// The earliest deadline of the pending items.
     pub fn due_at(&self) -> Option<Timestamp> {
         self.phase.calls().iter().filter(|call| call.is_awaited()).filter_map(|call| call.deadline.until()).min()
+    }
+}
+
+impl Call {
+    /// The event for a call whose time for an answer has passed.
+    fn expiry(&self) -> Event {
+        let call = self.requested.id.clone();
+        let decided = match &self.state {
+            CallState::Asked { on_timeout, .. } => Decision::on_timeout(*on_timeout),
+            CallState::New
+            | CallState::Selected
+            | CallState::Authorized
+            | CallState::Started
+            | CallState::NeedsInput(_)
+            | CallState::Task(_)
+            | CallState::Settled(_) => None,
+        };
+        match decided {
+            Some(decision) => {
+                let binding = PendingItem::of(self).and_then(|item| item.binding()).map(Box::new);
+                Event::ApprovalDecided { call, decision: Decision { binding, ..decision } }
+            }
+            None => Event::Expired { call },
+        }
     }
 }

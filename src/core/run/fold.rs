@@ -300,9 +300,10 @@ impl Run {
                 }
                 CallState::Authorized
             }
-            CallVerdict::Ask { rule, reason, policy, answer_timeout_s } => {
+            CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout } => {
                 call.deadline = Deadline::new(event, *answer_timeout_s);
-                CallState::Asked { rule: rule.clone(), reason: reason.clone(), policy: policy.clone(), in_doubt }
+                let (rule, reason, policy) = (rule.clone(), reason.clone(), policy.clone());
+                CallState::Asked { rule, reason, policy, in_doubt, on_timeout: *on_timeout }
             }
             CallVerdict::Rejected { reason, message, .. } => rejected(*reason, message),
         };

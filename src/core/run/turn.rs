@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{Deadline, ElicitationAnswer, InvalidEvent, Rejection};
 use crate::chat::{Message, Part, Role};
 use crate::id::{CallId, GrantId};
-use crate::policy::PolicyMark;
+use crate::policy::{OnTimeout, PolicyMark};
 use crate::tool::{
     Arguments, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, TaskHandle, TierMode, Tool,
     ToolCall,
@@ -108,6 +108,8 @@ pub enum CallState {
         policy: Option<PolicyMark>,
         /// Whether it may have run already.
         in_doubt: bool,
+        /// The effect of no answer in time.
+        on_timeout: OnTimeout,
     },
     /// It may run.
     Authorized,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::id::GrantId;
 use crate::json;
-use crate::policy::PolicyMark;
+use crate::policy::{OnTimeout, PolicyMark};
 use crate::tool::Problem;
 
 /// The result of checking the final answer.
@@ -47,6 +47,9 @@ pub enum CallVerdict {
         /// The number of seconds for an answer; `None` for as long as the run lives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer_timeout_s: Option<u64>,
+        /// The effect of no answer in that time.
+        #[serde(default, skip_serializing_if = "OnTimeout::is_expire")]
+        on_timeout: OnTimeout,
     },
     /// The call is rejected; the model reads why.
     Rejected {

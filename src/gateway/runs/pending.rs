@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::id::RunId;
+use toolgate_core::policy::OnTimeout;
 use toolgate_core::run::{PendingCounts, PendingItem, PendingQuestion};
 use toolgate_core::tool::{Annotations, Difference, Origin, Question};
 use toolgate_service::ApprovalId;
@@ -164,6 +165,10 @@ pub(crate) struct PendingApprovalView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
+    /// The policy's decision if the item expires: `approve` or `deny`; absent if there is none.
+    #[serde(skip_serializing_if = "OnTimeout::is_expire")]
+    #[schema(value_type = Option<String>)]
+    on_timeout: OnTimeout,
 }
 
 /// Where a tool runs.
@@ -299,6 +304,7 @@ impl PendingView {
                 digest: item.binding().map(|binding| binding.digest(run, &approval.call_id)).unwrap_or_default(),
                 since,
                 until,
+                on_timeout: approval.on_timeout,
             }),
             PendingItem::Question(PendingQuestion { call_id, ask, .. }) => Self::Question {
                 call_id: call_id.to_string(),

@@ -254,9 +254,10 @@ fn bindings(run: &RunId, state: &Run, pending: &[PendingItem]) -> BTreeMap<CallI
     pending.iter().filter_map(binding).collect()
 }
 
-/// Whether an event only concerns a deadline: it passed, or it was extended.
+/// Whether an event only concerns a deadline: it passed, with or without a decision by the policy, or it was extended.
 fn is_of_time(recorded: &JournalEntry) -> bool {
-    matches!(&recorded.event, Event::Expired { .. } | Event::Extended { .. } | Event::Ended { ending: Ending::Expired })
+    let event = &recorded.event;
+    event.is_expiry() || matches!(event, Event::Extended { .. } | Event::Ended { ending: Ending::Expired })
 }
 
 fn too_large(run: &RunId) -> RunnerError {

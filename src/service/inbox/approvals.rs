@@ -161,7 +161,7 @@ impl TenantRunner {
                 status: run.status(),
                 run: run.clone(),
                 call: item.call_id()?.clone(),
-                state: if is_late(&item) { ApprovalState::Expired } else { ApprovalState::Pending },
+                state: if is_late(&item) { ApprovalState::overdue(&run, &item) } else { ApprovalState::Pending },
                 item,
             })
         });
@@ -229,6 +229,17 @@ impl Approval {
 }
 
 impl ApprovalState {
+    /// The outcome of an approval whose deadline has passed, before its run records it.
+    fn overdue(run: &Run, item: &PendingItem) -> Self {
+        let decided = item.until().and_then(|at| {
+            run.overdue(at).into_iter().find_map(|event| {
+                let Event::ApprovalDecided { call, decision } = event else { return None };
+                (item.call_id() == Some(&call)).then_some((decision, at))
+            })
+        });
+        decided.map_or(Self::Expired, |(decision, at)| Self::Decided { decision, at })
+    }
+
     /// Why the approval accepts no decision; `None` while it does.
     fn closed(&self) -> Option<ServiceError> {
         let gone = |detail: &str| ServiceError::new(ErrorCode::Gone, detail);
@@ -262,9 +273,11 @@ fn approval_at(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64
         Some(JournalEntry { event: Event::ApprovalDecided { decision, .. }, at, .. }) => {
             ApprovalState::Decided { decision: decision.clone(), at: *at }
         }
-        Some(JournalEntry { event: Event::Expired { .. } | Event::Ended { ending: Ending::Expired }, .. }) | None => {
+        Some(JournalEntry { event: Event::Expired { .. } | Event::Ended { ending: Ending::Expired }, .. }) => {
             ApprovalState::Expired
         }
+        None if by_now.ending().is_some() => ApprovalState::Expired,
+        None => ApprovalState::overdue(&before, &item),
         Some(_) => ApprovalState::Withdrawn,
     };
     Some(Approval { of, status, run: before, item, call: call.clone(), state })

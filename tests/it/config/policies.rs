@@ -7,7 +7,7 @@ use toolgate::core::tool::{Annotations, Builtin, ExternalTool, McpTool, ServerTo
 
 use super::{example, folder, load, no_env, rendered};
 
-fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, trusted: bool) -> Tool {
+pub(super) fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, trusted: bool) -> Tool {
     let annotations = Annotations { read_only_hint: read_only, ..Annotations::default() };
     let (input_schema, output_schema) = (json!({"type": "object"}), None);
     let tool = McpTool {
@@ -130,6 +130,9 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
         ),
         rule("    match: { principal: \"guest-*\" }\n    examples:\n      match: [{ tool: a, principal: kim }]\n"),
         rule("    match: { tool: a }\n    answer_timeout_s: 0\n"),
+        rule("    match: { tool: a }\n    on_timeout: approve\n"),
+        rule("    match: { tool: a }\n    answer_timeout_s: 5\n    on_timeout: run\n"),
+        "name: p\ndefault: ask\non_timeout: approve\nrules: []\n".to_owned(),
         rule("    match: { tols: x }\n"),
         format!("{head}  - {{ id: r, match: {{ tool: a }}, verdict: alow, reason: x }}\n"),
         format!(

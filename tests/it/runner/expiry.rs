@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate::core::policy::Policy;
-use toolgate::core::run::{Channel, Limits, PendingCounts, Status};
+use toolgate::core::id::RunId;
+use toolgate::core::policy::{OnTimeout, Policy};
+use toolgate::core::run::{Channel, DecisionKind, Event, Limits, PendingCounts, Status};
+use toolgate::core::tool::McpTool;
 use toolgate::ports::{RunFilter, RunRow};
-use toolgate::runner::ExpiredItems;
+use toolgate::runner::{ExpiredItems, Report, Resume};
 
-use super::world::{Given, World, answer_to, decisions, given_an_agent, say, yes};
+use super::world::{Given, World, answer_to, decisions, given_an_agent, no, say, yes};
+use crate::fakes::tool;
 
 fn within(seconds: u64) -> Given {
     given_an_agent()
@@ -67,6 +70,65 @@ async fn the_index_has_the_pending_counts_and_the_deadline() {
 
     world.resume(&report.run_id, decisions([("call_1_1", yes())])).await.unwrap();
     assert_eq!(row_of(&world).await.pending_counts, PendingCounts::default());
+}
+
+fn then(on_timeout: OnTimeout) -> Given {
+    within(60).that(move |agent| std::sync::Arc::make_mut(&mut agent.policy).on_timeout = on_timeout)
+}
+
+/// The run after the time for its approval has passed, with the decisions in its journal.
+async fn after_the_time(world: &World, run: &RunId) -> (Report, Vec<(DecisionKind, String, Channel)>) {
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let swept = world.runner.expire_due().await.unwrap().remove(0);
+    assert_eq!(swept.late, ExpiredItems::Calls(vec!["call_1_1".into()]));
+    let report = swept.taken.unwrap().until_idle().await.unwrap();
+    let decided = world.runner.journal(run).await.unwrap().into_iter().filter_map(|entry| match entry.event {
+        Event::ApprovalDecided { decision, .. } => Some((decision.answer, decision.by, decision.via)),
+        _ => None,
+    });
+    (report, decided.collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_43_a_policy_approves_or_denies_after_its_time() {
+    let world = then(OnTimeout::Approve).ready().await;
+    let run = world.run().await.run_id;
+    let (report, decided) = after_the_time(&world, &run).await;
+    assert_eq!(decided, [(DecisionKind::Approve, "timeout".into(), Channel::Timeout)]);
+    assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 1), "{report:?}");
+
+    let world = then(OnTimeout::Deny).ready().await;
+    let run = world.run().await.run_id;
+    let (report, decided) = after_the_time(&world, &run).await;
+    assert_eq!(decided, [(DecisionKind::Deny, "timeout".into(), Channel::Timeout)]);
+    assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 0));
+    assert_eq!(answer_to(&report, "call_1_1"), "Denied by timeout: there was no answer in time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_43_an_answer_after_the_time_changes_nothing() {
+    let world = then(OnTimeout::Approve).ready().await;
+    let run = world.run().await.run_id;
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let late = world.resume(&run, decisions([("call_1_1", no("never"))])).await.unwrap_err();
+    assert!(late.to_string().contains("settled"), "{late}");
+    let report = world.resume(&run, Resume::default()).await.unwrap();
+    assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_43_time_does_not_approve_a_call_that_changed() {
+    let world = then(OnTimeout::Approve).ready().await;
+    let run = world.run().await.run_id;
+    world.servers.tool_access("files", McpTool { description: "deletes more".into(), ..tool("delete") });
+    let asked = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
+    assert_eq!((asked.status, world.servers.calls().len()), (Status::Pending, 0), "it changed");
+
+    let (report, decided) = after_the_time(&world, &run).await;
+
+    assert_eq!(decided, [(DecisionKind::Approve, "ann".into(), Channel::Library)]);
+    assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 0));
+    assert!(answer_to(&report, "call_1_1").contains("neither approved nor denied in time"));
 }
 
 async fn row_of(world: &World) -> RunRow {

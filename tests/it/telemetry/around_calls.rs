@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate::core::policy::Policy;
+use toolgate::core::policy::{OnTimeout, Policy};
 use toolgate::core::redact::SecretsBuilder;
 use toolgate::core::run::{Authorization, CallVerdict, Ending, Event, Rejection, Run};
 use toolgate::core::tool::{
@@ -136,7 +136,13 @@ fn expired_items_have_spans_of_their_kind() {
         journal.completes("There was no answer.");
         spans(&journal, SpanContent::default())
     };
-    let ask = CallVerdict::Ask { rule: None, reason: "private".into(), policy: None, answer_timeout_s: Some(1) };
+    let ask = CallVerdict::Ask {
+        rule: None,
+        reason: "private".into(),
+        policy: None,
+        answer_timeout_s: Some(1),
+        on_timeout: OnTimeout::Expire,
+    };
     let told = ended_late("mcp_files_read", ask);
     let expired = named(&told, "approval");
     assert_eq!((text(expired, "output.value"), &expired.status), ("{\"answer\":\"expired\"}", &Status::Ok));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, Reply, Usage, Usd};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{ModelName, RunId, Tenant};
-use toolgate::core::policy::Policy;
+use toolgate::core::policy::{OnTimeout, Policy};
 use toolgate::core::run::{
     Authorization, CallVerdict, Candidate, Decision, DecisionKind, ElicitationAnswer, Ending, Event, JournalEntry,
     Limits, Output, OutputVerdict, Rejection, Run, Spec, Started, ToolAccess, Trigger,
@@ -186,6 +186,7 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
             reason: "files are private".into(),
             policy: None,
             answer_timeout_s: None,
+            on_timeout: OnTimeout::Expire,
         },
     });
     journal

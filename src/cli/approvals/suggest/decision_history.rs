@@ -95,6 +95,7 @@ fn spoils(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<(
     }
     if let Event::ApprovalDecided { decision, .. } = &entry.event
         && decision.answer == DecisionKind::Deny
+        && !decision.is_by_timeout()
     {
         let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
         let why = ExclusionReason::Refused { by: decision.by.clone(), run };
@@ -107,7 +108,7 @@ fn spoils(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<(
 /// The approval that this entry of a call records.
 fn approval(entry: &JournalEntry, call: &CallHistory<'_>, spec: &Spec) -> Option<Approval> {
     let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
-    if decision.answer != DecisionKind::Approve {
+    if decision.answer != DecisionKind::Approve || decision.is_by_timeout() {
         return None;
     }
     let call = call.before(entry.seq);

@@ -96,7 +96,8 @@ fn judged(id: &RunId, spec: &Spec, call: &CallHistory<'_>) -> Option<(u64, PastC
     let (last, at, became) = checks.next_back().unwrap_or(first);
     let since = call.entries.iter().rev().take_while(|entry| entry.seq > last);
     let mut decisions = since.filter_map(|entry| {
-        if let Event::ApprovalDecided { decision, .. } = &entry.event { Some(decision.answer) } else { None }
+        let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
+        (!decision.is_by_timeout()).then_some(decision.answer)
     });
     let became = match decisions.next().filter(|_| became.verdict() == Verdict::Ask) {
         Some(DecisionKind::Approve) => PastOutcome::Approved,

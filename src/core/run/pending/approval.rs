@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts, Review};
 use crate::id::CallId;
-use crate::policy::PolicyMark;
+use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{Binding, Call, CallState, Rejection, Settlement};
 use crate::tool::{Annotations, Arguments, Difference, Origin, Outcome, Tool, ToolName, summary};
 
@@ -53,11 +53,14 @@ pub struct PendingApproval {
     /// The deadline; without it, the item stays pending as long as the run lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// The effect if the deadline passes.
+    #[serde(default, skip_serializing_if = "OnTimeout::is_expire")]
+    pub on_timeout: OnTimeout,
 }
 
 impl PendingApproval {
     pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
-        let CallState::Asked { rule, reason, policy, in_doubt } = &call.state else { return None };
+        let CallState::Asked { rule, reason, policy, in_doubt, on_timeout } = &call.state else { return None };
         Some(Self {
             call_id: call.requested.id.clone(),
             summary: summary(&tool.origin, call.arguments()),
@@ -75,6 +78,7 @@ impl PendingApproval {
             event: call.deadline.event,
             since: call.deadline.since,
             until: call.deadline.until(),
+            on_timeout: *on_timeout,
         })
     }
 }
@@ -96,6 +100,7 @@ impl Kind for PendingApproval {
                 trusted: self.trusted,
                 differences: &self.differences,
                 in_doubt: self.in_doubt,
+                on_timeout: self.on_timeout,
             }),
         }
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::id::CallId;
-use crate::policy::PolicyMark;
+use crate::policy::{OnTimeout, PolicyMark};
 use crate::tool::{Annotations, Ask, Difference, Question};
 
 /// The description of a pending item of any kind.
@@ -76,6 +76,8 @@ pub struct Review<'a> {
     pub differences: &'a [Difference],
     /// Whether it was sent before and may have taken effect.
     pub in_doubt: bool,
+    /// The effect if the deadline passes.
+    pub on_timeout: OnTimeout,
 }
 
 /// How the answers to a server's questions reach it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use toolgate_core::id::CallId;
-use toolgate_core::policy::PolicyMark;
+use toolgate_core::policy::{OnTimeout, PolicyMark};
 use toolgate_core::run::{
     Authorization, Binding, CallState, CallVerdict, DecisionKind, Event, InDoubt, Limits, Run, Spec, Step,
 };
@@ -103,22 +103,33 @@ proptest! {
     }
 
     #[test]
-    fn no_pending_item_expires_before_its_deadline(tape in tapes(), within in 1_u64..1000, passed in 0_i64..2000) {
+    fn no_pending_item_expires_before_its_deadline(
+        tape in tapes(), within in 1_u64..1000, passed in 0_i64..2000,
+        on_timeout in proptest::sample::select(vec![OnTimeout::Approve, OnTimeout::Deny, OnTimeout::Expire]),
+    ) {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         for state in states(&journey(tape)) {
             let mut run = state;
             let Step::CheckCalls(calls) = run.next() else { continue };
             let call = calls[0].clone();
-            let verdict = CallVerdict::Ask { rule: None, reason: "?".into(), policy: None, answer_timeout_s: Some(within) };
+            let verdict = CallVerdict::Ask { rule: None, reason: "?".into(), policy: None, answer_timeout_s: Some(within), on_timeout };
             let asked = Event::CallChecked { call: call.clone(), verdict };
             if run.apply_at(&asked, start).is_err() {
                 continue;
             }
             let now = start + std::time::Duration::from_secs(passed as u64);
-            let is_late = run.overdue(now).contains(&Event::Expired { call });
+            let overdue = run.overdue(now);
+            let late = overdue.iter().find(|event| event.calls().any(|late| *late == call));
+            let is_late = late.is_some();
             // While another step comes first, the pending items have not been shown to a person.
             let is_waited_for = matches!(run.next(), Step::Wait(_));
             prop_assert_eq!(is_late, is_waited_for && passed as u64 >= within);
+            let Some(late) = late else { continue };
+            prop_assert!(late.is_expiry());
+            let decided = if let Event::ApprovalDecided { decision, .. } = late { Some(decision.answer) } else { None };
+            prop_assert_eq!(decided.is_some(), on_timeout != OnTimeout::Expire);
+            prop_assert_eq!(decided == Some(DecisionKind::Approve), on_timeout == OnTimeout::Approve);
+            prop_assert_eq!(run.apply_at(late, now), Ok(()));
         }
     }
 }

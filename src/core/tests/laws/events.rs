@@ -8,6 +8,7 @@ use serde_json::json;
 use toolgate_core::chat::{Message, Reply, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::CallId;
+use toolgate_core::policy::OnTimeout;
 use toolgate_core::run::{
     Authorization, CallEstimate, CallState, CallVerdict, Channel, Decision, DecisionKind, Ending, Event, HumanAnswer,
     Limit, OutputVerdict, Rejection, Run, ToolAccess, ToolGrant,
@@ -27,7 +28,13 @@ pub(crate) fn granted(tool: ToolName) -> ToolGrant {
 }
 
 pub(crate) fn asked(reason: &str) -> CallVerdict {
-    CallVerdict::Ask { rule: Some("ask".into()), reason: reason.into(), policy: None, answer_timeout_s: None }
+    CallVerdict::Ask {
+        rule: Some("ask".into()),
+        reason: reason.into(),
+        policy: None,
+        answer_timeout_s: None,
+        on_timeout: OnTimeout::Expire,
+    }
 }
 
 /// An extension of a deadline by an hour.
