@@ -314,6 +314,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         priorities: settings.priorities.clone(),
         policy: settings.policy.clone(),
         tiers: settings.tiers,
+        hide_unapproved: settings.hide_unapproved,
         ask_human: settings.ask_human,
         on_deny: settings.on_deny,
         on_tool_error: settings.on_tool_error,

@@ -14,7 +14,6 @@ use super::output::Output;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::text::{count, one_line};
 use super::view::left_out_lines;
-use crate::core::policy::Verdict;
 use crate::core::tool::{Origin, Tool, Toolset, escape_untrusted};
 
 /// The length limit of a description. Descriptions are written for models, so people see only the start.
@@ -120,7 +119,7 @@ fn row(tool: &Arc<Tool>) -> [String; 5] {
         tool.name.to_string(),
         origin(tool),
         tool.priority.to_string(),
-        verdict(tool.verdict).to_owned(),
+        verdict(tool),
         one_line(&tool.description, DESCRIPTION),
     ]
 }
@@ -128,7 +127,7 @@ fn row(tool: &Arc<Tool>) -> [String; 5] {
 fn with_schemas(tools: &Toolset, out: &mut Output) {
     let paint = out.paint();
     for tool in tools.iter() {
-        let about = format!("{}, priority {}, {}", origin(tool), tool.priority, verdict(tool.verdict));
+        let about = format!("{}, priority {}, {}", origin(tool), tool.priority, verdict(tool));
         out.line(format!("{}  {}", paint.bold(&tool.name), paint.dim(about)));
         out.line(format!("  {}", one_line(&tool.description, DESCRIPTION)));
         let schema = serde_json::to_string_pretty(&*tool.input_schema).unwrap_or_default();
@@ -144,6 +143,8 @@ fn origin(tool: &Tool) -> String {
     }
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
-    verdict.as_str()
+/// The policy's verdict, and whether the model sees the tool only once it is granted.
+fn verdict(tool: &Tool) -> String {
+    let hidden = if tool.hidden { ", hidden" } else { "" };
+    format!("{}{hidden}", tool.verdict.as_str())
 }

@@ -385,6 +385,8 @@ pub struct AgentSettings {
     pub tiers: TierMode,
     /// Its approval policy.
     pub policy: Arc<Policy>,
+    /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
+    pub hide_unapproved: bool,
     /// The `ask_human` tool, if it is enabled.
     pub ask_human: Option<AskHuman>,
     /// The effect of a denied call.

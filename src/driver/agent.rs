@@ -44,6 +44,8 @@ pub struct Agent {
     /// Servers that it does not use and that rules of the policy may name. A rule that asks or denies by the name of a tool
     /// or server that does not exist makes the calls that it may have meant require approval.
     pub other_servers: Vec<ServerId>,
+    /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
+    pub hide_unapproved: bool,
     /// The treatment of calls below the highest tier.
     pub tiers: TierMode,
     /// Whether its model may ask the user.
@@ -118,6 +120,7 @@ impl Agent {
             priorities: Vec::new(),
             policy: Arc::default(),
             other_servers: Vec::new(),
+            hide_unapproved: false,
             tiers: TierMode::default(),
             ask_human: None,
             on_deny: OnDeny::default(),
@@ -184,6 +187,7 @@ impl Agent {
             welcome: spec.injected.clone(),
             ask_human: spec.ask_human,
             finish: spec.finish_schema().cloned(),
+            hide_unapproved: self.hide_unapproved,
             other_servers: narrowed.chain(&self.other_servers).cloned().collect(),
         }
     }

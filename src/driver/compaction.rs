@@ -4,13 +4,11 @@
 //! then the instruction. The provider serves that prefix from its prompt cache. The model may not call tools.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 
 use futures::FutureExt;
 use toolgate_core::chat::{Reply, Stop};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::run::{Event, ToolAccess, compaction_request};
-use toolgate_core::tool::Toolset;
 use toolgate_ports::{Context, ModelFailure, ModelRequest};
 
 use super::interrupt::StepOutcome;
@@ -41,12 +39,11 @@ impl Driver<'_> {
         let summary = async {
             let context = self.compaction_context(journal, keeps).await?;
             let run = journal.run();
-            let no_tools = Arc::<Toolset>::default();
             let trace = run.compaction_context();
             let request = ModelRequest {
                 system: &context.system,
                 messages: shown.update(self.ports, run, &context.messages).await.map_err(ModelCallError::Store)?,
-                tools: run.tools().unwrap_or(&no_tools),
+                tools: run.shown_tools(),
                 tool_access: ToolAccess::FinalAnswer,
                 output_schema: None,
                 trace: &trace,
@@ -80,9 +77,8 @@ impl Driver<'_> {
     /// The context of the turn with the replaced messages alone, and the instruction after them.
     async fn compaction_context(&self, journal: &Journal, keeps: u64) -> Result<Context<'static>, ModelCallError> {
         let run = journal.run();
-        let no_tools = Arc::default();
-        let tools = run.tools().unwrap_or(&no_tools);
-        let context = self.ports.context.build(&run.started().spec, run.replaced(keeps), tools, run.budget());
+        let spec = &run.started().spec;
+        let context = self.ports.context.build(spec, run.replaced(keeps), run.shown_tools(), run.budget());
         let context = context.await.map_err(|failure| ModelCallError::Failed(failure.into()))?.into_owned();
         Ok(Context { messages: compaction_request(&context.messages).into(), ..context })
     }

@@ -1,7 +1,6 @@
 //! Step: call the current model.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -10,7 +9,6 @@ use toolgate_core::error::{ErrorCode, FailedStep, Failure};
 use toolgate_core::id::{AgentName, ModelName};
 use toolgate_core::lifecycle::Delta;
 use toolgate_core::run::{Ending, Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
-use toolgate_core::tool::Toolset;
 use toolgate_ports::{Context, Conversation, ModelFailure, ModelRequest, StoreError, Update};
 
 use super::interrupt::StepOutcome;
@@ -108,9 +106,8 @@ impl Driver<'_> {
     /// The context of the turn. One that cannot be built ends the run; the model is not called then.
     async fn build_context(&self, journal: &mut Journal) -> Result<Option<Context<'static>>, DriveError> {
         let run = journal.run();
-        let no_tools = Arc::default();
-        let tools = run.tools().unwrap_or(&no_tools);
-        let context = self.ports.context.build(&run.started().spec, run.transcript(), tools, run.budget());
+        let spec = &run.started().spec;
+        let context = self.ports.context.build(spec, run.transcript(), run.shown_tools(), run.budget());
         let error = match self.unless_ended(journal, AssertUnwindSafe(context).catch_unwind()).await {
             StepOutcome::Done(Ok(Ok(context))) => return Ok(Some(context.into_owned())),
             StepOutcome::Done(Ok(Err(failure))) => failure,
@@ -137,14 +134,12 @@ impl Driver<'_> {
     ) -> Result<Reply, ModelCallError> {
         let run = journal.run();
         let spec = &run.started().spec;
-        let no_tools = Arc::<Toolset>::default();
-        let tools = run.tools().unwrap_or(&no_tools);
         let messages = shown.update(self.ports, run, &context.messages).await.map_err(ModelCallError::Store)?;
         let trace = run.model_context();
         let request = ModelRequest {
             system: &context.system,
             messages,
-            tools,
+            tools: run.shown_tools(),
             tool_access,
             output_schema: spec.output_schema.as_ref(),
             trace: &trace,

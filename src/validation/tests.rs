@@ -24,6 +24,7 @@ fn tool(schema: Value) -> Tool {
         deadline_s: None,
         verdict: Verdict::Allow,
         changed: false,
+        hidden: false,
         hash: "sha256:same-for-all".into(),
         pinned: None,
     }

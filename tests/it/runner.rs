@@ -24,6 +24,7 @@ mod forking_endings;
 mod forking_hears;
 mod forking_sessions;
 mod grants;
+mod hidden_tools;
 mod images;
 mod kill;
 mod library_defaults;

@@ -159,6 +159,7 @@ impl KnownNames<'_> {
             priorities: Vec::new(),
             tiers: TierMode::default(),
             policy: policies::of_agent(name, None, self.policies, scope),
+            hide_unapproved: false,
             ask_human: None,
             on_deny: OnDeny::default(),
             on_tool_error: OnToolError::default(),
@@ -251,6 +252,7 @@ impl KnownNames<'_> {
                 Some(policy) => policies::of_agent(name, Some(policy), self.policies, scope),
                 None => base.policy,
             },
+            hide_unapproved: written.hide_unapproved.unwrap_or(base.hide_unapproved),
             ask_human: match &written.ask_human {
                 Some(choice) => ask_human(choice.value(), scope),
                 None => base.ask_human,
@@ -417,57 +419,5 @@ fn bounds(written: &WrittenLimits, default: &Limits, scope: &mut Resolver<'_>) -
             .max_result_bytes
             .as_ref()
             .map_or(default.max_result_bytes, |bytes| scope.result_bytes(bytes)),
-    }
-}
-
-impl Agent {
-    fn says_more_than_file(&self) -> bool {
-        let Self {
-            file: _,
-            aliases,
-            variants,
-            model,
-            fallback,
-            cooldown_s,
-            instructions,
-            servers,
-            tools,
-            priorities,
-            tiers,
-            policy,
-            ask_human,
-            on_deny,
-            on_tool_error,
-            in_doubt,
-            output_schema,
-            finish_with,
-            stop_when,
-            on_exceed,
-            external_tools,
-            compaction,
-            limits,
-        } = self;
-        aliases.is_some()
-            || variants.is_some()
-            || model.is_some()
-            || fallback.is_some()
-            || cooldown_s.is_some()
-            || instructions.is_some()
-            || servers.is_some()
-            || tools.is_some()
-            || priorities.is_some()
-            || tiers.is_some()
-            || policy.is_some()
-            || ask_human.is_some()
-            || on_deny.is_some()
-            || on_tool_error.is_some()
-            || in_doubt.is_some()
-            || output_schema.is_some()
-            || finish_with.is_some()
-            || stop_when.is_some()
-            || on_exceed.is_some()
-            || external_tools.is_some()
-            || compaction.is_some()
-            || limits.is_some()
     }
 }

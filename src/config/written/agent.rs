@@ -46,6 +46,8 @@ pub(crate) struct Agent {
     pub(crate) tiers: Option<TierMode>,
     /// The approval policy: its name, the path of a policy file, or the policy itself. Default: `default`.
     pub(crate) policy: Option<Located<PolicyChoice>>,
+    /// Whether tools whose every call requires approval are hidden from the model until a grant covers them. Default: false.
+    pub(crate) hide_unapproved: Option<bool>,
     /// Whether the model may ask the user, with the tool `ask_human`; `{ deadline_s }` limits the time for an answer.
     /// Default: false.
     pub(crate) ask_human: Option<Located<AskHumanChoice>>,
@@ -76,6 +78,61 @@ pub(crate) struct Agent {
     /// Default: `last_word`.
     #[schemars(schema_with = "exceed_words")]
     pub(crate) on_exceed: Option<OnExceed>,
+}
+
+impl Agent {
+    /// Whether it has keys beside `file`.
+    pub(crate) fn says_more_than_file(&self) -> bool {
+        let Self {
+            file: _,
+            aliases,
+            variants,
+            model,
+            fallback,
+            cooldown_s,
+            instructions,
+            servers,
+            tools,
+            priorities,
+            tiers,
+            policy,
+            hide_unapproved,
+            ask_human,
+            on_deny,
+            on_tool_error,
+            in_doubt,
+            output_schema,
+            finish_with,
+            stop_when,
+            on_exceed,
+            external_tools,
+            compaction,
+            limits,
+        } = self;
+        aliases.is_some()
+            || variants.is_some()
+            || model.is_some()
+            || fallback.is_some()
+            || cooldown_s.is_some()
+            || instructions.is_some()
+            || servers.is_some()
+            || tools.is_some()
+            || priorities.is_some()
+            || tiers.is_some()
+            || policy.is_some()
+            || hide_unapproved.is_some()
+            || ask_human.is_some()
+            || on_deny.is_some()
+            || on_tool_error.is_some()
+            || in_doubt.is_some()
+            || output_schema.is_some()
+            || finish_with.is_some()
+            || stop_when.is_some()
+            || on_exceed.is_some()
+            || external_tools.is_some()
+            || compaction.is_some()
+            || limits.is_some()
+    }
 }
 
 /// When long conversations are compacted, and what is kept.

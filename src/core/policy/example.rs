@@ -56,6 +56,7 @@ impl Example {
             deadline_s: None,
             verdict: Verdict::Ask,
             changed: false,
+            hidden: false,
             hash: String::new(),
             pinned: None,
         }

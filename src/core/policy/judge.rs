@@ -58,6 +58,20 @@ impl Policy {
         }
     }
 
+    /// Whether some call of a tool may be allowed, by the arguments that it has.
+    pub(crate) fn may_allow(&self, subject: &Subject<'_>) -> bool {
+        let may_allow_by = |name: &ToolName| {
+            let facts = Facts::new(subject, name);
+            let (settled, speaks) = self.settle(subject, &self.evaluate(&facts));
+            let depends = |rule: &Rule| matches!(rule.find(&facts), Finding::Depends);
+            let allows_some = || self.rules.iter().any(|rule| rule.verdict == Verdict::Allow && depends(rule));
+            settled.verdict == Verdict::Allow || (!speaks && allows_some())
+        };
+        let is_new = subject.tool.changed && !subject.tool.trusted;
+        let names = [Some(&subject.tool.name), subject.tool.own_name.as_ref()];
+        !is_new && names.into_iter().flatten().all(may_allow_by)
+    }
+
     /// The finding of each rule for a call, in file order.
     pub fn explain<'a>(&'a self, subject: &Subject<'_>) -> Vec<(&'a Rule, Finding)> {
         self.rules.iter().map(|rule| (rule, rule.examine(subject))).collect()

@@ -34,6 +34,7 @@ impl Run {
             clock: None,
             execution: (0, started.trace.clone()),
             tools: None,
+            shown_tools: Arc::default(),
             pins: Default::default(),
             granted: Vec::new(),
             transcript: Vec::new(),
@@ -135,10 +136,12 @@ impl Run {
                 self.tools = Some(toolset.clone());
                 // The grants are for the tool of that name as it was defined then.
                 self.granted.clear();
+                self.shown_tools = toolset.shown(|_| false);
                 self.phase = Phase::Ready { resolved: false };
             }
             Event::ApprovalsResolved { granted } => {
                 self.granted.clone_from(granted);
+                self.show_granted_tools();
                 self.phase = Phase::Ready { resolved: true };
             }
             Event::ModelCalled { model, tool_access, .. } => self.model_called(model, *tool_access),

@@ -35,6 +35,7 @@ mod result;
 mod resume_error;
 mod segment;
 mod segment_fold;
+mod shown_tools;
 mod spec;
 mod spending;
 mod state;

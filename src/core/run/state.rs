@@ -34,6 +34,8 @@ pub struct Run {
     pub(super) started: Arc<Started>,
     pub(super) execution: (u64, Trace),
     pub(super) tools: Option<Arc<Toolset>>,
+    /// Those of the tools that the model sees.
+    pub(super) shown_tools: Arc<Toolset>,
     /// The definition of each tool when the run first listed it.
     pub(super) pins: Pins,
     pub(super) granted: Vec<ToolGrant>,

@@ -84,6 +84,7 @@ impl Builtin {
             deadline_s: None,
             verdict: Verdict::Ask,
             changed: false,
+            hidden: false,
             pinned: None,
         }
     }

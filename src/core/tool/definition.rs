@@ -112,6 +112,9 @@ pub struct Tool {
     /// Whether its definition changed during the run. Its calls then require approval, unless its server is trusted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
+    /// Whether the model sees it only while a grant covers calls of it: each of its calls requires approval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
     /// Hash of the definition (origin, endpoint, description, schemas, annotations, pinned arguments); a changed tool is
     /// another tool.
     pub hash: String,
@@ -163,6 +166,7 @@ impl ExternalTool {
             deadline_s: self.deadline_s,
             verdict: Verdict::Ask,
             changed: false,
+            hidden: false,
         }
     }
 }

@@ -59,6 +59,8 @@ pub struct ToolsetRules {
     pub ask_human: Option<AskHuman>,
     /// The schema of the arguments of the builtin tool `finish`, if it is available.
     pub finish: Option<Value>,
+    /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
+    pub hide_unapproved: bool,
     /// Servers whose tools policy rules may mean although the run does not use them.
     pub other_servers: Vec<ServerId>,
 }
@@ -107,7 +109,8 @@ impl Toolset {
             let tool = if is_renamed { rules.judged(tool) } else { tool };
             let may_be_meant = unmatched_rules.iter().any(|rule| rule.may_mean(&tool));
             let verdict = if may_be_meant { tool.verdict.max(Verdict::Ask) } else { tool.verdict };
-            tools.push(Arc::new(Tool { verdict, ..tool }));
+            let hidden = tool.hidden || (rules.hide_unapproved && may_be_meant && verdict == Verdict::Ask);
+            tools.push(Arc::new(Tool { verdict, hidden, ..tool }));
         }
         left_out.sort_by(|a, b| (&a.server, &a.tool, &a.reason).cmp(&(&b.server, &b.tool, &b.reason)));
         let listed = Self::from(ToolsetForm { tools, left_out, unmatched_rules, unmatched_patterns });
@@ -150,6 +153,16 @@ impl Toolset {
             left_out.push(tool.left_out(reason.to_owned()));
         }
         unique
+    }
+
+    /// The tools that the model sees while it has these: `granted` says whether a grant covers calls of a tool.
+    pub fn shown(self: &Arc<Self>, granted: impl Fn(&ToolName) -> bool) -> Arc<Self> {
+        let is_shown = |tool: &Tool| !tool.hidden || granted(&tool.name);
+        if self.tools.iter().all(|tool| is_shown(tool)) {
+            return self.clone();
+        }
+        let tools = self.tools.iter().filter(|tool| is_shown(tool)).cloned().collect();
+        Arc::new(Self::from(ToolsetForm { tools, ..ToolsetForm::from(Self::clone(self)) }))
     }
 
     /// The tools in the order the model sees them.
@@ -292,6 +305,7 @@ impl ToolsetRules {
             deadline_s: None,
             verdict: Verdict::Ask,
             changed: false,
+            hidden: false,
         })
     }
 
@@ -318,8 +332,10 @@ impl ToolsetRules {
 
     fn judged(&self, mut tool: Tool) -> Tool {
         tool.changed = self.pins.get(&tool.origin).is_some_and(|pinned| *pinned != tool.hash);
-        tool.verdict = self.policy.judge(&self.subject(&tool)).verdict;
-        tool
+        let subject = self.subject(&tool);
+        let verdict = self.policy.judge(&subject).verdict;
+        let hidden = self.hide_unapproved && verdict == Verdict::Ask && !self.policy.may_allow(&subject);
+        Tool { verdict, hidden, ..tool }
     }
 
     fn unmatched(

@@ -137,7 +137,7 @@ impl Projector {
             }
             let shown = transcript.get(left_out..).unwrap_or_default();
             self.conversation.update(&spec.system, shown, self.content);
-            self.offered.update(run.tools(), &self.redaction);
+            self.offered.update(run.tools().map(|_| run.shown_tools()), &self.redaction);
         }
         let call = ModelCall {
             identity: &identity,
