@@ -96,7 +96,10 @@ fn journal() -> Vec<Event> {
             }
             Step::CheckCalls(calls) => {
                 let verdict = CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } };
-                calls.into_iter().map(|call| Event::CallChecked { call, verdict: verdict.clone() }).collect()
+                calls
+                    .into_iter()
+                    .map(|call| Event::CallChecked { call, verdict: verdict.clone(), advisory: Vec::new() })
+                    .collect()
             }
             Step::RunTier(calls) => {
                 let done =

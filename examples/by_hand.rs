@@ -42,7 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             Step::Compact { .. } => return Err("a run without `compaction` is not compacted".into()),
             Step::CheckCalls(calls) => {
                 let run = CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } };
-                calls.into_iter().map(|call| Event::CallChecked { call, verdict: run.clone() }).collect()
+                calls
+                    .into_iter()
+                    .map(|call| Event::CallChecked { call, verdict: run.clone(), advisory: Vec::new() })
+                    .collect()
             }
             Step::RunTier(calls) => {
                 let results = calls.iter().map(|call| Event::CallCompleted {

@@ -262,7 +262,11 @@ fn configured(
         builder = builder.envelope_keys(envelopes::keys(envelope)?);
     }
     for (id, server) in &settings.servers {
-        let results = ServerResults { max_bytes: server.max_result_bytes, check: server.check_results };
+        let results = ServerResults {
+            max_bytes: server.max_result_bytes,
+            check: server.check_results,
+            validation: server.validation,
+        };
         builder = builder.server_results(id.clone(), results);
     }
     for agent in settings.agents.values() {

@@ -15,7 +15,7 @@ use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::{Policy, StopCondition};
 use toolgate_core::run::{Candidate, Compaction, InDoubt, Limits, OnDeny, OnExceed, OnToolError};
 use toolgate_core::tool::result::ResultCheck;
-use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
+use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter, Validation};
 
 use super::access::AuthSettings;
 use super::gateway::GatewaySettings;
@@ -260,6 +260,8 @@ pub struct ServerSettings {
     pub max_result_bytes: Option<u64>,
     /// How toolgate treats a structured result that does not match the tool's output schema.
     pub check_results: ResultCheck,
+    /// How toolgate treats arguments that do not match the tool's input schema.
+    pub validation: Validation,
     /// The trace context in requests.
     pub trace_context: TraceContext,
     /// Arguments that the operator sets, by the server's name of the tool and by their own name.

@@ -41,7 +41,8 @@ impl Driver<'_> {
     }
 
     async fn check_call(&self, run: &Run, id: &CallId, call: &Call, tool: &Tool) -> Event {
-        let verdict = match self.check_arguments(run, call, tool).await {
+        let (rejected, advisory) = self.check_arguments(run, call, tool).await;
+        let verdict = match rejected {
             Some(rejected) => rejected,
             None => self.check_policy(run, call, tool).await,
         };
@@ -54,7 +55,7 @@ impl Driver<'_> {
                 wire: None,
             },
             verdict @ (CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) => {
-                Event::CallChecked { call: id.clone(), verdict }
+                Event::CallChecked { call: id.clone(), verdict, advisory }
             }
         }
     }
@@ -65,14 +66,15 @@ impl Driver<'_> {
         if let Some(drifted) = self.drifted(run, &[(id, tool.clone())]).await.pop() {
             return drifted;
         }
-        let verdict = match run.call(id) {
+        let (verdict, advisory) = match run.call(id) {
             Some(call) => self.check_arguments(run, call, tool).await,
-            None => None,
+            None => (None, Vec::new()),
         };
         let verdict = verdict.or_else(|| self.no_longer_offered(run, tool));
         Event::CallChecked {
             call: id.clone(),
             verdict: verdict.unwrap_or(CallVerdict::Run { by: Authorization::HumanApproval }),
+            advisory,
         }
     }
 
@@ -88,7 +90,8 @@ impl Driver<'_> {
         })
     }
 
-    async fn check_arguments(&self, run: &Run, call: &Call, tool: &Tool) -> Option<CallVerdict> {
+    /// The rejection of a call with invalid arguments. At a server whose validation is advisory, the problems instead.
+    async fn check_arguments(&self, run: &Run, call: &Call, tool: &Tool) -> (Option<CallVerdict>, Vec<Problem>) {
         let problems = match call.arguments() {
             Arguments::Malformed(text) => {
                 // The end of a secret in broken JSON is unknown.
@@ -100,16 +103,17 @@ impl Driver<'_> {
             Arguments::Object(arguments) => match self.ports.check_arguments(tool, arguments, run.budget()).await {
                 InputFindings::Valid => {
                     match Builtin::of(&tool.origin).and_then(|builtin| builtin.objection(arguments)) {
-                        None => return None,
+                        None => return (None, Vec::new()),
                         Some(complaint) => vec![Problem::whole("question", complaint)],
                     }
                 }
+                InputFindings::Invalid(problems) if self.ports.is_advisory(tool, arguments) => return (None, problems),
                 InputFindings::Invalid(problems) => problems,
             },
         };
         let headline = format!("Invalid arguments for `{}`. Fix the problems below and call it again:", tool.name);
         let message = Problem::feedback(&headline, &problems);
-        Some(CallVerdict::Rejected { reason: Rejection::InvalidArguments, message, problems })
+        (Some(CallVerdict::Rejected { reason: Rejection::InvalidArguments, message, problems }), Vec::new())
     }
 
     /// The policy's current judgement of a call.

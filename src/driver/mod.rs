@@ -46,7 +46,7 @@ pub use wake_signal::WakeSignal;
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{ModelName, ServerId};
 use toolgate_core::run::{Budget, Ending, Event, Step};
-use toolgate_core::tool::{Tool, Toolset};
+use toolgate_core::tool::{Tool, Toolset, Validation};
 use toolgate_ports::{
     ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, Governor, InputFindings, McpServers,
     OutputValidator, PathResolver, ToolInputValidator,
@@ -96,6 +96,13 @@ impl Ports {
             problems if problems.is_empty() => self.inputs.check(tool, arguments, budget).await,
             problems => InputFindings::Invalid(problems),
         }
+    }
+
+    /// Whether a call with invalid arguments runs all the same. An argument that the operator sets is never the model's.
+    pub fn is_advisory(&self, tool: &Tool, arguments: &Map<String, Value>) -> bool {
+        let rules = tool.server().and_then(|server| self.results.get(server));
+        let is_advisory = rules.is_some_and(|rules| rules.validation == Validation::Advisory);
+        is_advisory && tool.pinned_problems(arguments).is_empty()
     }
 }
 

@@ -8,6 +8,7 @@ use toolgate_core::run::Limits;
 use toolgate_core::tool::result::{BlobWrite, OverflowStorage, ResultCheck, bounded, bounded_message, shortened};
 use toolgate_core::tool::{
     CallFailure, CallReply, ElicitationRequest, FailureKind, Outcome, Problem, Question, TaskHandle, Tool, ToolOutput,
+    Validation,
 };
 use toolgate_ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
 
@@ -23,13 +24,15 @@ const QUESTIONS_BYTES: usize = 1 << 20;
 /// The maximum length of a task id, and of a task's status message.
 const TASK_BYTES: usize = 4096;
 
-/// How results of one server are processed.
+/// How results of one server are processed, and how the arguments of its calls are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerResults {
     /// Bytes of text that one result adds to the conversation; `None` for the run's own limit.
     pub max_bytes: Option<u64>,
     /// The treatment of a structured result that does not match the tool's output schema.
     pub check: ResultCheck,
+    /// The treatment of arguments that do not match the tool's input schema.
+    pub validation: Validation,
 }
 
 impl Ports {

@@ -12,6 +12,7 @@ fn approval_item(id: &str) -> PendingItem {
         origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
         name: ToolName::parse("mcp_shop_add_note").unwrap(),
         arguments: Arguments::from_value(json!({"text": "late"})),
+        problems: Vec::new(),
         annotations: Annotations::default(),
         trusted: false,
         definition: "sha256:d".into(),

@@ -36,6 +36,10 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
         lines.extend(second_look(&call.origin));
         lines.extend(second_look_at_arguments(&call.arguments));
     }
+    lines.extend(review.problems.iter().map(|problem| {
+        let (path, message) = (escape_untrusted(&problem.path), escape_untrusted(&problem.message));
+        format!("! the arguments do not match the tool's schema: {path} {message}")
+    }));
     if review.in_doubt {
         lines.push("! it was sent before, and it is unknown whether it took effect".to_owned());
     }
@@ -192,6 +196,7 @@ mod tests {
             origin: Origin::Mcp { server: "shop".into(), tool: tool.into() },
             name: ToolName::parse("mcp_shop_pay").unwrap(),
             arguments: Arguments::from_value(json!({"to": "a\u{202e}b"})),
+            problems: Vec::new(),
             annotations: Annotations { read_only_hint: Some(true), ..Annotations::default() },
             trusted,
             definition: "sha256:d".into(),

@@ -250,6 +250,7 @@ fn pending_items_come_with_the_command_that_settles_them() {
             origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
             name: ToolName::parse("mcp_shop_add_note").unwrap(),
             arguments: Arguments::from_value(json!({"text": "late"})),
+            problems: Vec::new(),
             annotations: Annotations::default(),
             trusted: false,
             definition: "sha256:d".into(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_core::id::ServerId;
+use toolgate_core::tool::Validation;
 use toolgate_core::tool::result::ResultCheck;
 
 use super::auth;
@@ -71,10 +72,23 @@ fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<Server
         elicitation_hold: written.elicitation_hold_s.map(Duration::from_secs),
         max_result_bytes: written.max_result_bytes.as_ref().map(|bytes| scope.result_bytes(bytes)),
         check_results: written.check_results.unwrap_or_default(),
+        validation: validation(written, scope),
         trace_context: written.trace_context.unwrap_or(TraceContext::All),
         pinned: written.tools.iter().flatten().map(|(tool, written)| (tool.clone(), pinned(written, scope))).collect(),
         ..ServerSettings::new(transport)
     })
+}
+
+fn validation(written: &Server, scope: &mut Resolver<'_>) -> Validation {
+    let Some(validation) = &written.validation else { return Validation::default() };
+    if *validation.value() == Validation::Advisory && written.check_results == Some(ResultCheck::Fail) {
+        let fault = Fault::new("`validation: advisory` contradicts `check_results: fail`");
+        scope.fault(
+            fault.with_remedy("remove one of the two; `check_results: warn` reports a result"),
+            validation.place(),
+        );
+    }
+    *validation.value()
 }
 
 /// The arguments that the operator sets for a tool.
@@ -164,6 +178,7 @@ impl ServerSettings {
             elicitation_hold: None,
             max_result_bytes: None,
             check_results: ResultCheck::default(),
+            validation: Validation::default(),
             trace_context: TraceContext::All,
             pinned: BTreeMap::new(),
         }

@@ -24,6 +24,7 @@ pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Value;
+use toolgate_core::tool::Validation;
 use toolgate_core::tool::result::ResultCheck;
 
 use super::settings::{
@@ -139,6 +140,10 @@ pub(super) struct Server {
     /// the model (`warn`), or treated as an error as well (`fail`). Default: `warn`.
     #[schemars(schema_with = "check_words")]
     pub(super) check_results: Option<ResultCheck>,
+    /// How arguments that do not match the tool's input schema are handled: the call is rejected (`strict`), or the problems
+    /// are recorded and the call goes on (`advisory`). Default: `strict`.
+    #[schemars(schema_with = "validation_words")]
+    pub(super) validation: Option<Located<Validation>>,
     /// The trace context in requests, in `_meta` and, over HTTP, in headers. Default: `all`.
     pub(super) trace_context: Option<TraceContext>,
     /// Settings of single tools, by the server's names of the tools.
@@ -212,6 +217,10 @@ pub(super) struct Redact {
     pub(super) keys: Option<Vec<Text>>,
     /// Whether the default names of secrets apply (`password`, `authorization`, `*api_key`, …). Default: true.
     pub(super) usual: Option<bool>,
+}
+
+fn validation_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["strict", "advisory"]})
 }
 
 fn check_words(_: &mut SchemaGenerator) -> Schema {

@@ -401,13 +401,15 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<String>,
     },
-    /// Arguments or an answer do not match their schema; `target` is `arguments` or `output`.
+    /// Arguments or an answer do not match their schema; `target` is `arguments` or `output`. `advisory`: the call goes on.
     #[serde(rename = "validation.failed")]
     ValidationFailed {
         target: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         call_id: Option<CallId>,
         problems: Vec<Problem>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        advisory: bool,
     },
     /// The answer matches its schema.
     #[serde(rename = "output.validated")]

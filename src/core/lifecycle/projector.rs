@@ -1,6 +1,8 @@
 //! Lifecycle projector: folds a run's journal into lifecycle events. It reuses the core's fold for the state of the run
 //! and adds only the times at which requests were made.
 
+mod check;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -9,11 +11,8 @@ use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, LifecycleEvent, L
 use crate::chat::{Part, Reply, Usage};
 use crate::error::{FailedStep, Failure};
 use crate::id::{CallId, ModelName, RunId};
-use crate::run::{
-    Budget, Call, CallState, CallVerdict, Decision, Ending, Event, JournalEntry, OutputVerdict, Rejection, Run,
-    ToolAccess,
-};
-use crate::tool::{Arguments, ElicitationRequest, Outcome, Problem, ToolCall};
+use crate::run::{Budget, Call, CallState, Decision, Ending, Event, JournalEntry, OutputVerdict, Run, ToolAccess};
+use crate::tool::{Arguments, ElicitationRequest, Outcome, ToolCall};
 
 /// The fold of one run's journal into its lifecycle events.
 #[derive(Clone, Debug)]
@@ -163,12 +162,15 @@ impl Lifecycle {
                     target: "output",
                     call_id: None,
                     problems: self.quotable_problems(problems),
+                    advisory: false,
                 }]
             }
             Event::TierSelected { priority, run, deferred } => {
                 vec![LifecycleKind::TierSelected { priority: *priority, run: run.clone(), deferred: deferred.clone() }]
             }
-            Event::CallChecked { call, verdict } => self.call_checked(call, verdict),
+            Event::CallChecked { call, verdict, advisory } => {
+                self.invalid_arguments(call, advisory).into_iter().chain(self.call_checked(call, verdict)).collect()
+            }
             Event::ApprovalDecided { call, decision } => self.approval_decided(call, decision),
             Event::CallDrifted { call, differences, .. } => vec![LifecycleKind::Drifted {
                 call: self.call_ref(call),
@@ -302,46 +304,6 @@ impl Lifecycle {
             first_token_ms: reply.first_token_ms,
             tool_calls: reply.calls().map(|call| call_ref(&call)).collect(),
             text: self.quotable(|| reply.joined_text()),
-        }
-    }
-
-    fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<LifecycleKind> {
-        match verdict {
-            CallVerdict::Run { .. } => self.external_requested(call),
-            CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout } => {
-                vec![LifecycleKind::ApprovalRequested {
-                    call: self.call_ref(call),
-                    rule: rule.clone(),
-                    reason: reason.clone(),
-                    policy: policy.clone(),
-                    answer_timeout_s: *answer_timeout_s,
-                    on_timeout: *on_timeout,
-                }]
-            }
-            CallVerdict::Rejected { reason, message, problems } => {
-                let quotes = *reason == Rejection::InvalidArguments && self.content == Content::Omit;
-                let rejected = LifecycleKind::Rejected {
-                    call: self.call_ref(call),
-                    reason: *reason,
-                    message: (!quotes).then(|| message.clone()),
-                };
-                match reason {
-                    Rejection::InvalidArguments => {
-                        let problems = match problems.as_slice() {
-                            // A journal of an earlier version has only the message.
-                            [] => self.quotable_problems(&[Problem::whole("arguments", message.clone())]),
-                            problems => self.quotable_problems(problems),
-                        };
-                        let call_id = Some(call.clone());
-                        vec![LifecycleKind::ValidationFailed { target: "arguments", call_id, problems }, rejected]
-                    }
-                    Rejection::Unknown
-                    | Rejection::Denied
-                    | Rejection::Budget
-                    | Rejection::Deferred
-                    | Rejection::Expired => vec![rejected],
-                }
-            }
         }
     }
 
@@ -490,17 +452,6 @@ impl Lifecycle {
     /// A text, if the stream may quote it.
     fn quotable(&self, text: impl FnOnce() -> String) -> Option<String> {
         (self.content == Content::Include).then(text)
-    }
-
-    /// Problems. Without `Content::Include` they have neither received values nor messages that quote them.
-    fn quotable_problems(&self, problems: &[Problem]) -> Vec<Problem> {
-        match self.content {
-            Content::Include => problems.to_vec(),
-            Content::Omit => problems
-                .iter()
-                .map(|problem| Problem { message: String::new(), received: None, ..problem.clone() })
-                .collect(),
-        }
     }
 }
 

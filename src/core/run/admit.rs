@@ -64,7 +64,7 @@ impl Run {
                 }
                 admit_tier(turn, run, deferred)
             }
-            (Event::CallChecked { call, verdict }, Phase::Working { turn, .. }) => {
+            (Event::CallChecked { call, verdict, .. }, Phase::Working { turn, .. }) => {
                 admit_verdict(turn.call(name, call)?, verdict)
             }
             (Event::ApprovalDecided { call, decision }, Phase::Working { turn, .. }) => {

@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::id::{CallId, ModelName};
 use crate::tool::{
     Action, CallReply, CallTransport, Choice, DeliveredReply, Difference, ElicitationRequest, ElicitationResponse,
-    ElicitationResponses, Outcome, TaskHandle, Tool, Toolset,
+    ElicitationResponses, Outcome, Problem, TaskHandle, Tool, Toolset,
 };
 use crate::trace::Trace;
 
@@ -111,6 +111,9 @@ pub enum Event {
         call: CallId,
         /// The result of the check.
         verdict: CallVerdict,
+        /// The problems of arguments that do not match the tool's schema, at a server whose validation is advisory.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        advisory: Vec<Problem>,
     },
     /// An approver decided about a call.
     #[serde(rename = "approval.decided")]

@@ -153,7 +153,7 @@ impl Run {
             Event::ModelFailed { error, usage, cooldown_until } => self.stumbled(error, usage, *cooldown_until),
             Event::OutputValidated { verdict } => self.validated(verdict),
             Event::TierSelected { run, deferred, .. } => self.tier_selected(run, deferred),
-            Event::CallChecked { call, verdict } => self.checked(call, verdict),
+            Event::CallChecked { call, verdict, advisory } => self.checked(call, verdict, advisory),
             Event::ApprovalDecided { call, decision } => self.decided(call, decision),
             Event::CallDrifted { call, differences, tool } => self.drifted(call, differences, tool.as_ref()),
             Event::Extended { call, until, .. } => {
@@ -232,6 +232,7 @@ impl Run {
         Call {
             requested,
             tool,
+            advisory: Vec::new(),
             edited: None,
             answered: None,
             held: None,
@@ -286,10 +287,11 @@ impl Run {
         }
     }
 
-    fn checked(&mut self, id: &CallId, verdict: &CallVerdict) {
+    fn checked(&mut self, id: &CallId, verdict: &CallVerdict, advisory: &[Problem]) {
         let event = self.length;
         let Some(call) = self.open_call(id) else { return };
         let in_doubt = call.sent;
+        call.advisory = advisory.to_vec();
         call.deadline = Deadline::new(event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
         call.state = match verdict {
             CallVerdict::Run { by } => {

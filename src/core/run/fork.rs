@@ -193,7 +193,7 @@ fn consent(event: &Event) -> Option<&CallId> {
 /// The call of a consent, or of an event that follows an unused one: that the consent still holds, or an extended
 /// deadline.
 fn depends_on_consent(event: &Event) -> Option<&CallId> {
-    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::HumanApproval } }
+    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. }
     | Event::Extended { call, .. } = event
     {
         return Some(call);

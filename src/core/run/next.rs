@@ -264,5 +264,6 @@ fn calls_in(turn: &Turn, wanted: fn(&CallState) -> bool) -> impl Iterator<Item =
 }
 
 fn reject(call: CallId, reason: Rejection, message: String) -> Event {
-    Event::CallChecked { call, verdict: CallVerdict::Rejected { reason, message, problems: Vec::new() } }
+    let verdict = CallVerdict::Rejected { reason, message, problems: Vec::new() };
+    Event::CallChecked { call, verdict, advisory: Vec::new() }
 }

@@ -9,8 +9,8 @@ use crate::chat::{Message, Part, Role};
 use crate::id::{CallId, GrantId};
 use crate::policy::{OnTimeout, PolicyMark};
 use crate::tool::{
-    Arguments, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, TaskHandle, TierMode, Tool,
-    ToolCall,
+    Arguments, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, Problem, TaskHandle, TierMode,
+    Tool, ToolCall,
 };
 
 /// A reply with calls that are not all settled.
@@ -30,6 +30,8 @@ pub struct Call {
     pub requested: ToolCall,
     /// The tool it names, as defined when the model called it; `None` if there is no such tool.
     pub tool: Option<Arc<Tool>>,
+    /// The problems of its arguments, if they do not match the tool's schema and it may run all the same.
+    pub advisory: Vec<Problem>,
     /// A person's arguments, which replace the model's.
     pub edited: Option<Arguments>,
     /// The server's last questions with their answers, to be sent when the call resumes.

@@ -25,6 +25,7 @@ mod summary;
 mod task;
 mod tier;
 mod toolset;
+mod validation;
 
 pub use arguments::Arguments;
 pub use ask_human::{Ask, AskHuman, Choice};
@@ -51,3 +52,4 @@ pub use summary::{summary, summary_of_any, suspicious_names};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
 pub use toolset::{Pins, ServerTools, Toolset, ToolsetRules};
+pub use validation::Validation;

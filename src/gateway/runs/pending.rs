@@ -135,9 +135,12 @@ pub(crate) struct PendingApprovalView {
     origin: OriginView,
     /// The tool, by the name that the model sees.
     name: String,
-    /// The arguments, which are valid by the tool's schema.
+    /// The arguments, which are valid by the tool's schema unless there are `problems`.
     #[schema(value_type = Object)]
     arguments: Value,
+    /// Why the arguments do not match the tool's schema, at a server whose validation is advisory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
     /// The server's hints about the tool.
     annotations: AnnotationsView,
     /// Whether the operator trusts these hints.
@@ -294,6 +297,11 @@ impl PendingView {
                 origin: OriginView::of(&approval.origin),
                 name: approval.name.to_string(),
                 arguments: approval.arguments.to_value(),
+                problems: approval
+                    .problems
+                    .iter()
+                    .map(|problem| format!("{}: {}", problem.path, problem.message))
+                    .collect(),
                 annotations: AnnotationsView::of(&approval.annotations),
                 trusted: approval.trusted,
                 definition: approval.definition.clone(),

@@ -262,7 +262,7 @@ fn approval_at(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64
         return Some(Approval { of, status, run: by_now.clone(), item, call, state: ApprovalState::Pending });
     }
     let asks = journal.iter().find(|recorded| recorded.seq == event)?;
-    let Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } = &asks.event else { return None };
+    let Event::CallChecked { call, verdict: CallVerdict::Ask { .. }, .. } = &asks.event else { return None };
     let settling =
         journal.iter().filter(|recorded| recorded.seq > event).find(|recorded| settles(&recorded.event, call));
     // An expiry that only the clock shows is not in the journal.

@@ -170,6 +170,10 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::ValidationFailed { target: "output", problems, .. } => {
             record!(warn, place, { iteration, problems = problems.len(), } "Response invalid");
         }
+        LifecycleKind::ValidationFailed { call_id: Some(call), problems, advisory: true, .. } => {
+            let problems = problems.len();
+            record!(warn, place, { iteration, call = %call, problems, } "arguments do not match the tool's schema; the call goes on");
+        }
         LifecycleKind::BudgetExhausted { used, max } => {
             record!(warn, place, { iteration, used, max, } "Budget exhausted");
         }

@@ -90,6 +90,9 @@ impl ToolCall<'_> {
         if let Some(wire) = self.wire {
             way(wire, to);
         }
+        if !call.advisory.is_empty() {
+            to.texts(names::ARGUMENT_PROBLEMS, call.advisory.iter().map(|problem| problem.rule.clone()));
+        }
         if call.edited.is_some() {
             to.set(names::EDITED, Value::Bool(true));
         }

@@ -4,9 +4,10 @@ use serde_json::json;
 use toolgate::core::error::ErrorCode;
 use toolgate::core::id::CallId;
 use toolgate::core::lifecycle::{Content, Lifecycle};
-use toolgate::core::run::{Limits, OnToolError, RunWarning, Status};
-use toolgate::core::tool::{FailureKind, McpTool, Outcome, ToolOutput};
-use toolgate::runner::{Answer, Fork, Resume};
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::{Limits, OnToolError, PendingItem, RunWarning, Status};
+use toolgate::core::tool::{FailureKind, McpTool, Outcome, ToolOutput, Validation};
+use toolgate::runner::{Answer, Fork, Resume, ServerResults};
 
 use super::world::{Given, World, answer_to, given_an_agent, said, say};
 use crate::fakes::tool;
@@ -49,6 +50,37 @@ async fn invalid_and_malformed_arguments_are_told_and_mended() {
     assert!(answer_to(&report, "call_1_2").contains("not a JSON object: {\\\"pa"), "{:#?}", said(&report));
     assert_eq!(world.servers.calls(), ["call_2_1"]);
     assert_eq!((report.status, report.budget.corrections), (Status::Completed, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn section_2_row_6_advisory_problems_of_arguments_are_recorded_and_the_call_goes_on() {
+    let advisory = ServerResults { validation: Validation::Advisory, ..ServerResults::default() };
+    let turns =
+        json!([{"calls": [{"name": "mcp_files_read"}, {"name": "mcp_files_read", "arguments": "{"}]}, say("Done.")]);
+    let given = reader().with_the_results_of("files", advisory).whose_model_says(turns.clone());
+    let world = given.ready().await;
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+    assert!(answer_to(&report, "call_1_2").contains("not a JSON object"), "no server can judge these");
+    let journal = world.runner.journal(&report.run_id).await.unwrap();
+    let mut lifecycle = Lifecycle::new(report.run_id.clone(), Content::Include);
+    let events = journal.iter().flat_map(|entry| lifecycle.observe(entry)).collect::<Vec<_>>();
+    let failed = events.iter().map(|event| serde_json::to_value(event).unwrap());
+    let failed: Vec<_> = failed.filter(|event| event["type"] == "validation.failed").collect();
+    let told = |event: &serde_json::Value| (event["call_id"].clone(), event["advisory"].clone());
+    assert_eq!(
+        failed.iter().map(told).collect::<Vec<_>>(),
+        [(json!("call_1_1"), json!(true)), (json!("call_1_2"), json!(null))]
+    );
+
+    // An approver sees the problems.
+    let asking =
+        reader().with_the_results_of("files", advisory).whose_policy_says(Verdict::Ask, "*").whose_model_says(turns);
+    let waiting = asking.ready().await.run().await;
+    let [PendingItem::Approval(item)] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+    assert_eq!(item.problems.iter().map(|problem| problem.rule.as_str()).collect::<Vec<_>>(), ["required"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -129,7 +129,7 @@ fn expired_items_have_spans_of_their_kind() {
         journal.lists_tools();
         journal.model_calls([ToolCall::new("call_p", tool, json!({}))]);
         journal.selects(0, &["call_p"], &[]);
-        journal.then(Event::CallChecked { call: "call_p".into(), verdict });
+        journal.then(Event::CallChecked { call: "call_p".into(), verdict, advisory: Vec::new() });
         journal.then(Event::Expired { call: "call_p".into() });
         journal.resumes();
         journal.model_says("There was no answer.");
@@ -165,7 +165,7 @@ fn denied_and_drifted_calls_have_guardrail_spans() {
     journal.selects(0, &["call_q", "call_r"], &[]);
     let verdict =
         CallVerdict::Rejected { reason: Rejection::Denied, message: "files are private".into(), problems: Vec::new() };
-    journal.then(Event::CallChecked { call: "call_q".into(), verdict });
+    journal.then(Event::CallChecked { call: "call_q".into(), verdict, advisory: Vec::new() });
     journal.allows("call_r");
     let differences = vec![Difference::new("description", "Today's weather.", "Today's secrets.")];
     journal.then(Event::CallDrifted { call: "call_r".into(), differences, tool: None });

@@ -181,6 +181,7 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
     journal.selects(0, &["call_e"], &[]);
     journal.then(Event::CallChecked {
         call: "call_e".into(),
+        advisory: Vec::new(),
         verdict: CallVerdict::Ask {
             rule: Some("files".into()),
             reason: "files are private".into(),
@@ -223,6 +224,7 @@ pub(crate) fn unknown_tool(start: Timestamp) -> Journal {
     journal.model_calls([ToolCall::new("call_f", "make_coffee", json!({}))]);
     journal.then(Event::CallChecked {
         call: "call_f".into(),
+        advisory: Vec::new(),
         verdict: CallVerdict::Rejected {
             reason: Rejection::Unknown,
             message: "There is no tool `make_coffee`.".into(),
@@ -312,6 +314,7 @@ pub(crate) fn budget_used_up(start: Timestamp) -> Journal {
     journal.selects(0, &["call_i", "call_j"], &[]);
     journal.then(Event::CallChecked {
         call: "call_j".into(),
+        advisory: Vec::new(),
         verdict: CallVerdict::Rejected {
             reason: Rejection::InvalidArguments,
             message: "The arguments do not fit: {\"town\":\"Graz\"} lacks `city`".into(),
@@ -421,7 +424,7 @@ impl Journal {
 
     pub(crate) fn allows(&mut self, call: &str) {
         let verdict = CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } };
-        self.then(Event::CallChecked { call: call.into(), verdict });
+        self.then(Event::CallChecked { call: call.into(), verdict, advisory: Vec::new() });
     }
 
     pub(crate) fn sends(&mut self, calls: &[&str]) {

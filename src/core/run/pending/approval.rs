@@ -9,7 +9,7 @@ use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts, Review};
 use crate::id::CallId;
 use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{Binding, Call, CallState, Rejection, Settlement};
-use crate::tool::{Annotations, Arguments, Difference, Origin, Outcome, Tool, ToolName, summary};
+use crate::tool::{Annotations, Arguments, Difference, Origin, Outcome, Problem, Tool, ToolName, summary};
 
 /// A call that requires approval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,8 +22,11 @@ pub struct PendingApproval {
     pub origin: Origin,
     /// The name the model sees.
     pub name: ToolName,
-    /// The arguments, valid by the tool's schema.
+    /// The arguments, valid by the tool's schema unless there are `problems`.
     pub arguments: Arguments,
+    /// The problems of arguments that do not match the schema, at a server whose validation is advisory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
     /// The server's hints about the tool.
     pub annotations: Annotations,
     /// Whether the operator trusts these hints.
@@ -67,6 +70,7 @@ impl PendingApproval {
             origin: tool.origin.clone(),
             name: tool.name.clone(),
             arguments: call.arguments().clone(),
+            problems: call.advisory.clone(),
             annotations: tool.annotations.clone(),
             trusted: tool.trusted,
             definition: tool.hash.clone(),
@@ -98,6 +102,7 @@ impl Kind for PendingApproval {
                 policy: self.policy.as_ref(),
                 annotations: &self.annotations,
                 trusted: self.trusted,
+                problems: &self.problems,
                 differences: &self.differences,
                 in_doubt: self.in_doubt,
                 on_timeout: self.on_timeout,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::id::CallId;
 use crate::policy::{OnTimeout, PolicyMark};
-use crate::tool::{Annotations, Ask, Difference, Question};
+use crate::tool::{Annotations, Ask, Difference, Problem, Question};
 
 /// The description of a pending item of any kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +72,8 @@ pub struct Review<'a> {
     pub annotations: &'a Annotations,
     /// Whether the operator trusts these hints.
     pub trusted: bool,
+    /// The problems of arguments that do not match the tool's schema.
+    pub problems: &'a [Problem],
     /// The differences since an earlier approval of the call.
     pub differences: &'a [Difference],
     /// Whether it was sent before and may have taken effect.

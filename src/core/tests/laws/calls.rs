@@ -40,7 +40,7 @@ fn stories(journal: &[Event]) -> BTreeMap<CallId, Story> {
                         .is_some_and(|call| call.tool.as_ref().is_some_and(|tool| tool.server().is_some()));
                 }
             }
-            Event::CallChecked { call, verdict } => {
+            Event::CallChecked { call, verdict, .. } => {
                 let story = stories.entry(call.clone()).or_default();
                 match verdict {
                     CallVerdict::Ask { .. } => (story.asked, story.approved) = (true, false),

@@ -25,7 +25,7 @@ fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> 
     let mut sent: BTreeSet<CallId> = BTreeSet::new();
     for (event, before) in journal[1..].iter().zip(states(journal)) {
         match event {
-            Event::CallChecked { call, verdict } => {
+            Event::CallChecked { call, verdict, .. } => {
                 let yes = rights.remove(call) == Some("a person");
                 match verdict {
                     CallVerdict::Run { by: Authorization::Policy { .. } } => {
@@ -113,7 +113,7 @@ proptest! {
             let Step::CheckCalls(calls) = run.next() else { continue };
             let call = calls[0].clone();
             let verdict = CallVerdict::Ask { rule: None, reason: "?".into(), policy: None, answer_timeout_s: Some(within), on_timeout };
-            let asked = Event::CallChecked { call: call.clone(), verdict };
+            let asked = Event::CallChecked { call: call.clone(), verdict, advisory: Vec::new() };
             if run.apply_at(&asked, start).is_err() {
                 continue;
             }
@@ -145,7 +145,7 @@ fn a_call_in_doubt_twice_asks_two_questions() {
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
         // The process dies, and the next driver asks.
         assert_eq!(hand.run.next(), Step::CheckCalls(vec!["a".into()]));
-        hand.record(Event::CallChecked { call: "a".into(), verdict: asked("it may have run") });
+        hand.record(Event::CallChecked { call: "a".into(), verdict: asked("it may have run"), advisory: Vec::new() });
     }
     let different: BTreeSet<&String> = seen.iter().collect();
     assert_eq!(different.len(), seen.len(), "{seen:?}");

@@ -180,7 +180,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
                     ][n - 2],
                 ),
             };
-            Event::CallChecked { call: tape.pick(&known).clone(), verdict }
+            Event::CallChecked { call: tape.pick(&known).clone(), verdict, advisory: Vec::new() }
         }
         11 => {
             let answer = *tape.pick(&[DecisionKind::Approve, DecisionKind::Deny]);

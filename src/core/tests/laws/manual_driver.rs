@@ -104,7 +104,7 @@ impl Hand {
                 problems: Vec::new(),
             },
         };
-        self.record(Event::CallChecked { call: id, verdict });
+        self.record(Event::CallChecked { call: id, verdict, advisory: Vec::new() });
     }
 
     /// Results arrive in reverse order of their calls.

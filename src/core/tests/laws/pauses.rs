@@ -171,6 +171,7 @@ fn row_4_23_a_pause_during_tool_calls_waits_for_all_of_them() {
                 let run = |call| Event::CallChecked {
                     call,
                     verdict: CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } },
+                    advisory: Vec::new(),
                 };
                 ids.into_iter().for_each(|id| hand.record(run(id)));
             }

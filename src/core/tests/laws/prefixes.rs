@@ -125,7 +125,7 @@ fn check(run: &Run, id: CallId) -> Event {
             problems: Vec::new(),
         },
     };
-    Event::CallChecked { call: id, verdict }
+    Event::CallChecked { call: id, verdict, advisory: Vec::new() }
 }
 
 fn validate(text: &str) -> OutputVerdict {

@@ -325,7 +325,7 @@ fn a_task_being_answered_in_a_crash_is_polled_and_not_in_doubt() {
         let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
         events.into_iter().for_each(|event| hand.record(event));
         let by = Authorization::Policy { rule: None, policy: None };
-        hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
+        hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by }, advisory: Vec::new() });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
         hand.record(Event::InputRequired { call: "a".into(), needed: needed.clone().into(), wire: None });
         let given = ElicitationAnswer {
@@ -364,7 +364,7 @@ fn held(tool: &str) -> Hand {
     let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
     events.into_iter().for_each(|event| hand.record(event));
     let by = Authorization::Policy { rule: None, policy: None };
-    hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
+    hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by }, advisory: Vec::new() });
     hand.record(Event::CallsStarted { calls: vec!["a".into()] });
     hand.record(Event::InputRequested { call: "a".into(), needed: needed.into(), until: None });
     hand

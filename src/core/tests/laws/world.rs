@@ -253,7 +253,7 @@ impl World {
                     Verdict::Deny => rejected(Rejection::Denied),
                 }
             };
-            self.record(Event::CallChecked { call: id, verdict });
+            self.record(Event::CallChecked { call: id, verdict, advisory: Vec::new() });
             self.may_be_lost()?;
         }
         Ok(())

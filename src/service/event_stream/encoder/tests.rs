@@ -41,7 +41,11 @@ fn journal(turns: &[u8]) -> Vec<JournalEntry> {
 fn checked(turn: &u8) -> Event {
     let call = "call_1".into();
     match turn % 2 {
-        0 => Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::HumanApproval } },
+        0 => Event::CallChecked {
+            call,
+            verdict: CallVerdict::Run { by: Authorization::HumanApproval },
+            advisory: Vec::new(),
+        },
         _ => Event::MessageAdded { message: toolgate_core::chat::Message::user("More") },
     }
 }

@@ -97,7 +97,7 @@ impl Meter {
             Event::TierSelected { deferred, .. } if !deferred.is_empty() => {
                 vec![Measurement { value: deferred.len() as f64, ..self.one(Metric::ToolDeferrals) }]
             }
-            Event::CallChecked { call, verdict } => self.checked(call, verdict),
+            Event::CallChecked { call, verdict, .. } => self.checked(call, verdict),
             Event::ApprovalDecided { call, decision } => self.decided(call, decision, *at),
             Event::CallDrifted { call, .. } => vec![self.of_call(Metric::ToolDrifts, call)],
             Event::Expired { call } => self.expired(call, *at),
@@ -171,7 +171,7 @@ impl Meter {
                     self.calls.insert(call.id, MeteredCall::new(tool.map(|tool| &**tool)));
                 }
             }
-            Event::CallChecked { call, verdict } => self.note(call, |call| call.was_checked(verdict, recorded.at)),
+            Event::CallChecked { call, verdict, .. } => self.note(call, |call| call.was_checked(verdict, recorded.at)),
             Event::CallsStarted { calls } => {
                 for call in calls {
                     self.note(call, |call| call.sent = Some(recorded.at));

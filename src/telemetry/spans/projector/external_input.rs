@@ -110,7 +110,7 @@ impl Projector {
     /// Notes the time of a request.
     pub(super) fn note_asked(&mut self, recorded: &JournalEntry) {
         match &recorded.event {
-            Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } | Event::InputRequested { call, .. } => {
+            Event::CallChecked { call, verdict: CallVerdict::Ask { .. }, .. } | Event::InputRequested { call, .. } => {
                 self.asked.insert(call.clone(), recorded.at);
             }
             Event::InputRequired { call, .. } => {
@@ -120,7 +120,7 @@ impl Projector {
                     self.asked.insert(call.clone(), recorded.at);
                 }
             }
-            Event::CallChecked { call, verdict: CallVerdict::Run { .. } } => {
+            Event::CallChecked { call, verdict: CallVerdict::Run { .. }, .. } => {
                 if self.call(call).is_some_and(|call| !call.is_sent_by_us()) {
                     self.asked.insert(call.clone(), recorded.at);
                 }

@@ -254,9 +254,11 @@ impl Projector {
                 self.call_ended(call, *at, CallResult::Suspended("task"), wire.as_deref()).into_iter().collect()
             }
             Event::ToolsListed { toolset } => self.listed(*seq, *at, toolset).into_iter().collect(),
-            Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, message, .. } } => {
-                self.denied_span(*seq, *at, call, message).into_iter().collect()
-            }
+            Event::CallChecked {
+                call,
+                verdict: CallVerdict::Rejected { reason: Rejection::Denied, message, .. },
+                ..
+            } => self.denied_span(*seq, *at, call, message).into_iter().collect(),
             Event::CallDrifted { call, differences, .. } => {
                 self.drift_span(*seq, *at, call, differences).into_iter().collect()
             }
