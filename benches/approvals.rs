@@ -106,6 +106,7 @@ fn grant(number: usize) -> Grant {
         origin: Origin::Mcp { server: "server".into(), tool: format!("tool_{number}") },
         definition,
         arguments: None,
+        when: None,
         summary: "server: tool(path: \"a\")".into(),
         by: "ann".into(),
         via: Channel::CommandLine,

@@ -149,6 +149,7 @@ impl ApprovalCache for Granted {
             tool: guarded.tool.clone(),
             grant: "grant_all".into(),
             arguments: None,
+            when: None,
             expires_at: None,
         });
         Ok(each.collect())

@@ -120,6 +120,7 @@ fn grant(tool: &str) -> Grant {
         origin: Origin::External { tool: tool.to_owned() },
         definition: tool.to_owned(),
         arguments: None,
+        when: None,
         summary: String::new(),
         by: "ada".to_owned(),
         via: Channel::Library,

@@ -136,7 +136,7 @@ pub(super) fn decisions(
     let mut approved = BTreeSet::new();
     for (calls, scope) in approved_for {
         for call in calls.iter().map(|call| CallId::from(call.as_str())) {
-            let decision = approval(scope, matches, edited(&call)?);
+            let decision = approval(scope, matches.clone(), edited(&call)?);
             approved.insert(call.clone());
             decisions.push((call, decision));
         }

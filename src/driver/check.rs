@@ -168,7 +168,7 @@ impl Driver<'_> {
     /// The grant that covers a call. A call that is handed over is not compared again later, so its grant is confirmed
     /// here.
     async fn covering_grant(&self, run: &Run, call: &Call, tool: &Tool) -> Option<GrantId> {
-        let grant = run.granted(&tool.name, call.arguments(), self.ports.clock.now())?;
+        let grant = run.granted(tool, call.arguments(), self.ports.clock.now())?;
         let is_looked_at_again = call.is_sent_by_us();
         let holds = is_looked_at_again || self.ended_grants([grant.clone()].into()).await.is_empty();
         holds.then(|| grant.clone())

@@ -54,6 +54,7 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
         definition: tool.hash.clone(),
         summary: arguments.map_or_else(|| summary_of_any(&tool.origin), |these| summary(&tool.origin, these)),
         arguments: arguments.map(Arguments::hash),
+        when: if let Coverage::When(when) = &decision.coverage { Some(when.clone()) } else { None },
         by: decision.by.clone(),
         via: decision.via,
         reason: decision.reason.clone(),

@@ -36,6 +36,9 @@ pub struct Grant {
     /// Hash of the only arguments it covers; `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
+    /// The condition that covered calls meet; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
     /// A summary of the approved call, or of the tool, in one line.
     pub summary: String,
     /// The person who gave it.
@@ -171,6 +174,7 @@ impl Grant {
             tool: tool.clone(),
             grant: self.id.clone(),
             arguments: self.arguments.clone(),
+            when: self.when.clone(),
             expires_at: self.expires_at,
         }
     }

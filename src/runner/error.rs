@@ -52,6 +52,9 @@ pub enum RunnerError {
         /// The validation problems.
         problems: String,
     },
+    /// The condition of a grant cannot be used.
+    #[error("the condition of the grant: {0}")]
+    UnusableCondition(String),
     /// The run requests a server that its agent does not have.
     #[error("agent `{agent}` has no server `{server}`; a run may narrow its agent's servers, never widen them")]
     NoSuchServer {
@@ -325,6 +328,7 @@ impl RunnerError {
             | Self::RunOfAnotherSession { .. }
             | Self::InvalidSession { .. }
             | Self::NotOfAServer(_)
+            | Self::UnusableCondition(_)
             | Self::InvalidArguments { .. } => ErrorCode::Validation,
             Self::Purged { .. } | Self::SessionDeleted { .. } => ErrorCode::Gone,
             Self::NotOver { .. } | Self::NotEnded { .. } | Self::NotTheHead { .. } | Self::StillDriven(_) => {
@@ -443,6 +447,7 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::NotOfAServer(text()),
         RunnerError::InvalidSession { member: "title", why: text() },
         RunnerError::InvalidArguments { tool: text(), problems: text() },
+        RunnerError::UnusableCondition(text()),
         RunnerError::NoSuchServer { agent: agent(), server: server() },
         RunnerError::ForeignTool { agent: agent(), foreign: ForeignName { list: "allow", index: 0, name: text() } },
         RunnerError::WiderLimit {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use toolgate_core::id::{AgentName, GrantId, Principal, SessionId, Tenant};
+use toolgate_core::policy::Condition;
 use toolgate_core::run::{Budget, Channel};
 use toolgate_core::tool::{Arguments, Problem, Tool, summary, summary_of_any};
 use toolgate_driver::DriveError;
@@ -23,6 +24,8 @@ pub struct NewGrant {
     pub principal: Option<Principal>,
     /// The only arguments it covers; `None` for any.
     pub arguments: Option<Map<String, Value>>,
+    /// The condition that covered calls meet, in the language of policies; `None` without one.
+    pub when: Option<String>,
     /// The reason.
     pub reason: Option<String>,
     /// The expiry time; `None` means until it is revoked.
@@ -50,6 +53,13 @@ impl AgentRunner {
         if let Some(arguments) = &new.arguments {
             self.fits(tool, arguments).await?;
         }
+        if let Some(when) = &new.when {
+            if new.arguments.is_some() {
+                let reason = "a grant has `arguments` or a condition, not both".to_owned();
+                return Err(RunnerError::UnusableCondition(reason));
+            }
+            Condition::for_grant(when).map_err(|error| RunnerError::UnusableCondition(error.to_string()))?;
+        }
         let arguments = new.arguments.map(Arguments::Object);
         let grant = Grant {
             id: format!("grant_{}", self.inner.ids.trace_id()).into(),
@@ -65,6 +75,7 @@ impl AgentRunner {
                 None => summary_of_any(&tool.origin),
             },
             arguments: arguments.map(|arguments| arguments.hash()),
+            when: new.when,
             by: by.into(),
             via,
             reason: new.reason,

@@ -84,8 +84,8 @@ struct GivenDecision {
     /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
     #[serde(default)]
     scope: ScopeView,
-    /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), or any of the
-    /// `tool`.
+    /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), any of the `tool`,
+    /// or those that meet a condition: `{"when": "args.amount < 100"}`.
     #[serde(rename = "match")]
     coverage: Option<CoverageView>,
     /// When an approval beyond `once` expires.
@@ -111,8 +111,8 @@ pub struct NewDecision {
     /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
     #[serde(default)]
     scope: ScopeView,
-    /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), or any of the
-    /// `tool`.
+    /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), any of the `tool`,
+    /// or those that meet a condition: `{"when": "args.amount < 100"}`.
     #[serde(rename = "match")]
     coverage: Option<CoverageView>,
     /// When an approval beyond `once` expires.
@@ -154,14 +154,17 @@ enum ScopeView {
 }
 
 /// Which later calls an approval beyond `once` covers.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Coverage)]
-enum CoverageView {
+pub enum CoverageView {
     /// Any call of the tool.
     Tool,
     /// Calls with the same arguments.
     Arguments,
+    /// Calls that meet this condition, a CEL expression as in policies.
+    #[schema(example = "args.amount < 100")]
+    When(String),
 }
 
 /// A person's answer to a question of the model.
@@ -374,6 +377,7 @@ impl From<CoverageView> for Coverage {
         match coverage {
             CoverageView::Tool => Self::Tool,
             CoverageView::Arguments => Self::Arguments,
+            CoverageView::When(when) => Self::When(when),
         }
     }
 }

@@ -154,7 +154,7 @@ mod tests {
     fn a_yes_that_reaches_further_covers_these_arguments_unless_it_says_otherwise() {
         let covers = |more: &str| {
             let text = format!(r#"{{"decisions": [{{"call_id": "a", "decision": "approve"{more}}}]}}"#);
-            read(&text, "f").map(|resume| resume.decisions().next().unwrap().1.coverage)
+            read(&text, "f").map(|resume| resume.decisions().next().unwrap().1.coverage.clone())
         };
         for (more, expected) in [
             ("", Coverage::Tool),

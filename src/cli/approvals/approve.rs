@@ -12,7 +12,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::time_arg::Moment;
-use crate::core::run::{Decision, Scope};
+use crate::core::run::{Coverage, Decision, Scope};
 use crate::core::tool::Arguments;
 
 const EXAMPLES: &str = "\
@@ -22,6 +22,7 @@ Examples:
   toolgate approvals approve last --all
   toolgate approvals approve last call_2 --scope always --expires 30d
   toolgate approvals approve last call_2 --scope session --match tool
+  toolgate approvals approve last call_2 --scope always --when 'args.amount < 100'
   toolgate approvals approve last call_2 --edit '{\"city\": \"Oslo\"}'
 
 An approval with the scope `session` or `always` creates a grant: `toolgate approvals grants` lists
@@ -42,6 +43,10 @@ pub(super) struct Approve {
     /// Which later calls it covers: those with exactly the same arguments, or all of the tool [default: arguments]
     #[arg(long = "match", value_name = "MATCH", value_enum)]
     coverage: Option<GrantMatch>,
+
+    /// Condition that covered later calls meet, a CEL expression as in policies: 'args.amount < 100'
+    #[arg(long, value_name = "CONDITION", conflicts_with = "coverage")]
+    when: Option<String>,
 
     /// When it stops covering later calls: a duration from now (8h, 30d) or a time
     #[arg(long, value_name = "WHEN")]
@@ -93,19 +98,21 @@ impl Approve {
             GrantScope::Session => Scope::Session,
             GrantScope::Always => Scope::Always,
         };
-        if scope == Scope::Once && (self.coverage.is_some() || self.expires.is_some()) {
+        let is_wider = self.coverage.is_some() || self.when.is_some() || self.expires.is_some();
+        if scope == Scope::Once && is_wider {
             let message = "an approval of one call covers nothing else and does not expire";
-            return Err(
-                CliError::usage(message).with_remedy("--match and --expires go with --scope session or --scope always")
-            );
+            return Err(CliError::usage(message)
+                .with_remedy("--match, --when and --expires go with --scope session or --scope always"));
         }
         let expires_at = self.expires.map(|moment| moment.after(Timestamp::now())).transpose();
         let expires_at = expires_at.map_err(|why| CliError::usage(format!("--expires: {why}")))?;
+        let condition = self.when.clone().map(Coverage::When);
+        let coverage = condition.or_else(|| self.coverage.map(Into::into));
         Ok(Decision {
             by: self.on.by(),
             reason: self.reason.clone(),
             expires_at,
-            ..approval(scope, self.coverage.map(Into::into), self.edited()?)
+            ..approval(scope, coverage, self.edited()?)
         })
     }
 

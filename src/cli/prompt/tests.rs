@@ -86,11 +86,11 @@ fn each_letter_gives_its_decision() {
 fn an_approval_can_cover_more_calls_or_only_these_arguments() {
     let items: Vec<PendingItem> = ["1", "2", "3"].into_iter().map(approval_item).collect();
     let (resume, questions) = ask(&items, "w\no\n\no\ns\no\nw\n");
-    let decided: Vec<_> = resume.decisions().map(|(call, d)| (call.as_str(), d.scope, d.coverage)).collect();
+    let decided: Vec<_> = resume.decisions().map(|(call, d)| (call.as_str(), d.scope, d.coverage.clone())).collect();
     let only = Coverage::Arguments;
     assert_eq!(
         decided,
-        [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only), ("3", Scope::Always, only)]
+        [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only.clone()), ("3", Scope::Always, only)]
     );
     assert!(questions.contains("because: it writes"), "{questions}");
 }

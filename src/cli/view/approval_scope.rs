@@ -4,9 +4,10 @@ use jiff::Timestamp;
 
 use super::approval::clock;
 use crate::core::run::{Coverage, Scope};
+use crate::core::tool::escape_untrusted;
 
 /// The text after `approved`; empty for an approval of one call.
-pub(super) fn reach(scope: Scope, coverage: Coverage, until: Option<Timestamp>) -> String {
+pub(super) fn reach(scope: Scope, coverage: &Coverage, until: Option<Timestamp>) -> String {
     let whose = match scope {
         Scope::Once => return String::new(),
         Scope::Session => " for this session",
@@ -15,8 +16,9 @@ pub(super) fn reach(scope: Scope, coverage: Coverage, until: Option<Timestamp>) 
         Scope::Always => " permanently",
     };
     let which = match coverage {
-        Coverage::Tool => "any arguments",
-        Coverage::Arguments => "only with these arguments",
+        Coverage::Tool => "any arguments".to_owned(),
+        Coverage::Arguments => "only with these arguments".to_owned(),
+        Coverage::When(when) => format!("only when `{}`", escape_untrusted(when)),
     };
     let until = until.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
     format!("{whose}, {which}{until},")
@@ -28,11 +30,11 @@ mod tests {
 
     #[test]
     fn a_wider_approval_shows_its_coverage_and_expiry() {
-        assert_eq!(reach(Scope::Once, Coverage::Tool, None), "");
-        assert_eq!(reach(Scope::Session, Coverage::Tool, None), " for this session, any arguments,");
-        assert_eq!(reach(Scope::Always, Coverage::Arguments, None), " permanently, only with these arguments,");
+        assert_eq!(reach(Scope::Once, &Coverage::Tool, None), "");
+        assert_eq!(reach(Scope::Session, &Coverage::Tool, None), " for this session, any arguments,");
+        assert_eq!(reach(Scope::Always, &Coverage::Arguments, None), " permanently, only with these arguments,");
         let until = Some(Timestamp::UNIX_EPOCH);
-        let text = reach(Scope::Always, Coverage::Tool, until);
+        let text = reach(Scope::Always, &Coverage::Tool, until);
         assert_eq!(text, " for every session, any arguments, until 1970-01-01 00:00:00 UTC,");
     }
 }

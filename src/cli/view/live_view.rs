@@ -307,7 +307,7 @@ impl LiveView {
             run::DecisionKind::Approve => (self.look.paint.green("✓"), "approved"),
             run::DecisionKind::Deny => (self.look.paint.red("✗"), "denied"),
         };
-        let reach = reach(*scope, *coverage, *expires_at);
+        let reach = reach(*scope, coverage, *expires_at);
         let edited = if *edited { ", arguments edited" } else { "" };
         let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
         let how = by_way_of(*via);

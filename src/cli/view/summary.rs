@@ -122,7 +122,7 @@ pub(super) fn verdict_words(call: &CallHistory<'_>) -> String {
             DecisionKind::Approve => "approved",
             DecisionKind::Deny => "denied",
         };
-        let reach = reach(decision.scope, decision.coverage, decision.expires_at);
+        let reach = reach(decision.scope, &decision.coverage, decision.expires_at);
         let edited = if decision.edited_arguments.is_some() { ", edited" } else { "" };
         let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
         let policy = policy.map(|policy| format!(", {}", marked(policy))).unwrap_or_default();

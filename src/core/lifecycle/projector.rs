@@ -315,7 +315,7 @@ impl Lifecycle {
             by: decision.by.clone(),
             via: decision.via,
             scope: decision.scope,
-            coverage: decision.coverage,
+            coverage: decision.coverage.clone(),
             expires_at: decision.expires_at,
             edited: edited.is_some(),
             policy: decision.binding.as_ref().and_then(|binding| binding.policy.clone()),

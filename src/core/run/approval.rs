@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::Spec;
 use crate::id::{CallId, GrantId, RunId};
 use crate::json;
-use crate::policy::{OnTimeout, PolicyMark};
-use crate::tool::{Arguments, Origin, ToolName};
+use crate::policy::{Condition, OnTimeout, PolicyMark, Subject};
+use crate::tool::{Arguments, Origin, Tool, ToolName};
 
 /// The decision about one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,7 +83,7 @@ pub enum Scope {
 }
 
 /// The calls of a tool that an approval with a wider scope covers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coverage {
     /// Calls with any arguments.
@@ -90,6 +91,8 @@ pub enum Coverage {
     Tool,
     /// Calls with exactly the same arguments (RFC 8785).
     Arguments,
+    /// Calls that meet this condition, in the language of policies ([`Condition::for_grant`]).
+    When(String),
 }
 
 /// The content of a decision. If the question, tool, definition, arguments or reason to ask changes, the decision does
@@ -121,6 +124,9 @@ pub struct ToolGrant {
     /// Hash of the only arguments it covers; `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
+    /// The condition that covered calls meet; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
     /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -180,10 +186,20 @@ impl Binding {
 }
 
 impl ToolGrant {
-    /// Whether it covers a call of its tool with these arguments at that time.
-    pub(super) fn covers(&self, arguments: &Arguments, now: Option<Timestamp>) -> bool {
+    /// Whether it covers a call of its tool with these arguments at that time. A condition that cannot be evaluated covers
+    /// nothing.
+    pub(super) fn covers(&self, tool: &Tool, arguments: &Arguments, spec: &Spec, now: Option<Timestamp>) -> bool {
         let fits = self.arguments.as_ref().is_none_or(|hash| *hash == arguments.hash());
         let holds = self.expires_at.zip(now).is_none_or(|(until, now)| now < until);
-        fits && holds
+        let meets = |when: &String| Condition::for_grant(when).is_ok_and(|when| when.covers(tool, arguments, spec));
+        fits && holds && self.when.as_ref().is_none_or(meets)
+    }
+}
+
+impl Condition {
+    /// Whether it holds for a call of an agent's tool, by each name of the tool.
+    pub(super) fn covers(&self, tool: &Tool, arguments: &Arguments, spec: &Spec) -> bool {
+        let (agent, principal) = (Some(&spec.agent), spec.principal.as_ref());
+        self.holds_for(&Subject { tool, agent, principal, arguments: arguments.as_object() })
     }
 }

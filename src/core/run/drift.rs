@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::turn::{AnsweredElicitation, Call, CallState};
-use super::{CallAuthorization, Run};
+use super::{CallAuthorization, Run, ToolGrant};
 use crate::id::CallId;
 use crate::policy::{Judgement, Verdict};
 use crate::tool::{Difference, Tool};
@@ -41,7 +41,9 @@ impl Run {
                 if judged.verdict == Verdict::Deny {
                     found.push(policy("ask"));
                 }
-                let holds = self.granted.iter().any(|g| g.grant == *grant && g.covers(call.arguments(), Some(at)));
+                let spec = &self.started.spec;
+                let covers = |granted: &ToolGrant| granted.covers(tool, call.arguments(), spec, Some(at));
+                let holds = self.granted.iter().any(|granted| granted.grant == *grant && covers(granted));
                 if !holds {
                     found.push(Difference::new("grant", "in force", "expired"));
                 }

@@ -20,7 +20,7 @@ use crate::chat::{Message, Part, Reply, Stop};
 use crate::error::Failure;
 use crate::id::{CallId, GrantId, ModelName};
 use crate::json;
-use crate::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, ToolName, Toolset};
+use crate::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, Toolset};
 use crate::trace::{SpanContext, Trace};
 
 /// A run, folded from its journal. Built by [`Run::replay`], advanced by [`Run::apply`], queried by [`Run::next`].
@@ -268,8 +268,10 @@ impl Run {
     }
 
     /// The grant that covers a call of a tool with these arguments at that time, if there is one.
-    pub fn granted(&self, tool: &ToolName, arguments: &Arguments, at: Timestamp) -> Option<&GrantId> {
-        let covers = |granted: &&ToolGrant| granted.tool == *tool && granted.covers(arguments, Some(at));
+    pub fn granted(&self, tool: &Tool, arguments: &Arguments, at: Timestamp) -> Option<&GrantId> {
+        let spec = &self.started.spec;
+        let covers =
+            |granted: &&ToolGrant| granted.tool == tool.name && granted.covers(tool, arguments, spec, Some(at));
         self.granted.iter().find(covers).map(|granted| &granted.grant)
     }
 

@@ -6,10 +6,11 @@
 
 use serde::Serialize;
 
-use super::{Call, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, ResumeError, Run, Scope};
+use super::{Call, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, ResumeError, Run, Scope};
 use crate::chat::{Message, Part};
 use crate::id::CallId;
 use crate::json;
+use crate::policy::Condition;
 use crate::tool::{Arguments, Ask, ElicitationRequest, ElicitationResponses, Outcome, ToolOutput};
 
 impl Run {
@@ -19,7 +20,8 @@ impl Run {
         let replaced = decision.edited_arguments.as_ref().and_then(|_| self.call(id)).map(|call| call.arguments());
         let given = (&decision.by, &decision.reason, &decision.edited_arguments);
         let oversized = || self.oversized(id, "the decision", &given, replaced.map_or(0, size));
-        edited().or_else(oversized).or_else(|| unusable_reach(id, decision))
+        let reach = || unusable_reach(id, decision).or_else(|| self.unusable_condition(id, decision));
+        edited().or_else(oversized).or_else(reach)
     }
 
     /// The problem with a person's arguments, if the call can never run with them.
@@ -36,6 +38,19 @@ impl Run {
             (DecisionKind::Approve, Arguments::Object(_)) => return None,
         };
         Some(invalid(id, "the edited arguments", problems))
+    }
+
+    /// The problem with the condition of a grant: it cannot be used, or the call itself does not meet it.
+    fn unusable_condition(&self, id: &CallId, decision: &Decision) -> Option<ResumeError> {
+        let Coverage::When(text) = &decision.coverage else { return None };
+        let call = self.call(id)?;
+        let arguments = decision.edited_arguments.as_ref().unwrap_or_else(|| call.arguments());
+        let problems = match (Condition::for_grant(text), &call.tool) {
+            (Err(error), _) => format!("cannot be used: {error}"),
+            (Ok(when), Some(tool)) if when.covers(tool, arguments, &self.started.spec) => return None,
+            (Ok(_), _) => "does not hold for the call itself, or cannot be evaluated for it".to_owned(),
+        };
+        Some(invalid(id, "the condition", problems))
     }
 
     /// The problem with an answer to the model's question.

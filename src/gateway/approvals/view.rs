@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
-use toolgate_service::{Approval, ApprovalState, CallContext};
+use toolgate_service::{Approval, ApprovalState, CallContext, CoverageView};
 use utoipa::ToSchema;
 
 use crate::runs::pending::{PendingApprovalView, PendingView};
@@ -93,9 +93,9 @@ struct DecisionView {
     /// The scope of an approval: `once`, `session` or `always`.
     #[schema(value_type = String)]
     scope: Scope,
-    /// Which later calls an approval covers beyond `once`: `tool` or `arguments`.
+    /// Which later calls an approval covers beyond `once`.
     #[serde(rename = "match")]
-    #[schema(value_type = String)]
+    #[schema(value_type = CoverageView)]
     coverage: Coverage,
     /// When an approval beyond `once` expires.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,7 +152,7 @@ impl DecisionView {
             at,
             reason: decision.reason.clone(),
             scope: decision.scope,
-            coverage: decision.coverage,
+            coverage: decision.coverage.clone(),
             expires_at: decision.expires_at,
             edited_arguments: decision.edited_arguments.as_ref().map(|arguments| arguments.to_value()),
         }

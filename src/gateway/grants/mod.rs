@@ -49,6 +49,9 @@ struct NewGrantBody {
     /// The only arguments that the grant covers. Default: any arguments.
     #[schema(value_type = Option<Object>)]
     arguments: Option<Map<String, Value>>,
+    /// A condition that covered calls meet, a CEL expression as in policies. Excludes `arguments`.
+    #[schema(example = "args.amount < 100")]
+    when: Option<String>,
     /// When the grant expires. Default: 90 days from now.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
@@ -79,6 +82,7 @@ async fn create(
         session: given.session_id,
         principal: given.principal,
         arguments: given.arguments,
+        when: given.when,
         reason: given.reason,
         expires_at: given.expires_at,
     };

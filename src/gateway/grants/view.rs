@@ -39,6 +39,9 @@ pub(super) struct GrantView {
     /// Hash of the only arguments that the grant covers (RFC 8785); without it, any arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<String>,
+    /// The condition that covered calls meet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    when: Option<String>,
     /// The call that was approved, or the tool, in one line.
     summary: String,
     /// The approver who created the grant.
@@ -83,6 +86,7 @@ impl GrantView {
             origin: OriginView::of(&grant.origin),
             definition: grant.definition,
             arguments: grant.arguments,
+            when: grant.when,
             summary: grant.summary,
             by: grant.by,
             via: grant.via,

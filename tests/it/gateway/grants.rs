@@ -75,6 +75,43 @@ async fn a_grant_covers_no_other_calls() {
 }
 
 #[tokio::test]
+async fn row_1_39_a_grant_may_have_a_condition() {
+    let delete = |path: &str| json!({"calls": [{"name": "mcp_files_delete", "arguments": {"path": path}}]});
+    let given = guarded().whose_model_says(json!([delete("/tmp/a"), delete("/etc/a"), say("Done.")]));
+    let served = principals::served(given.kept(Kept::InMemory).await).await;
+    let ann = Person { served: &served, badge: "ann acme all" };
+
+    // The grant of a decision covers the first call and not the second.
+    let asked = ann.post("/v1/runs", json!({"input": "x"})).await;
+    let approval = &asked.body["pending"][0];
+    let decide = |when: &str| {
+        let matched = json!({"when": when});
+        json!({"decisions": [{"call_id": approval["call_id"], "decision": "approve", "scope": "always", "match": matched}]})
+    };
+    let resume = format!("/v1/runs/{}/resume", asked.text("id"));
+    for unusable in ["args.path.startsWith('/etc')", "args.path.within('/tmp')", "arg.path", "args.amount > 1"] {
+        let refused = ann.post(&resume, decide(unusable)).await;
+        assert!(refused.status.is_client_error(), "{unusable}: {refused:?}");
+    }
+    let second = ann.post(&resume, decide("args.path.lexicallyWithin('/tmp')")).await;
+    assert_eq!(
+        (second.text("status"), &second.body["pending"][0]["arguments"]),
+        ("pending", &json!({"path": "/etc/a"}))
+    );
+    let grants = ann.get("/v1/approval-grants").await;
+    assert_eq!(grants.body["data"][0]["when"], "args.path.lexicallyWithin('/tmp')");
+    let again = ann.post("/v1/runs", json!({"input": "x"})).await;
+    assert_eq!(again.body["pending"][0]["arguments"], json!({"path": "/etc/a"}), "the first call is covered");
+
+    // One that was created before any call.
+    let both = json!({"tool": "mcp_files_delete", "arguments": {"path": "a"}, "when": "args.path == 'a'"});
+    assert_eq!(ann.post("/v1/approval-grants", both).await.body["errors"][0]["pointer"], "/when");
+    let when = json!({"tool": "mcp_files_delete", "when": "args.path.startsWith('/etc/')"});
+    assert_eq!(ann.post("/v1/approval-grants", when).await.status, 201);
+    assert_eq!(outcome(&ann, json!({"input": "x"})).await, "completed");
+}
+
+#[tokio::test]
 async fn an_invalid_grant_is_refused() {
     let served = Served::to_all(guarded().that_checks_arguments().kept(Kept::InMemory).await).await;
     served.world.servers.tool_access(

@@ -223,7 +223,7 @@ fn decided(decision: &Decision) -> String {
         DecisionKind::Approve => "approved",
         DecisionKind::Deny => "denied",
     };
-    let reach = reach(decision.scope, decision.coverage, decision.expires_at);
+    let reach = reach(decision.scope, &decision.coverage, decision.expires_at);
     let edited = decision
         .edited_arguments
         .as_ref()

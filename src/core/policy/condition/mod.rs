@@ -56,6 +56,26 @@ impl Condition {
         Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text, &VARIABLES)?) })
     }
 
+    /// Parses the condition of a grant. It compares the texts of paths alone, because links may lead elsewhere later.
+    pub fn for_grant(text: &str) -> Result<Self, ConditionError> {
+        let condition = Self::parse(text)?;
+        let has_links = condition.folders().next().is_some();
+        match has_links {
+            true => {
+                let reason = "a grant does not follow links: write `lexicallyWithin` in place of `within`, or a rule of the policy";
+                Err(ConditionError(reason.to_owned()))
+            }
+            false => Ok(condition),
+        }
+    }
+
+    /// Whether it holds for a call, by each name of its tool. `false` if it cannot be evaluated.
+    pub(crate) fn holds_for(&self, subject: &Subject<'_>) -> bool {
+        let names = [Some(&subject.tool.name), subject.tool.own_name.as_ref()];
+        let holds = |name| matches!(self.holds(&Facts::new(subject, name)), Some(Ok(true)));
+        names.into_iter().flatten().all(holds)
+    }
+
     /// The condition as it was written.
     pub fn text(&self) -> &str {
         &self.text

@@ -11,7 +11,6 @@ use toolgate_core::run::{
 };
 use toolgate_core::tool::{
     Arguments, ElicitationRequest, ElicitationResponse, Outcome, Problem, Question, TaskHandle, TierMode, ToolCall,
-    ToolName,
 };
 
 use crate::answers::decision;
@@ -38,8 +37,9 @@ fn validated(limits: Limits) -> Spec {
 #[test]
 fn a_grant_does_not_outlive_its_toolset() {
     let mut hand = Hand::with(plain());
-    let tool = ToolName::parse("mcp_files_ask_write").unwrap();
-    hand.record(Event::ApprovalsResolved { granted: vec![granted(tool.clone())] });
+    let tool = hand.run.tools().unwrap().get("mcp_files_ask_write").unwrap().clone();
+    let name = tool.name.clone();
+    hand.record(Event::ApprovalsResolved { granted: vec![granted(name)] });
     let arguments = Arguments::from_value(json!({}));
     assert!(hand.run.granted(&tool, &arguments, noon()).is_some());
     hand.record(Event::ToolsListed { toolset: smaller_toolset() });

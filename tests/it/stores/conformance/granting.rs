@@ -22,6 +22,7 @@ pub(crate) fn grant(id: &str, definition: &str) -> Grant {
         origin: Origin::Mcp { server: "disk".into(), tool: "delete".into() },
         definition: definition.to_owned(),
         arguments: None,
+        when: None,
         summary: "disk: delete(path: \"a\")".to_owned(),
         by: "ada".to_owned(),
         via: Channel::Library,
