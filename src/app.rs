@@ -305,12 +305,15 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
     let summarizes = settings.compaction.as_ref().and_then(|compaction| compaction.model.as_ref());
     let named = |name: &ModelName| Ok::<_, AppError>(NamedModel { name: name.clone(), model: model(name)? });
     let compaction_model = summarizes.map(named).transpose()?;
+    let selectable_models = settings.selectable_models.iter().map(named).collect::<Result<_, _>>()?;
     usable_answers(settings, validator)?;
     Ok(Agent {
         aliases: settings.aliases.clone(),
         model_name: settings.model.clone(),
         fallback,
+        selectable_models,
         cooldown_s: settings.cooldown_s,
+        backoff: settings.backoff,
         instructions: settings.instructions.clone(),
         servers: settings.servers.clone(),
         external_tools: settings.external_tools.clone(),

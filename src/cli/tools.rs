@@ -75,7 +75,7 @@ impl Tools {
         setup::close(app, out).await;
         let (model, tools) = (model.transpose()?, tools?);
         let tools = match known.filter(|_| model.is_none()) {
-            Some(agent) => agent.within_tool_limit(tools),
+            Some(agent) => agent.within_tool_limit(&agent.model_name, tools),
             None => tools,
         };
         match (model, self.json, self.schema) {

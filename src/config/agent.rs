@@ -1,8 +1,71 @@
-//! Queries about the settings of an agent: its names, its variants and its models.
+//! The settings of an agent, with queries about its names, its variants and its models.
 
-use toolgate_core::id::ModelName;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::settings::AgentSettings;
+use serde_json::Value;
+use toolgate_core::id::{AgentName, ModelName, ServerId};
+use toolgate_core::pattern::NamePattern;
+use toolgate_core::policy::{Policy, StopCondition};
+use toolgate_core::run::{Backoff, Candidate, Compaction, InDoubt, Limits, OnDeny, OnExceed, OnToolError};
+use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
+
+/// An agent.
+#[derive(Clone, Debug)]
+pub struct AgentSettings {
+    /// Its name.
+    pub name: AgentName,
+    /// Other names under which runs may request it.
+    pub aliases: Vec<AgentName>,
+    /// The agent in each of its variants.
+    pub variants: BTreeMap<String, AgentSettings>,
+    /// Its model.
+    pub model: ModelName,
+    /// The fallback models, in order; each appears once.
+    pub fallback: Vec<Candidate>,
+    /// The models that a run may choose, besides its model and the fallback models.
+    pub selectable_models: Vec<ModelName>,
+    /// Seconds for which a failed model is skipped.
+    pub cooldown_s: u64,
+    /// The delays before further attempts at a model.
+    pub backoff: Backoff,
+    /// Its system prompt; may be empty.
+    pub instructions: String,
+    /// The servers whose tools it may use, in the order written.
+    pub servers: Vec<ServerId>,
+    /// The filter for their tools.
+    pub tools: ToolFilter,
+    /// Priorities by name pattern; the first match applies.
+    pub priorities: Vec<(NamePattern, i32)>,
+    /// How calls below the highest priority are handled.
+    pub tiers: TierMode,
+    /// Its approval policy.
+    pub policy: Arc<Policy>,
+    /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
+    pub hide_unapproved: bool,
+    /// The `ask_human` tool, if it is enabled.
+    pub ask_human: Option<AskHuman>,
+    /// The effect of a denied call.
+    pub on_deny: OnDeny,
+    /// The effect of a call that ends with an error.
+    pub on_tool_error: OnToolError,
+    /// How a call with an unknown outcome is handled.
+    pub in_doubt: InDoubt,
+    /// JSON Schema of the final answer. Parsed as JSON, not yet validated as a schema.
+    pub output_schema: Option<Value>,
+    /// Tools whose successful call gives the answer.
+    pub finish_with: Vec<NamePattern>,
+    /// The condition after which the model answers without tools.
+    pub stop_when: Option<StopCondition>,
+    /// The effect of a hard limit.
+    pub on_exceed: OnExceed,
+    /// Tools that the calling application runs.
+    pub external_tools: Vec<ExternalTool>,
+    /// When conversations are compacted; `None` for only on request.
+    pub compaction: Option<Compaction>,
+    /// The limits of a run.
+    pub limits: Limits,
+}
 
 impl AgentSettings {
     /// Whether the name is that of the agent, or one of its aliases.
@@ -15,14 +78,14 @@ impl AgentSettings {
         Some(Self { variants: self.variants.clone(), ..self.variants.get(variant)?.clone() })
     }
 
-    /// Every model that the agent may use: its own, the fallbacks, and the one that writes summaries.
+    /// Every model that the agent may use: its own, the fallbacks, those that a run may choose, and the one that writes
+    /// summaries.
     pub fn models(&self) -> impl Iterator<Item = &ModelName> {
         let summarizes = self.compaction.iter().filter_map(|compaction| compaction.model.as_ref());
-        let summarizes = summarizes.filter(|name| **name != self.model && !self.is_fallback(name));
-        [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model)).chain(summarizes)
-    }
-
-    fn is_fallback(&self, model: &ModelName) -> bool {
-        self.fallback.iter().any(|candidate| candidate.model == *model)
+        let of_runs = || {
+            let fallback = self.fallback.iter().map(|candidate| &candidate.model);
+            [&self.model].into_iter().chain(fallback).chain(&self.selectable_models)
+        };
+        of_runs().chain(summarizes.filter(move |name| !of_runs().any(|known| known == *name)))
     }
 }

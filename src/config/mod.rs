@@ -30,6 +30,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 pub use access::{AuthSettings, ClientProof, ClientSettings, SigningAlgorithm};
+pub use agent::AgentSettings;
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
 pub use gateway::{
@@ -40,10 +41,10 @@ pub use mcp_file::mcp_servers_file;
 pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
-    AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
-    KeySettings, McpProtocolVersion, McpStart, MediaKind, ModelSettings, OtlpProtocol, PinnedValue, PromptCache,
-    ProxySettings, RecheckTools, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings,
-    TraceContext, TransportSettings,
+    Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial, KeySettings,
+    McpProtocolVersion, McpStart, MediaKind, ModelSettings, OtlpProtocol, PinnedValue, PromptCache, ProxySettings,
+    RecheckTools, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
+    TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

@@ -12,12 +12,12 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
-use toolgate_core::policy::{Policy, StopCondition};
-use toolgate_core::run::{Candidate, Compaction, InDoubt, Limits, OnDeny, OnExceed, OnToolError};
+use toolgate_core::policy::Policy;
+use toolgate_core::tool::Validation;
 use toolgate_core::tool::result::ResultCheck;
-use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter, Validation};
 
 use super::access::AuthSettings;
+use super::agent::AgentSettings;
 use super::gateway::GatewaySettings;
 
 /// All settings of a gateway. `Debug` redacts secrets.
@@ -358,59 +358,6 @@ pub enum TransportSettings {
         /// The reason, which completes the sentence "the MCP server `x` ...".
         reason: String,
     },
-}
-
-/// An agent.
-#[derive(Clone, Debug)]
-pub struct AgentSettings {
-    /// Its name.
-    pub name: AgentName,
-    /// Other names under which runs may request it.
-    pub aliases: Vec<AgentName>,
-    /// The agent in each of its variants.
-    pub variants: BTreeMap<String, AgentSettings>,
-    /// Its model.
-    pub model: ModelName,
-    /// The fallback models, in order; each appears once.
-    pub fallback: Vec<Candidate>,
-    /// Seconds for which a failed model is skipped.
-    pub cooldown_s: u64,
-    /// Its system prompt; may be empty.
-    pub instructions: String,
-    /// The servers whose tools it may use, in the order written.
-    pub servers: Vec<ServerId>,
-    /// The filter for their tools.
-    pub tools: ToolFilter,
-    /// Priorities by name pattern; the first match applies.
-    pub priorities: Vec<(NamePattern, i32)>,
-    /// How calls below the highest priority are handled.
-    pub tiers: TierMode,
-    /// Its approval policy.
-    pub policy: Arc<Policy>,
-    /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
-    pub hide_unapproved: bool,
-    /// The `ask_human` tool, if it is enabled.
-    pub ask_human: Option<AskHuman>,
-    /// The effect of a denied call.
-    pub on_deny: OnDeny,
-    /// The effect of a call that ends with an error.
-    pub on_tool_error: OnToolError,
-    /// How a call with an unknown outcome is handled.
-    pub in_doubt: InDoubt,
-    /// JSON Schema of the final answer. Parsed as JSON, not yet validated as a schema.
-    pub output_schema: Option<Value>,
-    /// Tools whose successful call gives the answer.
-    pub finish_with: Vec<NamePattern>,
-    /// The condition after which the model answers without tools.
-    pub stop_when: Option<StopCondition>,
-    /// The effect of a hard limit.
-    pub on_exceed: OnExceed,
-    /// Tools that the calling application runs.
-    pub external_tools: Vec<ExternalTool>,
-    /// When conversations are compacted; `None` for only on request.
-    pub compaction: Option<Compaction>,
-    /// The limits of a run.
-    pub limits: Limits,
 }
 
 /// Trace export.

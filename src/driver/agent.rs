@@ -7,7 +7,7 @@ use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::{Policy, StopCondition};
 use toolgate_core::run::{
-    Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Spec,
+    Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Spec,
 };
 use toolgate_core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use toolgate_ports::Model;
@@ -25,8 +25,12 @@ pub struct Agent {
     pub model: Arc<dyn Model>,
     /// The fallback models, in order.
     pub fallback: Vec<Fallback>,
+    /// The models that a run may choose, besides its model and the fallback models.
+    pub selectable_models: Vec<NamedModel>,
     /// Seconds of cooldown after a model was abandoned for another one.
     pub cooldown_s: u64,
+    /// The delays before further attempts at a model.
+    pub backoff: Backoff,
     /// Its system prompt: authored text only.
     pub instructions: String,
     /// The MCP servers it uses.
@@ -111,7 +115,9 @@ impl Agent {
             model_name: ModelName::from(model.identity().model.as_str()),
             model,
             fallback: Vec::new(),
+            selectable_models: Vec::new(),
             cooldown_s: DEFAULT_COOLDOWN_S,
+            backoff: Backoff::default(),
             instructions: String::new(),
             servers: Vec::new(),
             required: Vec::new(),
@@ -138,10 +144,11 @@ impl Agent {
         }
     }
 
-    /// Its models, the preferred one first.
+    /// Its models: the preferred one, the fallback models, and those that a run may choose.
     pub fn models(&self) -> impl Iterator<Item = (&ModelName, &Arc<dyn Model>)> {
         let fallback = self.fallback.iter().map(|fallback| (&fallback.model_name, &fallback.model));
-        [(&self.model_name, &self.model)].into_iter().chain(fallback)
+        let selectable = self.selectable_models.iter().map(|named| (&named.name, &named.model));
+        [(&self.model_name, &self.model)].into_iter().chain(fallback).chain(selectable)
     }
 
     /// The agent as a run specification, before the caller narrows it.

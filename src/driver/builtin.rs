@@ -18,8 +18,9 @@ impl Driver<'_> {
         if !run.has_cut_results() || live.get(Builtin::ResultRead.name()).is_some() {
             return live;
         }
-        let rules = self.agent.toolset_rules(&run.started().spec, run.pins());
-        let more = self.agent.within_tool_limit(live.with_builtin(Builtin::ResultRead, &rules));
+        let spec = &run.started().spec;
+        let rules = self.agent.toolset_rules(spec, run.pins());
+        let more = self.agent.within_tool_limit(&spec.model, live.with_builtin(Builtin::ResultRead, &rules));
         if more.offers_the_same_as(&live) { live } else { Arc::new(more) }
     }
 }

@@ -94,6 +94,6 @@ impl Driver<'_> {
         let rules = self.agent.toolset_rules(spec, journal.run().pins());
         let inputs = &self.ports.inputs;
         let tools = Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err());
-        self.agent.within_tool_limit(tools)
+        self.agent.within_tool_limit(&spec.model, tools)
     }
 }

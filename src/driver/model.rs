@@ -8,16 +8,12 @@ use toolgate_core::chat::Reply;
 use toolgate_core::error::{ErrorCode, FailedStep, Failure};
 use toolgate_core::id::{AgentName, ModelName};
 use toolgate_core::lifecycle::Delta;
-use toolgate_core::run::{Ending, Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
+use toolgate_core::run::{Backoff, Ending, Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
 use toolgate_ports::{Context, Conversation, ModelFailure, ModelRequest, StoreError, Update};
 
 use super::interrupt::StepOutcome;
 use super::tool_results::RenderedMessages;
 use super::{DriveError, Driver, Journal, Progress};
-
-/// The delay before the second attempt; doubled for each further one, up to the cap.
-const FIRST_DELAY: Duration = Duration::from_millis(500);
-const DELAY_CAP: Duration = Duration::from_secs(8);
 
 impl Driver<'_> {
     pub(super) async fn call_model(
@@ -151,8 +147,8 @@ impl Driver<'_> {
         Ok(conversation.reply(&request, &show).await?)
     }
 
-    /// Waits before a retry of the same model: as long as the provider asks, otherwise with full jitter. A deadline, a
-    /// pause or an ending shortens the wait.
+    /// Waits before a retry of the same model: as long as the provider asks, otherwise as the agent's backoff says. A
+    /// deadline, a pause or an ending shortens the wait.
     async fn back_off(&self, journal: &mut Journal, failure: &Failure) -> Result<StepOutcome<()>, DriveError> {
         // The failed attempt is durable before the wait.
         if journal.commit().await? == Progress::CaughtUp {
@@ -160,7 +156,7 @@ impl Driver<'_> {
         }
         let run = journal.run();
         let made = run.model_asked().map_or(0, |model| run.attempts_at(model));
-        let delay = delay_before(made + 1, failure, jitter(journal));
+        let delay = delay_before(self.agent.backoff, made + 1, failure, jitter(journal));
         Ok(self.unless_stopped(journal, self.ports.clock.sleep(delay)).await)
     }
 }
@@ -187,12 +183,11 @@ pub(super) fn no_such_model(model: &ModelName, agent: &AgentName) -> Failure {
 }
 
 /// The delay before this attempt; `jitter` is in 0..=1000.
-fn delay_before(attempt: u32, failure: &Failure, jitter: u32) -> Duration {
+fn delay_before(backoff: Backoff, attempt: u32, failure: &Failure, jitter: u32) -> Duration {
     if let Some(retry_after) = failure.retry_after_ms {
         return Duration::from_millis(retry_after.min(LONGEST_RETRY_AFTER_MS));
     }
-    let doubled = FIRST_DELAY.saturating_mul(1 << attempt.saturating_sub(2).min(10)).min(DELAY_CAP);
-    doubled.saturating_mul(jitter) / 1000
+    backoff.delay(attempt, jitter)
 }
 
 /// Spreads retries of different runs over time without a source of randomness: from the run's id and position.
@@ -208,12 +203,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_up_to_the_cap_and_honour_the_provider() {
+    fn delays_grow_up_to_the_cap_and_honour_the_provider() {
         let failure = Failure::new(ErrorCode::ProviderUnavailable, "down");
-        let delays: Vec<_> = (2..9).map(|attempt| delay_before(attempt, &failure, 1000).as_millis()).collect();
-        assert_eq!(delays, [500, 1000, 2000, 4000, 8000, 8000, 8000]);
-        assert_eq!(delay_before(2, &failure, 0), Duration::ZERO);
-        assert_eq!(delay_before(2, &failure.clone().after_ms(Some(1200)), 0), Duration::from_millis(1200));
-        assert_eq!(delay_before(2, &failure.after_ms(Some(9_999_999)), 0), Duration::from_secs(120));
+        let delays = |backoff: Backoff| -> Vec<u128> {
+            (2..9).map(|attempt| delay_before(backoff, attempt, &failure, 1000).as_millis()).collect()
+        };
+        let usual = Backoff::default();
+        assert_eq!(delays(usual), [500, 1000, 2000, 4000, 8000, 8000, 8000]);
+        let (first, cap) = (Duration::from_millis(100), Duration::from_secs(1));
+        assert_eq!(delays(Backoff::Exponential { first, cap, factor: 3 }), [100, 300, 900, 1000, 1000, 1000, 1000]);
+        assert_eq!(delays(Backoff::Constant(first)), [100; 7]);
+        assert_eq!(delay_before(usual, 2, &failure, 0), Duration::ZERO);
+        assert_eq!(delay_before(usual, 2, &failure.clone().after_ms(Some(1200)), 0), Duration::from_millis(1200));
+        assert_eq!(delay_before(usual, 2, &failure.after_ms(Some(9_999_999)), 0), Duration::from_secs(120));
     }
 }

@@ -35,9 +35,10 @@ impl ToolLimit {
 }
 
 impl Agent {
-    /// The toolset without the tools beyond the limit of its preferred model.
-    pub fn within_tool_limit(&self, tools: Toolset) -> Toolset {
-        let limit = ToolLimit::of(&self.model_name, self.model.as_ref(), &tools);
+    /// The toolset without the tools beyond the limit of this model, one of the agent's.
+    pub fn within_tool_limit(&self, model: &ModelName, tools: Toolset) -> Toolset {
+        let Some((name, model)) = self.models().find(|(name, _)| *name == model) else { return tools };
+        let limit = ToolLimit::of(name, model.as_ref(), &tools);
         if limit.surplus.is_empty() { tools } else { tools.without(|tool| limit.refusal(tool)) }
     }
 }

@@ -68,6 +68,9 @@ struct AgentView {
     model: String,
     /// The fallback models, in order.
     fallback: Vec<String>,
+    /// Further models that a run may choose with `model`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    models: Vec<String>,
     /// The MCP servers that the agent uses.
     servers: Vec<String>,
     /// Tools that each client of the agent runs itself, by their own names.
@@ -119,6 +122,7 @@ impl AgentView {
             object: "agent",
             model: agent.model_name.to_string(),
             fallback: agent.fallback.iter().map(|fallback| fallback.model_name.to_string()).collect(),
+            models: agent.selectable_models.iter().map(|named| named.name.to_string()).collect(),
             servers: agent.servers.iter().map(ToString::to_string).collect(),
             external_tools: agent.external_tools.iter().map(|tool| tool.name.clone()).collect(),
             tools: FilterView::of(&agent.tools),

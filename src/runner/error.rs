@@ -24,7 +24,7 @@ pub enum RunnerError {
         model: ModelName,
     },
     /// Unknown agent.
-    #[error("unknown agent `{name}`; configured agents: {}", names(known))]
+    #[error("unknown agent `{name}`; configured agents: {}", names(known.iter().map(AgentName::as_str)))]
     NoSuchAgent {
         /// The requested name.
         name: AgentName,
@@ -51,6 +51,16 @@ pub enum RunnerError {
         tool: String,
         /// The validation problems.
         problems: String,
+    },
+    /// The run requests a model that its agent does not allow.
+    #[error("agent `{agent}` does not allow model `{model}`; it allows {}", names(known.iter().map(ModelName::as_str)))]
+    NoSuchModel {
+        /// The agent.
+        agent: AgentName,
+        /// The requested model.
+        model: ModelName,
+        /// The models that it allows.
+        known: Vec<ModelName>,
     },
     /// The condition of a grant cannot be used.
     #[error("the condition of the grant: {0}")]
@@ -328,6 +338,7 @@ impl RunnerError {
             | Self::RunOfAnotherSession { .. }
             | Self::InvalidSession { .. }
             | Self::NotOfAServer(_)
+            | Self::NoSuchModel { .. }
             | Self::UnusableCondition(_)
             | Self::InvalidArguments { .. } => ErrorCode::Validation,
             Self::Purged { .. } | Self::SessionDeleted { .. } => ErrorCode::Gone,
@@ -389,8 +400,9 @@ fn refusals(refusals: &[ResumeError]) -> String {
     refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-fn names(names: &[AgentName]) -> String {
-    if names.is_empty() { "none".into() } else { names.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ") }
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
 /// An example of each error and of each rejection, for tests of an API that maps them.
@@ -447,6 +459,7 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::NotOfAServer(text()),
         RunnerError::InvalidSession { member: "title", why: text() },
         RunnerError::InvalidArguments { tool: text(), problems: text() },
+        RunnerError::NoSuchModel { agent: agent(), model: "m".into(), known: vec!["n".into()] },
         RunnerError::UnusableCondition(text()),
         RunnerError::NoSuchServer { agent: agent(), server: server() },
         RunnerError::ForeignTool { agent: agent(), foreign: ForeignName { list: "allow", index: 0, name: text() } },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
-use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId, Tenant};
+use toolgate_core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use toolgate_core::run::{Spec, TighterLimits, Trigger};
 use toolgate_core::tool::{Builtin, ExternalTool, ToolFilter, external_name};
 use toolgate_core::trace::Trace;
@@ -39,6 +39,8 @@ pub struct Request {
     pub principal: Option<Principal>,
     /// External tools that this caller runs, in addition to the agent's.
     pub external_tools: Vec<ExternalTool>,
+    /// The model, one of those that the agent allows; `None` for the agent's own.
+    pub model: Option<ModelName>,
     /// A subset of the agent's servers.
     pub servers: Option<Vec<ServerId>>,
     /// RunServers servers for this run, with unique names. Their tools need not be on an allow list.
@@ -96,6 +98,7 @@ impl Request {
             id: None,
             principal: None,
             external_tools: Vec::new(),
+            model: None,
             servers: None,
             injected: RunServers::new(),
             tools: ToolFilter::default(),
@@ -127,6 +130,14 @@ impl Request {
             return Err(RunnerError::EmptyMessage);
         }
         let mut spec = agent.spec();
+        if let Some(model) = &self.model {
+            if !agent.models().any(|(name, _)| name == model) {
+                let known = agent.models().map(|(name, _)| name.clone()).collect();
+                return Err(RunnerError::NoSuchModel { agent: agent.name.clone(), model: model.clone(), known });
+            }
+            spec.fallback.retain(|candidate| candidate.model != *model);
+            spec.model = model.clone();
+        }
         if let Some(servers) = &self.servers {
             if let Some(server) = servers.iter().find(|server| !agent.servers.contains(server)) {
                 return Err(RunnerError::NoSuchServer { agent: agent.name.clone(), server: server.clone() });

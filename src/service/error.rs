@@ -155,6 +155,7 @@ impl ServiceError {
             RunnerError::UnusableTool { place, .. } => Self::invalid(format!("/external_tools/{place}"), detail),
             RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),
             RunnerError::EmptyMessage => Self::invalid("/input", detail),
+            RunnerError::NoSuchModel { .. } => Self::invalid("/model", detail),
             RunnerError::UnusableCondition(_) => Self::invalid("/when", detail),
             RunnerError::NoSuchPosition { .. } | RunnerError::ForkEnds { .. } => Self::invalid("/at", detail),
             RunnerError::Incomplete(_)

@@ -2,21 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError};
+use toolgate_core::run::{
+    Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError,
+};
 use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
 
 use super::generative::{self, is_generative};
 use super::{instructions as prompt, policies, stop_conditions};
+use crate::agent::AgentSettings;
 use crate::error::Fault;
 use crate::resolver::{Kind, Resolver};
-use crate::settings::{AgentSettings, ModelSettings, ServerSettings};
+use crate::settings::{ModelSettings, ServerSettings};
 use crate::spanned::{Located, Location, Text};
 use crate::written::{
-    Agent, AskHumanChoice, Compaction as WrittenCompaction, Fallback, Limits as WrittenLimits, Tools,
+    Agent, AskHumanChoice, Backoff as WrittenBackoff, Compaction as WrittenCompaction, Fallback,
+    Limits as WrittenLimits, Tools,
 };
 use crate::{external, markdown, yaml};
 
@@ -152,7 +157,9 @@ impl KnownNames<'_> {
             variants: BTreeMap::new(),
             model: self.model(name, written.model.as_ref(), place, scope),
             fallback: Vec::new(),
+            selectable_models: Vec::new(),
             cooldown_s: DEFAULT_COOLDOWN_S,
+            backoff: Backoff::default(),
             instructions: String::new(),
             servers: Vec::new(),
             tools: ToolFilter::default(),
@@ -233,13 +240,21 @@ impl KnownNames<'_> {
             Some(schema) => output_schema(schema, scope),
             None => base.output_schema,
         };
+        let fallback = fallback.map_or(base.fallback, |fallback| self.fallback(&model, fallback, scope));
+        let selectable = written.models.as_ref();
+        let mut selectable_models =
+            selectable.map_or(base.selectable_models, |models| self.selectable(&model, models, scope));
+        // The models that a run may choose in any case.
+        selectable_models.retain(|name| *name != model && !fallback.iter().any(|candidate| candidate.model == *name));
         AgentSettings {
             name: base.name,
             aliases: aliases.map_or(base.aliases, |aliases| aliases.into_iter().map(AgentName::from).collect()),
             variants: base.variants,
-            fallback: fallback.map_or(base.fallback, |fallback| self.fallback(&model, fallback, scope)),
+            selectable_models,
+            fallback,
             model,
             cooldown_s: written.cooldown_s.unwrap_or(base.cooldown_s),
+            backoff: written.backoff.as_ref().map_or(base.backoff, |backoff| resolve_backoff(backoff, scope)),
             instructions: instructions.unwrap_or(base.instructions),
             servers: written
                 .servers
@@ -330,6 +345,24 @@ impl KnownNames<'_> {
         chain
     }
 
+    /// The models that a run may choose, which are of the same kind as the agent's own.
+    fn selectable(&self, model: &ModelName, written: &[Text], scope: &mut Resolver<'_>) -> Vec<ModelName> {
+        let is_generative = |model: &ModelName| self.models.get(model).is_some_and(is_generative);
+        let mut models: Vec<ModelName> = Vec::new();
+        for text in written {
+            let name = self.named_model(text, scope);
+            if is_generative(&name) != is_generative(model) {
+                let fault =
+                    Fault::new(format!("model `{name}` is not of the same kind as model `{model}` of the agent"));
+                scope.fault(fault.with_remedy("name chat models for an agent with a chat model"), text.place());
+            }
+            if !models.contains(&name) {
+                models.push(name);
+            }
+        }
+        models
+    }
+
     fn compaction(
         &self,
         written: &Located<WrittenCompaction>,
@@ -370,6 +403,26 @@ impl KnownNames<'_> {
         scope.unknown(Kind::Server, written, self.servers.keys().map(ServerId::as_str));
         None
     }
+}
+
+fn resolve_backoff(written: &Located<WrittenBackoff>, scope: &mut Resolver<'_>) -> Backoff {
+    let (place, written) = (written.place(), written.value());
+    let grows = written.first_ms.is_some() || written.cap_ms.is_some() || written.factor.is_some();
+    if let Some(every) = &written.every_ms {
+        if grows {
+            let fault = Fault::new("`every_ms` is a constant delay, and the other keys describe a growing one");
+            scope.fault(fault.with_remedy("remove `every_ms`, or the other keys"), place);
+        }
+        return Backoff::Constant(Duration::from_millis(scope.at_least_one(Some(every), 1)));
+    }
+    let first = scope.at_least_one(written.first_ms.as_ref(), 500);
+    let cap = scope.at_least_one(written.cap_ms.as_ref(), first.max(8000));
+    if cap < first {
+        let fault = Fault::new("`cap_ms` of a backoff is less than its `first_ms`");
+        scope.fault(fault.with_remedy("wait less at first, or longer at most"), place);
+    }
+    let factor = scope.at_least_one(written.factor.as_ref(), 2);
+    Backoff::Exponential { first: Duration::from_millis(first), cap: Duration::from_millis(cap), factor }
 }
 
 fn filter(written: &Tools, scope: &mut Resolver<'_>) -> ToolFilter {

@@ -31,6 +31,10 @@ pub(crate) struct Agent {
     pub(crate) model: Option<Text>,
     /// The fallback models for when it fails, in order. Default: none.
     pub(crate) fallback: Option<Vec<Located<Fallback>>>,
+    /// Further models that a run may choose, besides the agent's own and its fallback models. Default: none.
+    pub(crate) models: Option<Vec<Text>>,
+    /// The delays before further attempts at a model. Default: half a second, doubled up to eight seconds.
+    pub(crate) backoff: Option<Located<Backoff>>,
     /// Seconds for which a failed model is skipped while another one is available. Default: 60.
     pub(crate) cooldown_s: Option<u64>,
     /// The system prompt. Variables are not expanded.
@@ -89,6 +93,8 @@ impl Agent {
             variants,
             model,
             fallback,
+            models,
+            backoff,
             cooldown_s,
             instructions,
             servers,
@@ -113,6 +119,8 @@ impl Agent {
             || variants.is_some()
             || model.is_some()
             || fallback.is_some()
+            || models.is_some()
+            || backoff.is_some()
             || cooldown_s.is_some()
             || instructions.is_some()
             || servers.is_some()
@@ -187,6 +195,24 @@ pub(crate) struct Limits {
     /// Default: 65536.
     #[schemars(range(min = 2048))]
     pub(crate) max_result_bytes: Option<Located<u64>>,
+}
+
+/// The delays before further attempts at a model: growing ones, or always the same.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Backoff {
+    /// Milliseconds before the second attempt. Default: 500.
+    #[schemars(range(min = 1))]
+    pub(crate) first_ms: Option<Located<u64>>,
+    /// The most milliseconds before an attempt. Default: 8000.
+    #[schemars(range(min = 1))]
+    pub(crate) cap_ms: Option<Located<u64>>,
+    /// The factor for each further attempt. Default: 2.
+    #[schemars(range(min = 1))]
+    pub(crate) factor: Option<Located<u32>>,
+    /// Milliseconds before every further attempt; excludes the other keys.
+    #[schemars(range(min = 1))]
+    pub(crate) every_ms: Option<Located<u64>>,
 }
 
 /// A fallback model, for when the models before it fail.

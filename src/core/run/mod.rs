@@ -8,6 +8,7 @@ mod admit;
 mod answer;
 mod approval;
 mod attempts;
+mod backoff;
 mod compaction;
 mod compaction_fold;
 mod deadline;
@@ -52,6 +53,7 @@ mod warning;
 
 pub use answer::Answer;
 pub use approval::{Binding, Channel, Coverage, Decision, DecisionKind, Scope, ToolGrant};
+pub use backoff::Backoff;
 pub use compaction::{COMPACTION_INSTRUCTION, Compaction, DEFAULT_KEEP_TOKENS, compaction_request};
 pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId};
+use toolgate_core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
 use toolgate_core::tool::{ExternalTool, ToolFilter};
@@ -50,6 +50,9 @@ pub(crate) struct NewRun {
     #[serde(default)]
     #[schema(value_type = Vec<ExternalToolView>)]
     external_tools: Vec<ExternalTool>,
+    /// The model, one of those that the agent allows: its own, its fallback models and its `models`. Default: its own.
+    #[schema(value_type = Option<String>)]
+    model: Option<ModelName>,
     /// The subset of the agent's MCP servers to use. Default: all of them.
     #[schema(value_type = Option<Vec<String>>)]
     servers: Option<Vec<ServerId>>,
@@ -154,6 +157,7 @@ impl NewRun {
             session: self.session_id,
             principal: self.principal,
             external_tools: self.external_tools,
+            model: self.model,
             servers: self.servers,
             tools: ToolFilter { allow: self.tools.allow, deny: self.tools.deny },
             output_schema: self.output_schema,

@@ -1,7 +1,7 @@
 //! Agents in Markdown files, and the runner's agents.
 
 use toolgate::config;
-use toolgate::core::run::{Candidate, Compaction, InDoubt, OnDeny, OnToolError};
+use toolgate::core::run::{Backoff, Candidate, Compaction, InDoubt, OnDeny, OnToolError};
 
 use super::{env, example, folder, no_env, rendered};
 
@@ -112,4 +112,28 @@ fn a_compaction_keeps_less_than_it_waits_for() {
     assert!(wide.contains("`keep_tokens` of a compaction is less than its `at_tokens`"), "{wide}");
     assert!(refused("{ at_tokens: 0 }").contains("at least 1"));
     assert!(refused("{ model: none }").contains("none"));
+}
+
+#[test]
+fn row_3_13_models_to_choose_and_delays_are_settings_of_an_agent() {
+    let model = |name: &str| format!("  {name}: {{ openai_chat: {{ model: x, api_key: k }} }}\n");
+    let models = format!("models:\n{}{}{}", model("a"), model("b"), model("c"));
+    let agent = |rest: &str| super::load(&format!("{models}agents: {{ x: {{ model: a, fallback: [b], {rest} }} }}\n"));
+    let x = |rest: &str| agent(rest).unwrap_or_else(|error| panic!("{}", error.plain())).agents[&"x".into()].clone();
+
+    assert_eq!(x("models: [a, b, c, c]").selectable_models, ["c".into()], "the others may be chosen anyway");
+    assert_eq!(x("models: [c]").models().count(), 3);
+    let ms = std::time::Duration::from_millis;
+    let grown = Backoff::Exponential { first: ms(100), cap: ms(8000), factor: 3 };
+    assert_eq!(x("backoff: { first_ms: 100, factor: 3 }").backoff, grown);
+    assert_eq!(x("backoff: { every_ms: 100 }").backoff, Backoff::Constant(ms(100)));
+    for (rest, told) in [
+        ("models: [d]", "there is no model `d`"),
+        ("backoff: { every_ms: 1, cap_ms: 2 }", "`every_ms` is a constant delay"),
+        ("backoff: { first_ms: 9000, cap_ms: 2 }", "less than its `first_ms`"),
+        ("backoff: { factor: 0 }", "at least 1"),
+    ] {
+        let error = agent(rest).unwrap_err().plain();
+        assert!(error.contains(told), "{rest}: {error}");
+    }
 }

@@ -29,6 +29,17 @@ async fn limits_become_tighter_and_never_wider() {
 }
 
 #[tokio::test]
+async fn row_3_13_a_model_of_the_agent_is_chosen_and_no_other() {
+    let given = given_an_agent().whose_model_says(json!([say("Hi.")])).with_a_fallback("backup", json!([say("Ho.")]));
+    let served = Served::to_all(given.kept(Kept::InMemory).await).await;
+
+    let chosen = served.post("/v1/runs", json!({"input": "Hello", "model": "backup"})).await;
+    assert_eq!(chosen.body["output"]["text"], "Ho.", "{chosen:?}");
+    let other = served.post("/v1/runs", json!({"input": "Hello", "model": "other"})).await;
+    assert_eq!((other.problem(), &other.body["errors"][0]["pointer"]), ("validation", &json!("/model")));
+}
+
+#[tokio::test]
 async fn an_invalid_pattern_is_refused_with_a_pointer() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let tools = json!({"allow": ["mcp_*", "mcp_[a"], "deny": []});

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use toolgate::core::chat::{Reply, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{ModelName, RunId};
-use toolgate::core::run::{Event, Input, Limits, Resume, Status};
+use toolgate::core::run::{Backoff, Event, Input, Limits, Resume, Status};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
-use toolgate::runner::{AgentRunner, Fork, Request, RunnerError};
+use toolgate::runner::{AgentRunner, Fork, NamedModel, Request, RunnerError};
 use toolgate::stores::MemoryStore;
 
 use super::world::{Given, World, given_an_agent, results, said, say};
@@ -67,6 +67,38 @@ async fn a_provider_lost_in_a_tool_loop_is_replaced_by_its_fallback() {
     assert_eq!(models, ["scripted", "scripted", "scripted", "scripted", "backup", "backup"]);
     assert_eq!(world.clock.slept().len(), 2, "time is given before an attempt at the same model alone");
     assert_eq!(world.servers.calls().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_13_a_run_chooses_among_the_models_of_its_agent() {
+    let other = ScriptedModel::new("other", Script::from_json(&json!({"turns": [say("Other.")]}).to_string()).unwrap());
+    let other = NamedModel { name: "other".into(), model: Arc::new(other) };
+    let world = two_models(json!([say("First.")]), json!([say("Backup.")]))
+        .that(|agent| agent.selectable_models.push(other))
+        .ready()
+        .await;
+    let chosen = async |model: &str| {
+        let request = Request { model: Some(model.into()), ..Request::new("clerk", "Hello") };
+        let report = world.runner.execute(request).await?;
+        Ok::<_, RunnerError>((asked(&world.runner, &report.run_id).await, report.output.unwrap().text))
+    };
+
+    assert_eq!(chosen("other").await.unwrap(), (vec!["other".to_owned()], "Other.".to_owned()));
+    assert_eq!(chosen("backup").await.unwrap(), (vec!["backup".to_owned()], "Backup.".to_owned()));
+    let refused = chosen("unknown").await.unwrap_err();
+    let told = "agent `clerk` does not allow model `unknown`; it allows scripted, backup, other";
+    assert_eq!((refused.code(), refused.to_string().as_str()), (ErrorCode::Validation, told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_13_the_delays_between_attempts_are_the_agents() {
+    let world = given_an_agent()
+        .whose_model_says(json!([{"fail": {"code": "provider_unavailable", "times": 2}}, say("Done.")]))
+        .that(|agent| agent.backoff = Backoff::Constant(Duration::from_millis(250)))
+        .ready()
+        .await;
+    assert_eq!(world.run().await.status, Status::Completed);
+    assert_eq!(world.clock.slept(), [Duration::from_millis(250); 2]);
 }
 
 #[tokio::test(start_paused = true)]
