@@ -108,6 +108,7 @@ fn toolset() -> Toolset {
 fn started(question: &str) -> Started {
     Started {
         predecessor: None,
+        restart: None,
         spec: Spec {
             agent: "by-hand".into(),
             principal: None,
@@ -115,6 +116,7 @@ fn started(question: &str) -> Started {
             fallback: Vec::new(),
             cooldown_s: 0,
             system: String::new(),
+            working_directory: None,
             servers: Vec::new(),
             required: Vec::new(),
             injected: Vec::new(),

@@ -1,6 +1,7 @@
 //! The settings of an agent, with queries about its names, its variants and its models.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -29,8 +30,14 @@ pub struct AgentSettings {
     pub cooldown_s: u64,
     /// The delays before further attempts at a model.
     pub backoff: Backoff,
-    /// Its system prompt; may be empty.
+    /// Its authored instructions; may be empty.
     pub instructions: String,
+    /// The instructions of its preset, which apply if it has none of its own.
+    pub preset: String,
+    /// The folder that it works on.
+    pub working_directory: Option<PathBuf>,
+    /// The instructions of the project in that folder.
+    pub project: String,
     /// The servers whose tools it may use, in the order written.
     pub servers: Vec<ServerId>,
     /// The filter for their tools.
@@ -68,6 +75,16 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// Its system prompt: its own instructions or those of its preset, its working directory, and the project's
+    /// instructions.
+    pub fn system(&self) -> String {
+        let own = if self.instructions.is_empty() { &self.preset } else { &self.instructions };
+        let folder = self.working_directory.as_ref();
+        let folder = folder.map(|folder| format!("The working directory is `{}`.", folder.display()));
+        let parts = [Some(own.clone()), folder, Some(self.project.clone())];
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+    }
+
     /// Whether the name is that of the agent, or one of its aliases.
     pub fn is_named(&self, name: &str) -> bool {
         self.name.as_str() == name || self.aliases.iter().any(|alias| alias.as_str() == name)

@@ -33,6 +33,8 @@ pub struct Agent {
     pub backoff: Backoff,
     /// Its system prompt: authored text only.
     pub instructions: String,
+    /// The folder that it works on. A session whose runs worked on another one begins afresh.
+    pub working_directory: Option<String>,
     /// The MCP servers it uses.
     pub servers: Vec<ServerId>,
     /// The servers among them without which its runs fail.
@@ -119,6 +121,7 @@ impl Agent {
             cooldown_s: DEFAULT_COOLDOWN_S,
             backoff: Backoff::default(),
             instructions: String::new(),
+            working_directory: None,
             servers: Vec::new(),
             required: Vec::new(),
             external_tools: Vec::new(),
@@ -160,6 +163,7 @@ impl Agent {
             fallback: self.fallback.iter().map(Fallback::candidate).collect(),
             cooldown_s: self.cooldown_s,
             system: self.instructions.clone(),
+            working_directory: self.working_directory.clone(),
             servers: self.servers.clone(),
             required: self.required.clone(),
             injected: Vec::new(),

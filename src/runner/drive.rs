@@ -39,6 +39,7 @@ impl AgentRunner {
         let started = Started {
             spec,
             predecessor: None,
+            restart: None,
             history: request.history,
             input: request.input,
             session: request.session.clone().unwrap_or_else(|| SessionId::from(id.as_str())),

@@ -81,6 +81,7 @@ impl AgentRunner {
             copy.started.metadata = metadata;
         }
         copy.started.predecessor = copy.started.predecessor.map(|known| known.copied_for(&copy.id));
+        copy.started.restart = None;
         let claim = self.claim_of_fork(&copy);
         let runner = self.clone();
         self.to_completion(async move { runner.launch_copy(&copy, claim).await }).await?

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use toolgate_core::chat::{Message, Usage};
 use toolgate_core::id::{RunId, SessionId, Tenant};
-use toolgate_core::run::{JournalEntry, Predecessor, Segment, Started, Status, Trigger};
+use toolgate_core::run::{Event, JournalEntry, Predecessor, Restart, Segment, Started, Status, Trigger};
 use toolgate_driver::{DriveError, fold, title_of};
 use toolgate_ports::{RunFilter, RunRow, SessionClaim, SessionFilter, SessionHead, SessionRow};
 
@@ -27,6 +27,8 @@ pub use record::{MemberChange, NewSession, SessionChange};
 /// The place of a new run in its session.
 struct SessionPlace {
     predecessor: Option<Predecessor>,
+    /// Why it does not continue the session's head.
+    restart: Option<Restart>,
     claim: SessionClaim,
 }
 
@@ -55,8 +57,8 @@ impl AgentRunner {
         seen: Option<u64>,
     ) -> Result<Execution, RunnerError> {
         for _ in 0..WRITE_ATTEMPTS {
-            let SessionPlace { predecessor, claim } = self.place(id, &started, seen).await?;
-            let started = Started { predecessor, ..started.clone() };
+            let SessionPlace { predecessor, restart, claim } = self.place(id, &started, seen).await?;
+            let started = Started { predecessor, restart, ..started.clone() };
             match self.launch_as(id, started, Some(claim), agent.clone()).await {
                 Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
                 launched => return launched,
@@ -144,14 +146,19 @@ impl AgentRunner {
         self.check_access(new, &row)?;
         check_version(&row, seen)?;
         let Some(head) = self.ended_head(&row).await? else {
-            return Ok(SessionPlace { predecessor: None, claim: self.claim_of(id, new, row, None) });
+            return Ok(SessionPlace { predecessor: None, restart: None, claim: self.claim_of(id, new, row, None) });
         };
+        let journal = self.inner.ports.store.runs.load(&head.run, 0).await.map_err(DriveError::from)?;
+        if works_elsewhere(&journal, new) {
+            let restart = Some(Restart::WorkingDirectory);
+            return Ok(SessionPlace { predecessor: None, restart, claim: self.claim_of(id, new, row, None) });
+        }
         if !new.history.is_empty() {
             return Err(RunnerError::SessionHasHistory(new.session.clone()));
         }
         let store = &self.inner.ports.store;
         let (mut segments, has_segment) = store.conversation(&new.tenant, &head.run).await.map_err(DriveError::from)?;
-        let segment = if has_segment { None } else { self.segment(&head.run).await? };
+        let segment = if has_segment { None } else { segment(&head.run, &journal)? };
         segments.extend(segment.clone());
         let conversation = Segment::join(segments);
         let predecessor = Predecessor {
@@ -160,7 +167,8 @@ impl AgentRunner {
             authors: row.authors.clone(),
             conversation: Some(conversation.into()),
         };
-        Ok(SessionPlace { predecessor: Some(predecessor), claim: self.claim_of(id, new, row, segment) })
+        let claim = self.claim_of(id, new, row, segment);
+        Ok(SessionPlace { predecessor: Some(predecessor), restart: None, claim })
     }
 
     /// The claim of its session by a run that began in another store; `None` for a run that has neither a session nor a
@@ -206,8 +214,7 @@ impl AgentRunner {
     /// The segment of an ended run, from its journal; `None` if its content was deleted.
     async fn segment(&self, run: &RunId) -> Result<Option<Segment>, RunnerError> {
         let journal = self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?;
-        let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
-        Ok(Segment::of(journal.iter().map(|recorded| &recorded.event)).map_err(corrupt)?)
+        segment(run, &journal)
     }
 
     /// The session of a run that was started without one, or before sessions had rows.
@@ -316,4 +323,17 @@ impl AgentRunner {
             false => Err(RunnerError::SessionBusy { session: row.id.clone(), head: head.into() }),
         }
     }
+}
+
+/// The segment of an ended run, from its journal; `None` if its content was deleted.
+fn segment(run: &RunId, journal: &[JournalEntry]) -> Result<Option<Segment>, RunnerError> {
+    let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
+    Ok(Segment::of(journal.iter().map(|recorded| &recorded.event)).map_err(corrupt)?)
+}
+
+/// Whether the run with that journal worked on another folder than a new one. A run without content does not count.
+fn works_elsewhere(journal: &[JournalEntry], new: &Started) -> bool {
+    let first = journal.first().map(|first| &first.event);
+    let Some(Event::Started(before)) = first else { return false };
+    before.spec.working_directory != new.spec.working_directory
 }

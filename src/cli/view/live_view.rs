@@ -10,7 +10,7 @@ use super::words::{in_words, kept_line, left_out_lines, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
 use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
-use crate::core::run::{self, Rejection, ToolAccess, ToolGrant};
+use crate::core::run::{self, Rejection, Restart, ToolAccess, ToolGrant};
 use crate::core::tool::{Problem, ToolName, escape_untrusted};
 
 /// Output to print.
@@ -88,11 +88,14 @@ impl LiveView {
     fn lines(&mut self, event: &LifecycleEvent) -> Vec<String> {
         let paint = self.look.paint;
         match &event.fact {
-            LifecycleKind::Started { agent, model, session_id, input, .. } => {
+            LifecycleKind::Started { agent, model, session_id, input, restart, .. } => {
                 let about =
                     format!("agent {agent} · model {model} · session {}", escape_untrusted(session_id.as_str()));
                 let mut lines = vec![format!("{} {}", paint.bold("run"), paint.bold(&event.run_id))];
                 lines.push(paint.dim(about));
+                if let Some(Restart::WorkingDirectory) = restart {
+                    lines.push(paint.yellow("the session begins afresh: its earlier runs worked on another folder"));
+                }
                 lines.extend(input.iter().map(|text| self.quote(text)));
                 lines
             }

@@ -76,6 +76,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             session_id: "s_1".into(),
             trace_id: TraceId([1; 16]),
             input: Some("Sort it out,\nplease.".into()),
+            restart: None,
         },
         LifecycleKind::ToolsListed {
             tools: vec![ToolName::parse("mcp_shop_find").unwrap()],

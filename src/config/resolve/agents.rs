@@ -1,6 +1,7 @@
 //! Agents: written in the file itself or in Markdown files of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use toolgate_core::run::{
 use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
 
 use super::generative::{self, is_generative};
-use super::{instructions as prompt, policies, stop_conditions};
+use super::{instructions as prompt, policies, project, stop_conditions};
 use crate::agent::AgentSettings;
 use crate::error::Fault;
 use crate::resolver::{Kind, Resolver};
@@ -21,7 +22,7 @@ use crate::settings::{ModelSettings, ServerSettings};
 use crate::spanned::{Located, Location, Text};
 use crate::written::{
     Agent, AskHumanChoice, Backoff as WrittenBackoff, Compaction as WrittenCompaction, Fallback,
-    Limits as WrittenLimits, Tools,
+    Limits as WrittenLimits, SettingSource, Tools,
 };
 use crate::{external, markdown, yaml};
 
@@ -161,6 +162,9 @@ impl KnownNames<'_> {
             cooldown_s: DEFAULT_COOLDOWN_S,
             backoff: Backoff::default(),
             instructions: String::new(),
+            preset: String::new(),
+            working_directory: None,
+            project: String::new(),
             servers: Vec::new(),
             tools: ToolFilter::default(),
             priorities: Vec::new(),
@@ -226,6 +230,7 @@ impl KnownNames<'_> {
             let fault = Fault::new(format!("model `{model}` cannot be its own fallback"));
             scope.fault(fault.with_remedy("set `fallback` as well"), place);
         }
+        let (working_directory, project) = folder(base, written, scope);
         let base = base.clone();
         let names = |names: &Vec<Text>, scope: &mut Resolver<'_>| names.iter().map(|name| scope.text(name)).collect();
         let aliases: Option<Vec<String>> = written.aliases.as_ref().map(|aliases| names(aliases, scope));
@@ -256,6 +261,9 @@ impl KnownNames<'_> {
             cooldown_s: written.cooldown_s.unwrap_or(base.cooldown_s),
             backoff: written.backoff.as_ref().map_or(base.backoff, |backoff| resolve_backoff(backoff, scope)),
             instructions: instructions.unwrap_or(base.instructions),
+            preset: written.instructions_preset.as_ref().map_or(base.preset, |name| project::preset(name, scope)),
+            working_directory,
+            project,
             servers: written
                 .servers
                 .as_ref()
@@ -403,6 +411,29 @@ impl KnownNames<'_> {
         scope.unknown(Kind::Server, written, self.servers.keys().map(ServerId::as_str));
         None
     }
+}
+
+/// The working directory of an agent, and the instructions of the project in it.
+fn folder(base: &AgentSettings, written: &Agent, scope: &mut Resolver<'_>) -> (Option<PathBuf>, String) {
+    let own = written.working_directory.as_ref();
+    let folder = own.map_or_else(|| base.working_directory.clone(), |text| project::working_directory(text, scope));
+    let sources = written.setting_sources.as_ref();
+    let reads = |source: &Located<SettingSource>| match source.value() {
+        SettingSource::Project => true,
+    };
+    let asked = sources.and_then(|sources| sources.iter().find(|source| reads(source)));
+    if let Some(source) = asked.filter(|_| folder.is_none() && own.is_none()) {
+        let fault = Fault::new("`setting_sources: [project]` needs a `working_directory`");
+        scope.fault(fault.with_remedy("add `working_directory:` with the folder of the project"), source.place());
+    }
+    let place = asked.and_then(Located::place).or_else(|| own.and_then(Located::place));
+    let project = match (&folder, sources, own) {
+        (None, _, _) => String::new(),
+        (Some(_), Some(_), _) if asked.is_none() => String::new(),
+        (Some(_), None, None) => base.project.clone(),
+        (Some(folder), _, _) => project::instructions(folder, place, scope),
+    };
+    (folder, project)
 }
 
 fn resolve_backoff(written: &Located<WrittenBackoff>, scope: &mut Resolver<'_>) -> Backoff {

@@ -34,6 +34,8 @@ pub(super) fn check(
     let external = written.external_tools.as_ref().and_then(|tools| tools.first()).map(Located::place);
     let useless = [
         ("instructions", (!instructions.trim().is_empty()).then_some(place)),
+        ("instructions_preset", written.instructions_preset.as_ref().map(Located::place)),
+        ("working_directory", written.working_directory.as_ref().map(Located::place)),
         ("servers", first(written.servers.as_ref())),
         ("fallback", written.fallback.as_ref().and_then(|models| models.first()).map(Located::place)),
         ("tools", first(tools.map(|tools| &tools.allow)).or_else(|| first(tools.map(|tools| &tools.deny)))),

@@ -3,6 +3,7 @@
 use toolgate_core::id::AgentName;
 use toolgate_core::redact::{Style, is_telling};
 
+use crate::agent::AgentSettings;
 use crate::error::Fault;
 use crate::resolver::Resolver;
 use crate::settings::Settings;
@@ -27,7 +28,8 @@ pub(super) fn check_secrets(settings: &Settings, scope: &mut Resolver<'_>) {
     let secrets = settings.secrets().build(Style { pieces: false, ..Style::MESSAGE });
     for agent in settings.agents.values() {
         let all = [agent].into_iter().chain(agent.variants.values());
-        if all.into_iter().any(|agent| secrets.redacted(&agent.instructions) != agent.instructions) {
+        let has_secret = |agent: &AgentSettings| secrets.redacted(&agent.system()) != agent.system();
+        if all.into_iter().any(has_secret) {
             let fault = Fault::new(format!(
                 "the instructions of agent `{}` contain a secret of this configuration",
                 agent.name

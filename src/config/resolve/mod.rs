@@ -9,6 +9,7 @@ mod instructions;
 mod models;
 mod policies;
 mod prices;
+mod project;
 mod servers;
 mod stop_conditions;
 

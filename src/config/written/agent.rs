@@ -39,6 +39,15 @@ pub(crate) struct Agent {
     pub(crate) cooldown_s: Option<u64>,
     /// The system prompt. Variables are not expanded.
     pub(crate) instructions: Option<Text>,
+    /// A system prompt that comes with toolgate, for an agent without `instructions`: `coding` or `research`. Default: none.
+    pub(crate) instructions_preset: Option<Text>,
+    /// The folder that the agent works on. The model is told its path. A session from another folder begins afresh.
+    /// Default: none.
+    pub(crate) working_directory: Option<Text>,
+    /// The sources of further instructions: `project` for `AGENTS.md` and `CLAUDE.md` in the working directory, at most
+    /// 64 KiB. Default: `[project]` with a working directory.
+    #[schemars(schema_with = "source_words")]
+    pub(crate) setting_sources: Option<Vec<Located<SettingSource>>>,
     /// The MCP servers whose tools it may use. Default: none.
     pub(crate) servers: Option<Vec<Text>>,
     /// Filter for the tools, by the names that the model sees.
@@ -97,6 +106,9 @@ impl Agent {
             backoff,
             cooldown_s,
             instructions,
+            instructions_preset,
+            working_directory,
+            setting_sources,
             servers,
             tools,
             priorities,
@@ -123,6 +135,9 @@ impl Agent {
             || backoff.is_some()
             || cooldown_s.is_some()
             || instructions.is_some()
+            || instructions_preset.is_some()
+            || working_directory.is_some()
+            || setting_sources.is_some()
             || servers.is_some()
             || tools.is_some()
             || priorities.is_some()
@@ -195,6 +210,14 @@ pub(crate) struct Limits {
     /// Default: 65536.
     #[schemars(range(min = 2048))]
     pub(crate) max_result_bytes: Option<Located<u64>>,
+}
+
+/// A source of instructions beside the agent's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SettingSource {
+    /// The instruction files of the working directory.
+    Project,
 }
 
 /// The delays before further attempts at a model: growing ones, or always the same.
@@ -339,6 +362,10 @@ impl JsonSchema for Priorities {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "object", "additionalProperties": {"type": "integer"}})
     }
+}
+
+fn source_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array", "items": {"enum": ["project"]}})
 }
 
 fn tier_words(_: &mut SchemaGenerator) -> Schema {

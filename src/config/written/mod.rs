@@ -12,7 +12,7 @@ mod price;
 
 use std::collections::BTreeMap;
 
-pub(super) use agent::{Agent, AskHumanChoice, Backoff, Compaction, Fallback, Limits, Tools};
+pub(super) use agent::{Agent, AskHumanChoice, Backoff, Compaction, Fallback, Limits, SettingSource, Tools};
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use envelope::{Envelope, EnvelopeKey};
 pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Runs, Webhook};

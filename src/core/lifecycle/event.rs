@@ -9,8 +9,8 @@ use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{
-    CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, PendingItem, Rejection, RunWarning, Scope, Status,
-    ToolAccess, ToolGrant,
+    CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, PendingItem, Rejection, Restart, RunWarning, Scope,
+    Status, ToolAccess, ToolGrant,
 };
 use crate::tool::{Difference, LeftOut, Problem, ToolName};
 use crate::trace::TraceId;
@@ -57,6 +57,9 @@ pub enum LifecycleKind {
         trace_id: TraceId,
         #[serde(skip_serializing_if = "Option::is_none")]
         input: Option<String>,
+        /// Why the run does not continue the conversation of its session.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restart: Option<Restart>,
     },
     /// A driver resumed the run.
     #[serde(rename = "execution.resumed")]

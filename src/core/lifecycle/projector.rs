@@ -131,6 +131,7 @@ impl Lifecycle {
                 session_id: started.session.clone(),
                 trace_id: started.trace.id,
                 input: self.quotable(|| started.input.text()),
+                restart: started.restart,
             }],
             Event::Resumed { trace, .. } => vec![LifecycleKind::Resumed { trace_id: trace.id }],
             Event::ToolsListed { toolset } => vec![LifecycleKind::ToolsListed {

@@ -71,7 +71,7 @@ pub use predecessor::Predecessor;
 pub use result::{RunPhase, RunResult};
 pub use resume_error::ResumeError;
 pub use segment::{CompactedSegment, Segment};
-pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, OnToolError, Spec, Started, Trigger};
+pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, OnToolError, Restart, Spec, Started, Trigger};
 pub use spending::{CallEstimate, OnExceed};
 pub use state::Run;
 pub use step::Step;

@@ -22,6 +22,9 @@ pub struct Started {
     /// The run whose conversation this one continues; `None` if it begins one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predecessor: Option<Predecessor>,
+    /// Why it does not continue the conversation of its session; `None` if it does, or if it is the session's first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
     /// Messages from the caller that begin the conversation, oldest first. Empty if the run has a predecessor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Message>,
@@ -43,6 +46,14 @@ pub struct Started {
     /// Metadata of the caller.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
+}
+
+/// The reason why a run begins a session afresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restart {
+    /// The earlier runs worked on another folder.
+    WorkingDirectory,
 }
 
 /// The cause of a run.
@@ -141,6 +152,9 @@ pub struct Spec {
     /// The system prompt. Authored text only; never contains untrusted content.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
+    /// The folder that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
     /// The MCP servers whose tools it may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerId>,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ending, Limit, OnExceed, Run};
+use super::{Ending, Limit, OnExceed, Restart, Run};
 use crate::id::ServerId;
 
 /// A warning about the result of a run.
@@ -24,6 +24,8 @@ pub enum RunWarning {
         /// The servers, sorted.
         servers: Vec<ServerId>,
     },
+    /// The run did not continue the conversation of its session: the working directory is another one.
+    SessionRestarted,
 }
 
 impl RunWarning {
@@ -33,6 +35,7 @@ impl RunWarning {
             Self::EmptyAnswer => "empty_answer",
             Self::LimitExceeded { .. } => "limit_exceeded",
             Self::IncompleteTools { .. } => "incomplete_tools",
+            Self::SessionRestarted => "session_restarted",
         }
     }
 }
@@ -42,6 +45,9 @@ impl fmt::Display for RunWarning {
         match self {
             Self::EmptyAnswer => f.write_str("the model's answer is empty"),
             Self::LimitExceeded { limit } => write!(f, "the run went beyond its limit `{}`", limit.name()),
+            Self::SessionRestarted => {
+                f.write_str("the session began afresh, because its earlier runs worked on another folder")
+            }
             Self::IncompleteTools { servers } => {
                 let servers: Vec<String> = servers.iter().map(|server| format!("`{server}`")).collect();
                 write!(f, "the run had no tools, or not all tools, of the MCP servers {}", servers.join(", "))
@@ -74,7 +80,9 @@ impl Run {
             OnExceed::LastWord | OnExceed::Fail | OnExceed::Ask => None,
         };
         let exceeded = exceeded.map(|limit| RunWarning::LimitExceeded { limit });
-        is_empty.then_some(RunWarning::EmptyAnswer).into_iter().chain(exceeded).chain(incomplete).collect()
+        let restarted = self.started.restart.map(|Restart::WorkingDirectory| RunWarning::SessionRestarted);
+        let empty = is_empty.then_some(RunWarning::EmptyAnswer);
+        empty.into_iter().chain(exceeded).chain(incomplete).chain(restarted).collect()
     }
 
     /// The servers that the latest listing lacks, as a whole or in part.

@@ -189,7 +189,8 @@ pub(crate) struct OutputView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunWarning)]
 pub(crate) struct WarningView {
-    /// The code: `empty_answer` for an answer without text and media, `incomplete_tools` for a run without all tools.
+    /// The code: `empty_answer` for an answer without text and media, `incomplete_tools` for a run without all tools,
+    /// `session_restarted` for a run that did not continue its session, because the working directory is another one.
     #[schema(value_type = String, example = "empty_answer")]
     code: &'static str,
     /// With `incomplete_tools`: the MCP servers that were not available, or did not list all of their tools.
@@ -389,7 +390,7 @@ impl OutputView {
 impl WarningView {
     fn of(warning: &RunWarning) -> Self {
         let servers = match warning {
-            RunWarning::EmptyAnswer | RunWarning::LimitExceeded { .. } => Vec::new(),
+            RunWarning::EmptyAnswer | RunWarning::LimitExceeded { .. } | RunWarning::SessionRestarted => Vec::new(),
             RunWarning::IncompleteTools { servers } => servers.clone(),
         };
         Self { code: warning.code(), servers }

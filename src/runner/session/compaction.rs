@@ -56,6 +56,7 @@ impl AgentRunner {
         let started = Started {
             spec: Spec { principal: row.principal, compaction: Some(compaction), ..spec },
             predecessor: None,
+            restart: None,
             history: Vec::new(),
             input: Message::user(""),
             session,

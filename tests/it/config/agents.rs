@@ -137,3 +137,62 @@ fn row_3_13_models_to_choose_and_delays_are_settings_of_an_agent() {
         assert!(error.contains(told), "{rest}: {error}");
     }
 }
+
+#[test]
+fn rows_0_42_to_0_44_an_agent_has_a_preset_a_folder_and_its_instruction_files() {
+    let project = [
+        ("shop/AGENTS.md", "Use tabs.\n"),
+        ("shop/CLAUDE.md", "Be brief.\n"),
+        ("shop/deep/x.txt", ""),
+        ("copy/AGENTS.md", "Use tabs.\n"),
+        ("copy/CLAUDE.md", "Use tabs.\n"),
+    ];
+    let model = "models: { m: { openai_chat: { model: x, api_key: k } } }\n";
+    let system = |agent: &str| {
+        let text = format!("{model}agents: {{ a: {{ {agent} }} }}\n");
+        let folder = folder(&[&project[..], &[("toolgate.yaml", &text)]].concat());
+        let settings = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env);
+        let root = folder.path().canonicalize().unwrap().display().to_string();
+        let agent = settings.map(|settings| settings.agents[&"a".into()].clone());
+        agent.map(|agent| agent.system().replace(&root, "")).map_err(|error| error.plain())
+    };
+    let tabs = "# Instructions of the project (AGENTS.md)\n\nUse tabs.";
+
+    assert_eq!(system("instructions: Hi"), Ok("Hi".to_owned()), "no file is read unless a folder is named");
+    let whole = format!(
+        "Hi\n\nThe working directory is `/shop`.\n\n{tabs}\n\n# Instructions of the project (CLAUDE.md)\n\nBe brief."
+    );
+    assert_eq!(system("instructions: Hi, working_directory: shop"), Ok(whole));
+    let folder_alone = Ok("The working directory is `/shop`.".to_owned());
+    assert_eq!(system("working_directory: shop, setting_sources: []"), folder_alone);
+    assert_eq!(system("working_directory: shop/deep"), Ok("The working directory is `/shop/deep`.".to_owned()));
+    assert_eq!(system("working_directory: copy"), Ok(format!("The working directory is `/copy`.\n\n{tabs}")));
+    assert!(system("instructions_preset: coding").unwrap().starts_with("You work on the files"));
+    assert_eq!(system("instructions_preset: coding, instructions: Hi"), Ok("Hi".to_owned()));
+    for (agent, told) in [
+        ("instructions_preset: codign", "there are no instructions `codign`"),
+        ("setting_sources: [project]", "needs a `working_directory`"),
+        ("setting_sources: [user]", "unknown variant `user`"),
+        ("working_directory: shop/AGENTS.md", "is not a folder"),
+        ("working_directory: nowhere", "is not a folder"),
+    ] {
+        let error = system(agent).unwrap_err();
+        assert!(error.contains(told), "{agent}: {error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn instruction_files_outside_the_folder_or_too_large_are_refused() {
+    let text = "models: { m: { openai_chat: { model: x, api_key: k } } }\nagents: { a: { working_directory: shop } }\n";
+    let refused = |prepare: &dyn Fn(&std::path::Path)| {
+        let folder = folder(&[("toolgate.yaml", text), ("secret.md", "s"), ("shop/x", "")]);
+        prepare(folder.path());
+        config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).unwrap_err().plain()
+    };
+    let linked =
+        refused(&|root| std::os::unix::fs::symlink(root.join("secret.md"), root.join("shop/AGENTS.md")).unwrap());
+    assert!(linked.contains("leads to a file outside its folder"), "{linked}");
+    let large = refused(&|root| std::fs::write(root.join("shop/AGENTS.md"), "x".repeat(65 * 1024)).unwrap());
+    assert!(large.contains("more than 64 KiB"), "{large}");
+}

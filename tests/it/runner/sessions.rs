@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate::core::chat::{Media, Message, Part};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::id::{SessionId, Tenant};
-use toolgate::core::run::{Event, Limits, Status};
+use toolgate::core::run::{Event, Limits, RunWarning, Status};
 use toolgate::ports::SessionRow;
 use toolgate::runner::{AgentRunner, Fork, Report, Request, RunnerError};
 
@@ -48,6 +48,22 @@ on_every_store! {
         let row = session(&world).await;
         assert_eq!((row.version, row.runs, &*row.title), (3, 3, "First"));
         assert_eq!(row.head.map(|head| (head.run, head.status)), Some((third.run_id, Status::Completed)));
+    }
+
+    async fn row_0_06_a_session_from_another_folder_begins_afresh_and_says_so(kept: Kept) {
+        let given = answering(&["One.", "Two.", "Three."]).that(|agent| agent.working_directory = Some("/srv/a".into()));
+        let world = given.kept(kept).await;
+        say_to(&world.runner, "First").await;
+        say_to(&world.runner, "Second").await;
+
+        let moved = world.another_process_where(|agent| agent.working_directory = Some("/srv/b".into())).await;
+        let afresh = say_to(&moved, "Third").await;
+        let again = say_to(&moved, "Fourth").await;
+
+        assert_eq!((said(&afresh), afresh.warnings), (vec!["user: Third".to_owned(), "model: One.".into()], vec![RunWarning::SessionRestarted]));
+        assert_eq!((said(&again).len(), again.warnings), (4, vec![]), "the new folder is known now");
+        let row = session(&world).await;
+        assert_eq!((row.version, row.runs, row.head.map(|head| head.run)), (4, 4, Some(again.run_id)));
     }
 
     async fn a_run_of_a_session_has_only_its_own_messages_in_its_journal(kept: Kept) {

@@ -338,6 +338,7 @@ impl Journal {
             principal: None,
             model: "main".into(),
             system: "You are helpful.".into(),
+            working_directory: None,
             servers: vec!["weather".into(), "files".into()],
             required: Vec::new(),
             injected: Vec::new(),
@@ -361,6 +362,7 @@ impl Journal {
         shape(&mut spec);
         let started = Started {
             predecessor: None,
+            restart: None,
             spec,
             history: vec![],
             input: Message::user("A question."),

@@ -123,6 +123,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         fallback: Vec::new(),
         cooldown_s: 60,
         system: String::new(),
+        working_directory: None,
         servers: vec!["files".into(), "web".into()],
         required: Vec::new(),
         injected: Vec::new(),
@@ -147,6 +148,7 @@ pub(crate) fn started(spec: Spec) -> Arc<Started> {
     Arc::new(Started {
         spec,
         predecessor: None,
+        restart: None,
         history: Vec::new(),
         input: Message::user("do it"),
         session: "session".into(),
