@@ -120,6 +120,7 @@ fn open_one(name: &ModelName, settings: &ModelSettings, propagation: Propagation
 fn adapter_settings(settings: &HttpModelSettings, propagation: Propagation) -> models::Settings {
     let HttpModelSettings { api: _, base_url, model, .. } = settings;
     models::Settings {
+        egress: settings.egress.clone(),
         api_key: settings.key.as_ref().map(key),
         headers: settings.headers.clone(),
         proxy: match &settings.proxy {

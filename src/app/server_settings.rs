@@ -32,7 +32,7 @@ pub(super) fn server_settings(
             url: url.clone(),
             headers: headers.clone(),
             oauth: oauth(id, auth, credentials),
-            egress: mcp::Egress::Operator,
+            egress: server.egress.clone().map_or(mcp::Egress::Operator, mcp::Egress::Within),
         }),
         TransportSettings::Unavailable { reason } => mcp::Transport::Unavailable(reason.clone()),
     };

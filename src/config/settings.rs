@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::address::EgressPolicy;
 use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
@@ -119,6 +120,8 @@ pub struct HttpModelSettings {
     pub api: Api,
     /// The base URL, without a trailing slash.
     pub base_url: String,
+    /// The addresses at which the server may be.
+    pub egress: EgressPolicy,
     /// The source of the key, if one is sent.
     pub key: Option<KeySettings>,
     /// The model name in requests.
@@ -264,6 +267,8 @@ pub struct ServerSettings {
     pub validation: Validation,
     /// The trace context in requests.
     pub trace_context: TraceContext,
+    /// The addresses at which it may be; `None` for any.
+    pub egress: Option<EgressPolicy>,
     /// Arguments that the operator sets, by the server's name of the tool and by their own name.
     pub pinned: BTreeMap<String, BTreeMap<String, PinnedValue>>,
 }

@@ -37,6 +37,38 @@ impl AllowedClasses {
     }
 }
 
+/// The addresses that toolgate may reach for its own servers and models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EgressPolicy {
+    /// The classes that any host may be in.
+    pub classes: AllowedClasses,
+    /// Hosts in normal form that may be in private networks and on this machine.
+    pub hosts: Vec<String>,
+}
+
+impl Default for EgressPolicy {
+    /// Every address that is not forbidden.
+    fn default() -> Self {
+        Self { classes: AllowedClasses { private: true, loopback: true }, hosts: Vec::new() }
+    }
+}
+
+impl EgressPolicy {
+    /// The classes that a host in normal form may be in.
+    pub fn classes_of(&self, host: &str) -> AllowedClasses {
+        let is_named = self.hosts.iter().any(|named| named == host);
+        if is_named { Self::default().classes } else { self.classes }
+    }
+
+    /// Whether the text of a host shows that it is not allowed. A name is classified when it is resolved.
+    pub fn refuses_text(&self, host: &str) -> bool {
+        let host = normal_host(host);
+        let literal = host.parse().ok().map(place);
+        let class = literal.or_else(|| is_localhost(&host).then_some(AddressClass::Loopback));
+        class.is_some_and(|class| !self.classes_of(&host).admits(class))
+    }
+}
+
 /// A host in normal form: no brackets, no root dot, lower case.
 pub fn normal_host(host: &str) -> String {
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

@@ -3,6 +3,7 @@
 mod agents;
 mod answer_times;
 mod defaults;
+mod egress;
 mod faults;
 mod files;
 mod good;

@@ -2,6 +2,7 @@
 
 mod agents;
 mod auth;
+mod egress;
 mod envelope;
 mod gateway;
 mod generative;
@@ -39,7 +40,7 @@ pub(super) fn settings(
     let servers = servers::resolve(written.servers.as_ref(), &mut scope);
     let agents =
         agents::resolve(written.agents.as_ref(), written.variant.as_ref(), &models, &servers, &policies, &mut scope);
-    let settings = Settings {
+    let mut settings = Settings {
         file: file.map(Path::to_owned),
         folder: scope.folder.clone(),
         store: store(written.store.as_ref(), &mut scope),
@@ -59,6 +60,7 @@ pub(super) fn settings(
         log: written.log.as_ref().map(|log| scope.text(log)),
         log_folder: written.log_folder.as_ref().map(|folder| scope.path(folder)),
     };
+    egress::apply(written.egress.as_ref(), &mut settings, &mut scope);
     instructions::check_secrets(&settings, &mut scope);
     scope.finish(settings)
 }

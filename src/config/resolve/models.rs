@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use toolgate_core::address::EgressPolicy;
 use toolgate_core::id::ModelName;
 
 use crate::error::Fault;
@@ -197,6 +198,7 @@ fn plain(api: Api, base_url: &str, key: Option<KeySettings>, model: String) -> H
     HttpModelSettings {
         api,
         base_url: base_url.trim_end_matches('/').to_owned(),
+        egress: EgressPolicy::default(),
         key,
         model,
         headers: BTreeMap::new(),

@@ -180,6 +180,7 @@ impl ServerSettings {
             check_results: ResultCheck::default(),
             validation: Validation::default(),
             trace_context: TraceContext::All,
+            egress: None,
             pinned: BTreeMap::new(),
         }
     }

@@ -4,6 +4,7 @@
 
 mod agent;
 mod auth;
+mod egress;
 mod envelope;
 mod gateway;
 mod model;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 pub(super) use agent::{Agent, AskHumanChoice, Backoff, Compaction, Fallback, Limits, SettingSource, Tools};
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
+pub(super) use egress::Egress;
 pub(super) use envelope::{Envelope, EnvelopeKey};
 pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Runs, Webhook};
 pub(super) use model::{HttpModel, Model};
@@ -61,6 +63,8 @@ pub(super) struct ConfigFile {
     pub(super) envelope: Option<Located<Envelope>>,
     /// The HTTP gateway of `toolgate serve`.
     pub(super) gateway: Option<Located<Gateway>>,
+    /// The addresses that toolgate may reach. Default: models and MCP servers anywhere, others as `gateway` says.
+    pub(super) egress: Option<Located<Egress>>,
     /// Trace export.
     pub(super) telemetry: Option<Telemetry>,
     /// The log level (`warn`) or directives (`info,toolgate_mcp=debug`). Default: `warn`.

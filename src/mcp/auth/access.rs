@@ -76,7 +76,7 @@ struct TokenRequest<'a> {
 
 impl Access {
     /// Access to the server at that address. Sends nothing yet.
-    pub(crate) fn new(settings: OAuthSettings, url: Url, egress: Egress) -> Arc<Self> {
+    pub(crate) fn new(settings: OAuthSettings, url: Url, egress: &Egress) -> Arc<Self> {
         let reach = AllowedAddresses::from_server(egress, &url, settings.allow_private);
         Arc::new(Self {
             settings,

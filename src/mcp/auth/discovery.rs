@@ -135,7 +135,7 @@ mod tests {
 
     fn target(url: &str) -> Target {
         let url = Url::parse(url).expect("a URL");
-        Target { reach: AllowedAddresses::from_server(Egress::Operator, &url, false), url }
+        Target { reach: AllowedAddresses::from_server(&Egress::Operator, &url, false), url }
     }
 
     #[test]

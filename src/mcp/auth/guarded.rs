@@ -92,7 +92,7 @@ mod tests {
     async fn cloud_metadata_addresses_are_never_dialled() {
         for (server, allow_private) in [("https://mcp.test/mcp", false), ("https://10.0.0.4/mcp", true)] {
             let server = Url::parse(server).expect("a URL");
-            let reach = AllowedAddresses::from_server(Egress::Operator, &server, allow_private);
+            let reach = AllowedAddresses::from_server(&Egress::Operator, &server, allow_private);
             let guarded = GuardedClient::over(Client::new(), reach);
             for address in ["http://168.63.129.16/metadata", "http://100.100.100.200/", "http://169.254.169.254/"] {
                 let request = Request::get(address).body(Vec::new()).expect("a request");

@@ -75,7 +75,7 @@ fn oauth(settings: &HttpSettings) -> Result<&OAuthSettings, LoginError> {
 
 fn target(settings: &HttpSettings, oauth: &OAuthSettings) -> Result<Target, LoginError> {
     let url = url(settings)?;
-    let reach = AllowedAddresses::from_server(settings.egress, &url, oauth.allow_private);
+    let reach = AllowedAddresses::from_server(&settings.egress, &url, oauth.allow_private);
     Ok(Target { url, reach })
 }
 

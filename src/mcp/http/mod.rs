@@ -75,7 +75,7 @@ pub(super) fn transport(
 ) -> Result<HttpWorker, SettingsError> {
     let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
-    let reach = AllowedAddresses::of_server(settings.egress);
+    let reach = AllowedAddresses::of_server(&settings.egress);
     reach.check(&url)?;
     let config = StreamableHttpClientTransportConfig::with_uri(settings.url.as_str())
         .max_concurrent_requests(max_concurrency.saturating_add(BESIDES_CALLS))
@@ -83,7 +83,7 @@ pub(super) fn transport(
         .reinit_on_expired_session(false)
         .max_sse_event_size(MAX_TEXT)
         .custom_headers(headers(settings)?);
-    let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
+    let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, &settings.egress));
     let client = AuthorizedClient::new(TracedClient::over(Client::within(reach)?, seen), access);
     Ok(HttpWorker::new(client, config))
 }

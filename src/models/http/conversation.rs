@@ -17,6 +17,7 @@ use toolgate_ports::{Conversation, DeltaSink, ModelFailure, ModelRequest};
 use super::answer::{Answer, Head, Progress};
 use super::author::Author;
 use super::deadlines::{AwaitedEvent, Deadlines};
+use super::egress::refusal;
 use super::endpoint::Endpoint;
 use super::protocol::{ProviderProtocol, RenderedParts};
 use super::tool_block::ToolBlock;
@@ -163,6 +164,9 @@ impl HttpConversation {
         if error.is_timeout() {
             let (server, limit) = (self.endpoint.origin(), self.endpoint.timeouts().connect);
             return Failure::new(ErrorCode::ProviderTimeout, format!("no connection to {server} within {limit:?}"));
+        }
+        if let Some(refused) = refusal(&error) {
+            return Failure::new(ErrorCode::Configuration, refused.to_string());
         }
         let (server, why) = (self.endpoint.origin(), root_cause(&error));
         Failure::new(ErrorCode::ProviderUnavailable, format!("{server} cannot be reached: {why}"))

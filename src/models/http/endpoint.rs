@@ -1,6 +1,7 @@
 //! Model endpoint: the server's address, request headers and connection pool.
 
 use std::fmt;
+use std::sync::Arc;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, RequestBuilder, Url, redirect};
@@ -8,6 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::trace::{Propagation, SpanContext};
 
+use super::egress::Guard;
 use super::keys::Key;
 use super::keys::Keys;
 use super::secrets::Secrets;
@@ -63,7 +65,10 @@ impl Endpoint {
         if let Some(Key::Fixed(key)) = &settings.api_key {
             key_value(key_header, key).ok_or(SettingsError::ApiKey)?;
         }
+        let guard =
+            Guard::new(&host, &settings.egress).map_err(|refused| SettingsError::Egress(refused.to_string()))?;
         let client = Client::builder()
+            .dns_resolver(Arc::new(guard))
             .default_headers(headers(settings, address)?)
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(settings.timeouts.connect)

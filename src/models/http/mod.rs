@@ -11,6 +11,7 @@ mod context_overflow;
 mod conversation;
 mod deadlines;
 mod declaration;
+mod egress;
 mod endpoint;
 mod error_body;
 mod errors;

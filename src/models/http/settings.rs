@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
+use toolgate_core::address::EgressPolicy;
 use toolgate_core::trace::Propagation;
 
 use super::keys::Key;
@@ -15,6 +16,8 @@ use super::keys::Key;
 pub struct Settings {
     /// The base address; the provider's paths are appended to it, for example `https://api.openai.com/v1`.
     pub base_url: String,
+    /// The addresses at which the server may be.
+    pub egress: EgressPolicy,
     /// Sent in the provider's own header; local servers need no key.
     pub api_key: Option<Key>,
     /// The model name to request.
@@ -139,6 +142,9 @@ pub enum SettingsError {
     /// The base address is invalid.
     #[error("base_url is not an http or https address: {0}")]
     BaseUrl(String),
+    /// The address is not allowed.
+    #[error("base_url: {0}")]
+    Egress(String),
     /// A header that HTTP does not allow. The message does not show its value.
     #[error("the header {0:?} has a name or a value that HTTP does not allow")]
     Header(String),
@@ -172,6 +178,7 @@ impl Settings {
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),
+            egress: EgressPolicy::default(),
             api_key: None,
             model: model.into(),
             headers: BTreeMap::new(),

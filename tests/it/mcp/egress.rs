@@ -4,6 +4,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use serde_json::json;
 use tokio::net::TcpListener;
+use toolgate::core::address::{AllowedClasses, EgressPolicy};
 use toolgate::core::tool::FailureKind;
 use toolgate::mcp::{Egress, ServerSettings, Transport};
 
@@ -41,6 +42,28 @@ async fn a_third_party_server_is_not_dialled_in_the_own_network() {
     servers.close().await;
     let dialled = tokio::time::timeout(std::time::Duration::from_millis(20), listener.accept()).await;
     assert!(dialled.is_err(), "toolgate connected");
+}
+
+#[tokio::test]
+async fn row_3_48_a_server_of_the_operator_is_dialled_where_the_policy_allows_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let within = |hosts: Vec<String>| {
+        let mut settings = ServerSettings::http(format!("http://127.0.0.1:{port}/mcp"));
+        if let Transport::Http(http) = &mut settings.transport {
+            http.egress = Egress::Within(EgressPolicy { classes: AllowedClasses::default(), hosts });
+        }
+        settings
+    };
+    let servers = servers([("refused", within(vec![])), ("named", within(vec!["127.0.0.1".into()]))]);
+    let reason = missing(&servers, "refused").await;
+    assert!(reason.ends_with("which is not on the public internet; an address from there is not dialled"), "{reason}");
+    let early = tokio::time::timeout(std::time::Duration::from_millis(20), listener.accept()).await;
+    assert!(early.is_err(), "toolgate connected");
+    drop(listener);
+    let reason = missing(&servers, "named").await;
+    assert!(!reason.contains("not dialled"), "{reason}");
+    servers.close().await;
 }
 
 #[tokio::test]

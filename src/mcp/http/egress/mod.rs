@@ -13,14 +13,16 @@ use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use toolgate_core::address::{AddressClass, AllowedClasses, is_localhost, normal_host, place};
+use toolgate_core::address::{AddressClass, AllowedClasses, EgressPolicy, is_localhost, normal_host, place};
 
 /// Who controls the address of a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Egress {
     /// The operator, who configured it: any address is permitted.
     #[default]
     Operator,
+    /// The operator, whose policy restricts the addresses.
+    Within(EgressPolicy),
     /// A third party: the address must be on the public internet.
     Public,
 }
@@ -35,11 +37,11 @@ pub(crate) enum AllowedAddresses {
 }
 
 /// The operator's exceptions besides the public internet.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Exceptions {
     /// Hosts that may be at any address.
     hosts: Vec<String>,
-    classes: AllowedClasses,
+    policy: EgressPolicy,
 }
 
 /// A rejected address.
@@ -49,25 +51,35 @@ pub(crate) struct AddressRejection(String);
 
 impl AllowedAddresses {
     /// The permitted addresses of the server itself.
-    pub(crate) fn of_server(egress: Egress) -> Self {
+    pub(crate) fn of_server(egress: &Egress) -> Self {
         match egress {
             Egress::Operator => Self::Anywhere,
+            Egress::Within(policy) => Self::Public(Exceptions { policy: policy.clone(), ..Exceptions::with_proxies() }),
             Egress::Public => Self::Public(Exceptions::with_proxies()),
         }
     }
 
     /// The permitted addresses for the server's metadata. A server that the operator placed on this machine or in a
     /// private network, by address, may have its authorization server there too.
-    pub(crate) fn from_server(egress: Egress, server: &Url, allow_private: bool) -> Self {
+    pub(crate) fn from_server(egress: &Egress, server: &Url, allow_private: bool) -> Self {
         let mut exceptions = Exceptions::with_proxies();
-        if egress == Egress::Operator {
-            exceptions.hosts.extend(server.host_str().map(normal_host));
-            let beside = literal(server).map(place);
-            let is_localhost = server.host_str().is_some_and(|host| is_localhost(&normal_host(host)));
-            exceptions.classes = AllowedClasses {
-                private: allow_private || beside == Some(AddressClass::Private),
-                loopback: allow_private || beside == Some(AddressClass::Loopback) || is_localhost,
-            };
+        let beside = literal(server).map(place);
+        let is_localhost = server.host_str().is_some_and(|host| is_localhost(&normal_host(host)));
+        let classes = AllowedClasses {
+            private: allow_private || beside == Some(AddressClass::Private),
+            loopback: allow_private || beside == Some(AddressClass::Loopback) || is_localhost,
+        };
+        match egress {
+            Egress::Operator => {
+                exceptions.hosts.extend(server.host_str().map(normal_host));
+                exceptions.policy.classes = classes;
+            }
+            Egress::Within(EgressPolicy { classes: most, hosts }) => {
+                let (private, loopback) = (classes.private && most.private, classes.loopback && most.loopback);
+                let classes = AllowedClasses { private, loopback };
+                exceptions.policy = EgressPolicy { classes, hosts: hosts.clone() };
+            }
+            Egress::Public => {}
         }
         Self::Public(exceptions)
     }
@@ -76,7 +88,7 @@ impl AllowedAddresses {
     pub(crate) fn admits_private(&self) -> bool {
         match self {
             Self::Anywhere => true,
-            Self::Public(exceptions) => exceptions.classes.private,
+            Self::Public(exceptions) => exceptions.policy.classes.private,
         }
     }
 
@@ -103,8 +115,8 @@ impl AllowedAddresses {
             Self::Public(exceptions) if exceptions.hosts.iter().any(|own| own == host) => return Ok(addresses.to_vec()),
             Self::Public(exceptions) => exceptions,
         };
-        let admitted: Vec<_> =
-            addresses.iter().copied().filter(|address| exceptions.classes.admits(place(*address))).collect();
+        let classes = exceptions.policy.classes_of(host);
+        let admitted: Vec<_> = addresses.iter().copied().filter(|address| classes.admits(place(*address))).collect();
         match (admitted.is_empty(), addresses.first()) {
             (false, _) | (true, None) => Ok(admitted),
             (true, Some(first)) => Err(AddressRejection(format!(
@@ -124,7 +136,8 @@ impl Exceptions {
             Url::parse(&url).ok().and_then(|url| url.host_str().map(normal_host))
         };
         let proxies = VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).filter_map(host_of);
-        Self { hosts: proxies.collect(), ..Self::default() }
+        let policy = EgressPolicy { classes: AllowedClasses::default(), hosts: Vec::new() };
+        Self { hosts: proxies.collect(), policy }
     }
 }
 

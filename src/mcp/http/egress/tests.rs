@@ -32,7 +32,7 @@ fn url(text: &str) -> Url {
 
 #[tokio::test]
 async fn a_name_that_leads_into_the_network_of_the_operator_is_not_dialled() {
-    let reach = AllowedAddresses::of_server(Egress::Public);
+    let reach = AllowedAddresses::of_server(&Egress::Public);
     for address in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "fd00::1", "::1", "::ffff:10.0.0.1", "0.0.0.0"] {
         let refused = dialled(&reach, "evil.test", &[address]).await.expect_err(address);
         assert_eq!(
@@ -48,7 +48,7 @@ async fn a_name_that_leads_into_the_network_of_the_operator_is_not_dialled() {
 
 #[tokio::test]
 async fn of_several_addresses_only_the_public_ones_are_dialled() {
-    let reach = AllowedAddresses::of_server(Egress::Public);
+    let reach = AllowedAddresses::of_server(&Egress::Public);
     let found = dialled(&reach, "mixed.test", &["10.0.0.1 93.184.216.34 ::1"]).await;
     assert_eq!(found, Ok(vec!["93.184.216.34".to_owned()]));
 }
@@ -56,7 +56,7 @@ async fn of_several_addresses_only_the_public_ones_are_dialled() {
 #[tokio::test]
 async fn a_name_is_checked_on_every_resolution() {
     let names = Names(Mutex::new(BTreeMap::from([("rebinding.test", vec!["93.184.216.34", "127.0.0.1"])])));
-    let guard = Guard { reach: AllowedAddresses::of_server(Egress::Public), names: Arc::new(names) };
+    let guard = Guard { reach: AllowedAddresses::of_server(&Egress::Public), names: Arc::new(names) };
     let ask = || guard.resolve("rebinding.test".parse().expect("a name"));
     assert_eq!(
         ask().await.expect("public").map(|address| address.ip().to_string()).collect::<Vec<_>>(),
@@ -67,7 +67,7 @@ async fn a_name_is_checked_on_every_resolution() {
 
 #[test]
 fn an_address_in_figures_is_checked_too() {
-    let reach = AllowedAddresses::of_server(Egress::Public);
+    let reach = AllowedAddresses::of_server(&Egress::Public);
     for refused in [
         "http://127.0.0.1:8080/mcp",
         "http://[::1]/",
@@ -78,12 +78,12 @@ fn an_address_in_figures_is_checked_too() {
         assert!(reach.check(&url(refused)).is_err(), "{refused}");
     }
     assert_eq!(reach.check(&url("https://93.184.216.34/mcp")), Ok(()));
-    assert_eq!(AllowedAddresses::of_server(Egress::Operator).check(&url("http://127.0.0.1/mcp")), Ok(()));
+    assert_eq!(AllowedAddresses::of_server(&Egress::Operator).check(&url("http://127.0.0.1/mcp")), Ok(()));
 }
 
 #[tokio::test]
 async fn metadata_leads_where_the_server_itself_was_placed_and_no_further() {
-    let from = |server: &str, allow| AllowedAddresses::from_server(Egress::Operator, &url(server), allow);
+    let from = |server: &str, allow| AllowedAddresses::from_server(&Egress::Operator, &url(server), allow);
     let (public, local) = (from("https://mcp.test/mcp", false), from("http://127.0.0.1:3000/mcp", false));
     let (named, private) = (from("http://localhost:3000/mcp", false), from("http://192.168.1.5:3000/mcp", false));
     let allowed = from("https://mcp.test/mcp", true);
@@ -107,6 +107,6 @@ async fn metadata_leads_where_the_server_itself_was_placed_and_no_further() {
     }
     // The operator configured the host of the server itself.
     assert!(dialled(&public, "mcp.test", &["10.0.0.4"]).await.is_ok());
-    let injected = AllowedAddresses::from_server(Egress::Public, &url("https://mcp.test/mcp"), true);
+    let injected = AllowedAddresses::from_server(&Egress::Public, &url("https://mcp.test/mcp"), true);
     assert!(dialled(&injected, "mcp.test", &["10.0.0.4"]).await.is_err(), "the operator did not name this server");
 }
