@@ -1,7 +1,6 @@
 //! Agents: written in the file itself or in Markdown files of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use crate::settings::{ModelSettings, ServerSettings};
 use crate::spanned::{Located, Location, Text};
 use crate::written::{
     Agent, AskHumanChoice, Backoff as WrittenBackoff, Compaction as WrittenCompaction, Fallback,
-    Limits as WrittenLimits, SettingSource, Tools,
+    Limits as WrittenLimits, Tools,
 };
 use crate::{external, markdown, yaml};
 
@@ -230,7 +229,7 @@ impl KnownNames<'_> {
             let fault = Fault::new(format!("model `{model}` cannot be its own fallback"));
             scope.fault(fault.with_remedy("set `fallback` as well"), place);
         }
-        let (working_directory, project) = folder(base, written, scope);
+        let (working_directory, project) = project::of_agent(base, written, scope);
         let base = base.clone();
         let names = |names: &Vec<Text>, scope: &mut Resolver<'_>| names.iter().map(|name| scope.text(name)).collect();
         let aliases: Option<Vec<String>> = written.aliases.as_ref().map(|aliases| names(aliases, scope));
@@ -411,29 +410,6 @@ impl KnownNames<'_> {
         scope.unknown(Kind::Server, written, self.servers.keys().map(ServerId::as_str));
         None
     }
-}
-
-/// The working directory of an agent, and the instructions of the project in it.
-fn folder(base: &AgentSettings, written: &Agent, scope: &mut Resolver<'_>) -> (Option<PathBuf>, String) {
-    let own = written.working_directory.as_ref();
-    let folder = own.map_or_else(|| base.working_directory.clone(), |text| project::working_directory(text, scope));
-    let sources = written.setting_sources.as_ref();
-    let reads = |source: &Located<SettingSource>| match source.value() {
-        SettingSource::Project => true,
-    };
-    let asked = sources.and_then(|sources| sources.iter().find(|source| reads(source)));
-    if let Some(source) = asked.filter(|_| folder.is_none() && own.is_none()) {
-        let fault = Fault::new("`setting_sources: [project]` needs a `working_directory`");
-        scope.fault(fault.with_remedy("add `working_directory:` with the folder of the project"), source.place());
-    }
-    let place = asked.and_then(Located::place).or_else(|| own.and_then(Located::place));
-    let project = match (&folder, sources, own) {
-        (None, _, _) => String::new(),
-        (Some(_), Some(_), _) if asked.is_none() => String::new(),
-        (Some(_), None, None) => base.project.clone(),
-        (Some(folder), _, _) => project::instructions(folder, place, scope),
-    };
-    (folder, project)
 }
 
 fn resolve_backoff(written: &Located<WrittenBackoff>, scope: &mut Resolver<'_>) -> Backoff {

@@ -5,9 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::agent::AgentSettings;
 use crate::error::Fault;
 use crate::resolver::Resolver;
-use crate::spanned::{Location, Text};
+use crate::spanned::{Located, Location, Text};
+use crate::written::{Agent, SettingSource};
 use crate::{suggest, yaml};
 
 /// The instruction files of a project, in this order.
@@ -33,8 +35,31 @@ pub(super) fn preset(written: &Text, scope: &mut Resolver<'_>) -> String {
     found.map(|(_, text)| text.trim_end().to_owned()).unwrap_or_default()
 }
 
+/// The working directory of an agent, and the instructions of the project in it.
+pub(super) fn of_agent(base: &AgentSettings, written: &Agent, scope: &mut Resolver<'_>) -> (Option<PathBuf>, String) {
+    let own = written.working_directory.as_ref();
+    let folder = own.map_or_else(|| base.working_directory.clone(), |text| working_directory(text, scope));
+    let sources = written.setting_sources.as_ref();
+    let reads = |source: &Located<SettingSource>| match source.value() {
+        SettingSource::Project => true,
+    };
+    let asked = sources.and_then(|sources| sources.iter().find(|source| reads(source)));
+    if let Some(source) = asked.filter(|_| folder.is_none() && own.is_none()) {
+        let fault = Fault::new("`setting_sources: [project]` needs a `working_directory`");
+        scope.fault(fault.with_remedy("add `working_directory:` with the folder of the project"), source.place());
+    }
+    let place = asked.and_then(Located::place).or_else(|| own.and_then(Located::place));
+    let project = match (&folder, sources, own) {
+        (None, _, _) => String::new(),
+        (Some(_), Some(_), _) if asked.is_none() => String::new(),
+        (Some(_), None, None) => base.project.clone(),
+        (Some(folder), _, _) => instructions(folder, place, scope),
+    };
+    (folder, project)
+}
+
 /// The absolute path of a working directory.
-pub(super) fn working_directory(written: &Text, scope: &mut Resolver<'_>) -> Option<PathBuf> {
+fn working_directory(written: &Text, scope: &mut Resolver<'_>) -> Option<PathBuf> {
     let path = scope.path(written);
     match std::fs::canonicalize(&path) {
         Ok(folder) if folder.is_dir() => Some(folder),
@@ -48,7 +73,7 @@ pub(super) fn working_directory(written: &Text, scope: &mut Resolver<'_>) -> Opt
 }
 
 /// The texts of the instruction files in a working directory.
-pub(super) fn instructions(folder: &Path, place: Option<Location>, scope: &mut Resolver<'_>) -> String {
+fn instructions(folder: &Path, place: Option<Location>, scope: &mut Resolver<'_>) -> String {
     let mut texts: Vec<(&str, String)> = Vec::new();
     for name in FILES {
         let path = folder.join(name);

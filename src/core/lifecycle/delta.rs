@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::CallId;
+use crate::id::{CallId, ModelName};
 use crate::tool::Progress;
 
 /// A fragment of a running reply or call: shown live, never journaled.
@@ -30,4 +30,13 @@ pub enum Delta {
         #[serde(flatten)]
         progress: Progress,
     },
+}
+
+/// An attempt at a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelAttempt {
+    /// The model that is asked: the run's own or a fallback.
+    pub model: ModelName,
+    /// Its number in the turn, from 1.
+    pub attempt: u32,
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, PendingRef};
+use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, ModelAttempt, PendingRef};
 use crate::chat::{Media, Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
@@ -32,15 +32,6 @@ pub struct LifecycleEvent {
     /// The kind of the event, with its fields.
     #[serde(flatten)]
     pub fact: LifecycleKind,
-}
-
-/// An attempt at a model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ModelAttempt {
-    /// The model that is asked: the run's own or a fallback.
-    pub model: ModelName,
-    /// Its number in the turn, from 1.
-    pub attempt: u32,
 }
 
 /// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.

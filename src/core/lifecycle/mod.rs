@@ -12,8 +12,8 @@ use crate::error::Failure;
 
 pub use call::{CallEnd, CallRef, PendingRef, ToolRef};
 pub use cumulative_usage::CumulativeUsage;
-pub use delta::Delta;
-pub use event::{LifecycleEvent, LifecycleKind, ModelAttempt};
+pub use delta::{Delta, ModelAttempt};
+pub use event::{LifecycleEvent, LifecycleKind};
 pub use projector::Lifecycle;
 
 /// Whether events carry content: tool arguments, results, answers, and messages that may quote them.

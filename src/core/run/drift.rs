@@ -1,6 +1,8 @@
 //! Drift detection: compares a call with what was approved, immediately before it is sent, sent again, or handed to the
 //! caller or the user who answers it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::turn::{AnsweredElicitation, Call, CallState};
@@ -65,6 +67,22 @@ impl Run {
             found.push(Difference::new("repeating it", "harmless", "not known to be harmless"));
         }
         found
+    }
+
+    /// Records the differences of a call that is checked again: the fold of `tool.drifted`.
+    pub(super) fn drifted(&mut self, id: &CallId, differences: &[Difference], tool: Option<&Arc<Tool>>) {
+        let Some(call) = self.open_call(id) else { return };
+        let was = call.authorization.take();
+        call.drift = differences.to_vec();
+        if let Some(tool) = tool {
+            call.tool = Some(tool.clone());
+        }
+        if !call.is_in_doubt() {
+            call.state = CallState::Selected;
+        }
+        if let Some(CallAuthorization::Grant(grant)) = was {
+            self.granted.retain(|granted| granted.grant != grant);
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::chat::{Message, Part, Reply, Role, Stop};
 use crate::id::CallId;
-use crate::tool::{Difference, Outcome, Problem, TierMode, Tool, ToolOutput};
+use crate::tool::{Outcome, Problem, TierMode, ToolOutput};
 
 /// The headline of the problems of an answer.
 const INVALID_ANSWER_NOTE: &str = "Your answer is not valid. Fix the problems below and answer again:";
@@ -353,21 +353,6 @@ impl Run {
         }
     }
 
-    fn drifted(&mut self, id: &CallId, differences: &[Difference], tool: Option<&Arc<Tool>>) {
-        let Some(call) = self.open_call(id) else { return };
-        let was = call.authorization.take();
-        call.drift = differences.to_vec();
-        if let Some(tool) = tool {
-            call.tool = Some(tool.clone());
-        }
-        if !call.is_in_doubt() {
-            call.state = CallState::Selected;
-        }
-        if let Some(CallAuthorization::Grant(grant)) = was {
-            self.granted.retain(|granted| granted.grant != grant);
-        }
-    }
-
     fn expired(&mut self, id: &CallId) {
         self.expired.insert(id.clone());
         let Some(call) = self.open_call(id) else { return };
@@ -454,7 +439,7 @@ impl Run {
         self.phase = Phase::Ended(ending.clone());
     }
 
-    fn open_call(&mut self, id: &CallId) -> Option<&mut Call> {
+    pub(super) fn open_call(&mut self, id: &CallId) -> Option<&mut Call> {
         self.phase.turn_mut()?.call_mut(id)
     }
 
