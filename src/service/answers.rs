@@ -163,7 +163,6 @@ pub enum CoverageView {
     /// Calls with the same arguments.
     Arguments,
     /// Calls that meet this condition, a CEL expression as in policies.
-    #[schema(example = "args.amount < 100")]
     When(String),
 }
 

@@ -172,7 +172,7 @@ fn rows_0_42_to_0_44_an_agent_has_a_preset_a_folder_and_its_instruction_files() 
     for (agent, told) in [
         ("instructions_preset: codign", "there are no instructions `codign`"),
         ("setting_sources: [project]", "needs a `working_directory`"),
-        ("setting_sources: [user]", "unknown variant `user`"),
+        ("setting_sources: [user]", "unknown value `user`"),
         ("working_directory: shop/AGENTS.md", "is not a folder"),
         ("working_directory: nowhere", "is not a folder"),
     ] {
