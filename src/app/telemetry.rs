@@ -3,7 +3,7 @@
 mod metrics;
 mod spans;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use self::metrics::ProcessMetrics;
@@ -66,7 +66,7 @@ impl Telemetry {
         if logs.is_some() {
             logging::export_to(logs.clone());
         }
-        let run_files = settings.log_folder.as_ref().map(run_files).transpose()?;
+        let run_files = settings.log_folder.as_deref().map(run_files).transpose()?;
         Ok(Self { spans, metrics, logs, run_files, sampler })
     }
 
@@ -142,11 +142,11 @@ impl Telemetry {
 }
 
 /// The log files of runs in this folder.
-fn run_files(folder: &PathBuf) -> Result<Arc<BackgroundSink>, AppError> {
+fn run_files(folder: &Path) -> Result<Arc<BackgroundSink>, AppError> {
     let refused = |error: std::io::Error| {
         AppError::telemetry(&format!("the folder `{}` of `log_folder` cannot be used: {error}", folder.display()))
     };
-    let files = RunLogFiles::in_folder(folder.clone()).map_err(refused)?;
+    let files = RunLogFiles::in_folder(folder.to_owned()).map_err(refused)?;
     Ok(Arc::new(BackgroundSink::new(Arc::new(files)).map_err(refused)?))
 }
 

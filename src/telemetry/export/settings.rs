@@ -178,7 +178,7 @@ mod tests {
             let look_up =
                 |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
             let plan = ExportSettings::default().resolve_logs(look_up)?;
-            Ok(plan.map(|plan| plan.transport.address()))
+            Ok::<_, SettingsError>(plan.map(|plan| plan.transport.address()))
         };
         let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4318");
         let named = ("OTEL_LOGS_EXPORTER", "otlp");

@@ -73,8 +73,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for ExportLayer {
         let Some(export) = export() else { return };
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let around = context.event_scope(event).into_iter().flatten();
-        let around = around.filter_map(|span| span.extensions().get::<RunFields>().cloned()).next();
+        let mut around = context.event_scope(event).into_iter().flatten();
+        let around = around.find_map(|span| span.extensions().get::<RunFields>().cloned());
         if let Some(RunFields { run, trace_id }) = around {
             fields.trace_id = fields.trace_id.or(trace_id);
             if !fields.others.iter().any(|(name, _)| *name == "run") {

@@ -87,7 +87,7 @@ fn a_batch_in_flight_holds_its_place_until_it_is_sent_or_fails() {
 
     let counts = queue.span_counts();
     assert_eq!((counts.queued, counts.exported, counts.dropped, counts.failed), (1, 1, 1, 1));
-    assert_eq!(counts.queued_bytes, size_of(&span(1)) as u64);
+    assert_eq!(counts.queued_bytes, span(1).byte_size() as u64);
 }
 
 #[test]
