@@ -68,7 +68,7 @@ async fn a_silent_receiver_is_given_up_after_a_few_seconds() {
     round.queue.close();
     let (took, counts, reason) = carried(round).await;
     assert_eq!((took, counts.failed, counts.queued), (STALL_TIMEOUT, 95, 0));
-    assert!(reason.is_some_and(|reason| reason.contains("accepted no spans")));
+    assert!(reason.is_some_and(|reason| reason.contains("accepted nothing")));
 }
 
 #[tokio::test(start_paused = true)]
