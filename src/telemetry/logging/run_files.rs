@@ -89,11 +89,12 @@ impl EventSink for RunLogFiles {
         let Update::JournalEntry(recorded) = update else { return };
         let new = || Lifecycle::new(run.clone(), Content::Include);
         let events = if matches!(recorded.event, Event::Started(_)) {
-            self.runs.with_new(run, new, |lifecycle| lifecycle.observe(recorded))
+            Some(self.runs.with_new(run, new, |lifecycle| lifecycle.observe(recorded)))
         } else {
-            let known = self.runs.with(run, |lifecycle| lifecycle.observe(recorded));
-            known.unwrap_or_else(|| new().observe(recorded)) // from outside, for a run not active here
+            self.runs.with(run, |lifecycle| lifecycle.observe(recorded))
         };
+        // A fact for a run that is not active here comes again with its history.
+        let Some(events) = events else { return };
         if matches!(recorded.event, Event::Ended { .. }) {
             self.runs.forget(run);
         }
