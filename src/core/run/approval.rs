@@ -4,11 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Spec;
 use crate::id::{CallId, GrantId, RunId};
 use crate::json;
 use crate::policy::{Condition, OnTimeout, PolicyMark, Subject};
-use crate::tool::{Arguments, Origin, Tool, ToolName};
+use crate::tool::{Arguments, Origin, ToolName};
 
 /// The decision about one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -188,18 +187,10 @@ impl Binding {
 impl ToolGrant {
     /// Whether it covers a call of its tool with these arguments at that time. A condition that cannot be evaluated covers
     /// nothing.
-    pub(super) fn covers(&self, tool: &Tool, arguments: &Arguments, spec: &Spec, now: Option<Timestamp>) -> bool {
+    pub(super) fn covers(&self, subject: &Subject<'_>, arguments: &Arguments, now: Option<Timestamp>) -> bool {
         let fits = self.arguments.as_ref().is_none_or(|hash| *hash == arguments.hash());
         let holds = self.expires_at.zip(now).is_none_or(|(until, now)| now < until);
-        let meets = |when: &String| Condition::for_grant(when).is_ok_and(|when| when.covers(tool, arguments, spec));
+        let meets = |when: &String| Condition::for_grant(when).is_ok_and(|when| when.holds_for(subject));
         fits && holds && self.when.as_ref().is_none_or(meets)
-    }
-}
-
-impl Condition {
-    /// Whether it holds for a call of an agent's tool, by each name of the tool.
-    pub(super) fn covers(&self, tool: &Tool, arguments: &Arguments, spec: &Spec) -> bool {
-        let (agent, principal) = (Some(&spec.agent), spec.principal.as_ref());
-        self.holds_for(&Subject { tool, agent, principal, arguments: arguments.as_object() })
     }
 }

@@ -43,8 +43,8 @@ impl Run {
                 if judged.verdict == Verdict::Deny {
                     found.push(policy("ask"));
                 }
-                let spec = &self.started.spec;
-                let covers = |granted: &ToolGrant| granted.covers(tool, call.arguments(), spec, Some(at));
+                let subject = self.subject(tool, call.arguments());
+                let covers = |granted: &ToolGrant| granted.covers(&subject, call.arguments(), Some(at));
                 let holds = self.granted.iter().any(|granted| granted.grant == *grant && covers(granted));
                 if !holds {
                     found.push(Difference::new("grant", "in force", "expired"));

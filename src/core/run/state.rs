@@ -20,6 +20,7 @@ use crate::chat::{Message, Part, Reply, Stop};
 use crate::error::Failure;
 use crate::id::{CallId, GrantId, ModelName};
 use crate::json;
+use crate::policy::Subject;
 use crate::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, Toolset};
 use crate::trace::{SpanContext, Trace};
 
@@ -269,10 +270,15 @@ impl Run {
 
     /// The grant that covers a call of a tool with these arguments at that time, if there is one.
     pub fn granted(&self, tool: &Tool, arguments: &Arguments, at: Timestamp) -> Option<&GrantId> {
-        let spec = &self.started.spec;
-        let covers =
-            |granted: &&ToolGrant| granted.tool == tool.name && granted.covers(tool, arguments, spec, Some(at));
+        let subject = self.subject(tool, arguments);
+        let covers = |granted: &&ToolGrant| granted.tool == tool.name && granted.covers(&subject, arguments, Some(at));
         self.granted.iter().find(covers).map(|granted| &granted.grant)
+    }
+
+    /// The call of a tool with these arguments, as policies and the conditions of grants see it.
+    pub(super) fn subject<'a>(&'a self, tool: &'a Tool, arguments: &'a Arguments) -> Subject<'a> {
+        let (agent, principal) = (Some(&self.started.spec.agent), self.started.spec.principal.as_ref());
+        Subject { tool, agent, principal, arguments: arguments.as_object() }
     }
 
     /// The content that a decision about a call is bound to. `None` unless it waits for a decision.

@@ -47,7 +47,7 @@ impl Run {
         let arguments = decision.edited_arguments.as_ref().unwrap_or_else(|| call.arguments());
         let problems = match (Condition::for_grant(text), &call.tool) {
             (Err(error), _) => format!("cannot be used: {error}"),
-            (Ok(when), Some(tool)) if when.covers(tool, arguments, &self.started.spec) => return None,
+            (Ok(when), Some(tool)) if when.holds_for(&self.subject(tool, arguments)) => return None,
             (Ok(_), _) => "does not hold for the call itself, or cannot be evaluated for it".to_owned(),
         };
         Some(invalid(id, "the condition", problems))

@@ -278,8 +278,8 @@ fn invalid_flags_are_rejected_before_the_store_is_opened() {
     let desk = Desk::empty();
     for (words, told) in [
         (&["approve", "last"][..], "name them (`toolgate approvals list` lists pending calls)"),
-        (&["approve", "last", "a", "--expires", "8h"], "--match and --expires go with --scope session"),
-        (&["approve", "last", "a", "--match", "arguments"], "--match and --expires go with --scope session"),
+        (&["approve", "last", "a", "--expires", "8h"], "--match, --when and --expires go with --scope session"),
+        (&["approve", "last", "a", "--match", "arguments"], "--match, --when and --expires go with --scope session"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "soon"], "write how long (90s, 30m, 8h, 2d)"),
         (
             &["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"],
