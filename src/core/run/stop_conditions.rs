@@ -1,6 +1,7 @@
 //! Stop conditions of an agent (FEATURES 4.10), judged when a turn closes: a successful call of a tool in `finish_with`
 //! gives the answer of the run, and after a turn for which `stop_when` holds the model answers without tools.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::state::Phase;
@@ -87,7 +88,7 @@ impl Run {
             "mcp_calls": budget.mcp_calls,
             "tokens": budget.usage.total_tokens(),
             "cost_usd": budget.usage.cost_usd,
-            "calls": turn.calls.iter().map(call_facts).collect::<Vec<_>>(),
+            "calls": turn.calls.iter().map(CallFacts::of).collect::<Vec<_>>(),
         });
         if let Value::Object(facts) = facts { facts } else { Map::new() }
     }
@@ -112,32 +113,36 @@ fn finishing_output(spec: &Spec, call: &Call) -> Option<Output> {
     }
 }
 
-fn call_facts(call: &Call) -> Value {
-    let mut facts = json!({
-        "tool": call.requested.name,
-        "arguments": call.arguments().to_value(),
-        "is_error": true,
-        "text": "",
-    });
-    match &call.state {
-        CallState::Settled(Settlement::Completed(outcome)) => {
-            facts["is_error"] = outcome.is_error().into();
-            facts["text"] = outcome.content().iter().filter_map(Part::as_text).collect::<String>().into();
-            if let Outcome::Returned(result) = &**outcome
-                && let Some(structured) = &result.structured
-            {
-                facts["structured"] = structured.clone();
+/// A call of the turn, as a stop condition reads it.
+#[derive(Serialize)]
+struct CallFacts<'a> {
+    tool: &'a str,
+    arguments: Value,
+    is_error: bool,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured: Option<&'a Value>,
+}
+
+impl<'a> CallFacts<'a> {
+    fn of(call: &'a Call) -> Self {
+        let (is_error, text, structured) = match &call.state {
+            CallState::Settled(Settlement::Completed(outcome)) => {
+                let structured =
+                    if let Outcome::Returned(result) = &**outcome { result.structured.as_ref() } else { None };
+                let text = outcome.content().iter().filter_map(Part::as_text).collect();
+                (outcome.is_error(), text, structured)
             }
-        }
-        CallState::Settled(Settlement::Rejected { message, .. }) => facts["text"] = message.as_str().into(),
-        CallState::Settled(Settlement::Abandoned)
-        | CallState::New
-        | CallState::Selected
-        | CallState::Asked { .. }
-        | CallState::Authorized
-        | CallState::Started
-        | CallState::NeedsInput(_)
-        | CallState::Task(_) => {}
+            CallState::Settled(Settlement::Rejected { message, .. }) => (true, message.clone(), None),
+            CallState::Settled(Settlement::Abandoned)
+            | CallState::New
+            | CallState::Selected
+            | CallState::Asked { .. }
+            | CallState::Authorized
+            | CallState::Started
+            | CallState::NeedsInput(_)
+            | CallState::Task(_) => (true, String::new(), None),
+        };
+        Self { tool: &call.requested.name, arguments: call.arguments().to_value(), is_error, text, structured }
     }
-    facts
 }

@@ -132,9 +132,9 @@ fn line(event: &LifecycleEvent) -> String {
         if matches!(name.as_str(), "seq" | "run_id" | "at" | "type") {
             continue;
         }
-        match value {
-            Value::String(word) if is_word(&word) => line.push_str(&format!(" {name}={word}")),
-            value => line.push_str(&format!(" {name}={value}")),
+        match value.as_str().filter(|word| is_word(word)) {
+            Some(word) => line.push_str(&format!(" {name}={word}")),
+            None => line.push_str(&format!(" {name}={value}")),
         }
     }
     escape_untrusted(&line)

@@ -217,7 +217,9 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         validate_output: tape.once_in(2),
         finish_with: if tape.once_in(5) { vec!["ext_order".into(), "mcp_*read".into()] } else { Vec::new() },
         on_exceed: *tape.pick(&[OnExceed::LastWord, OnExceed::LastWord, OnExceed::Fail, OnExceed::Ask, OnExceed::Warn]),
-        stop_when: tape.once_in(5).then(|| stop_when(*tape.pick(&["run.turns > 1", "run.calls[0].structured.done"]))),
+        stop_when: tape
+            .once_in(5)
+            .then(|| stop_when(tape.pick::<&str>(&["run.turns > 1", "run.calls[0].structured.done"]))),
         fallback: any_fallback(tape),
         cooldown_s: *tape.pick(&[60, 0, 5]),
         compaction: any_compaction(tape),
