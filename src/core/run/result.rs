@@ -2,13 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::replies::shortened;
 use super::state::Phase;
 use super::{Ending, Run, Status};
 use crate::error::{ErrorCode, Failure, FailureContext};
 use crate::id::ModelName;
-
-/// The maximum length of a summary, in characters.
-const SUMMARY_CHARS: usize = 500;
 
 /// The result of a run, or its state so far. A fork's result is that of its own part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,24 +50,6 @@ impl RunPhase {
             Self::Initialization => "initialization",
             Self::Execution => "execution",
         }
-    }
-}
-
-/// The replies of models, as far as a result names them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Replies {
-    models: Vec<ModelName>,
-    last_text: Option<String>,
-    /// The attempt whose failure ended the run.
-    failed: Option<(ModelName, u32)>,
-}
-
-impl Replies {
-    pub(super) fn note(&mut self, model: &ModelName, text: &str) {
-        if !self.models.contains(model) {
-            self.models.push(model.clone());
-        }
-        self.last_text = shortened(text).or(self.last_text.take());
     }
 }
 
@@ -135,15 +115,5 @@ impl Status {
             Self::Failed | Self::TurnLimit | Self::Expired => Some(1),
             Self::Cancelled => Some(130),
         }
-    }
-}
-
-/// The beginning of a text, with a mark for the rest; `None` for a blank text.
-fn shortened(text: &str) -> Option<String> {
-    let text = text.trim();
-    match text.char_indices().nth(SUMMARY_CHARS) {
-        _ if text.is_empty() => None,
-        None => Some(text.to_owned()),
-        Some(_) => Some(text.chars().take(SUMMARY_CHARS - 1).chain(['…']).collect()),
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::attempts::Attempts;
 use super::compaction::Compactions;
 use super::pause::Pauses;
-use super::result::Replies;
+use super::replies::Replies;
 use super::transcript::say;
 use super::turn::{Call, CallState, Turn};
 use super::{
