@@ -6,6 +6,7 @@
 //! flight.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -26,6 +27,8 @@ pub(super) struct Elsewhere(Arc<State>);
 #[derive(Debug)]
 struct State {
     waiting: Mutex<HashMap<RequestId, oneshot::Sender<ServerJsonRpcMessage>>>,
+    /// The number of responses that are being read, and of rests.
+    open: AtomicUsize,
     rests: mpsc::Sender<Events>,
     /// Taken by the transport of the connection.
     unread_rests: Mutex<Option<mpsc::Receiver<Events>>>,
@@ -34,7 +37,12 @@ struct State {
 impl Default for Elsewhere {
     fn default() -> Self {
         let (rests, unread) = mpsc::channel(MAX_RESTS);
-        Self(Arc::new(State { waiting: Mutex::default(), rests, unread_rests: Mutex::new(Some(unread)) }))
+        Self(Arc::new(State {
+            waiting: Mutex::default(),
+            open: AtomicUsize::new(0),
+            rests,
+            unread_rests: Mutex::new(Some(unread)),
+        }))
     }
 }
 
@@ -62,6 +70,17 @@ impl Elsewhere {
         None
     }
 
+    /// Counts a response until the guard is dropped.
+    pub(super) fn open(&self) -> OpenResponse {
+        self.0.open.fetch_add(1, Ordering::Relaxed);
+        OpenResponse(self.clone())
+    }
+
+    /// Whether another response than one is being read, so that an answer may arrive on it.
+    pub(super) fn has_others_open(&self) -> bool {
+        self.0.open.load(Ordering::Relaxed) > 1
+    }
+
     /// Leaves the rest of a stream to the transport.
     pub(super) fn leave(&self, rest: Events) {
         let _ = self.0.rests.try_send(rest);
@@ -74,5 +93,15 @@ impl Elsewhere {
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<RequestId, oneshot::Sender<ServerJsonRpcMessage>>> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A response that is being read, from its beginning to the end of its rest.
+#[derive(Debug)]
+pub(super) struct OpenResponse(Elsewhere);
+
+impl Drop for OpenResponse {
+    fn drop(&mut self) {
+        self.0.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }

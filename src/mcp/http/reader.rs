@@ -15,7 +15,7 @@ use toolgate_core::sse::{Decoder, Event, EventTooLarge};
 
 use super::client::Events;
 use super::confidential::Confidential;
-use super::elsewhere::AnswerElsewhere;
+use super::elsewhere::{AnswerElsewhere, OpenResponse};
 use super::non_mcp_response::NonMcpResponse;
 use super::seen::Seen;
 use crate::transport::{self, Disposition, Incoming, ResponseFinding, Stream};
@@ -117,7 +117,8 @@ impl Reader {
     pub(super) fn events(self, response: reqwest::Response, max: usize) -> Events {
         let (over, elsewhere) = match &self.stream {
             Stream::Of(id) => {
-                let over = ReadGuard { seen: self.seen.clone(), id: id.clone() };
+                let open = self.seen.elsewhere.open();
+                let over = ReadGuard { seen: self.seen.clone(), id: id.clone(), _open: open };
                 (Some(over), Some(self.seen.elsewhere.expect(id.clone())))
             }
             Stream::Shared => (None, None),
@@ -157,6 +158,7 @@ fn event(message: &ServerJsonRpcMessage) -> Sse {
 struct ReadGuard {
     seen: Seen,
     id: RequestId,
+    _open: OpenResponse,
 }
 
 impl Drop for ReadGuard {
@@ -268,10 +270,12 @@ impl StreamState {
         }
     }
 
-    /// Waits for an answer on another response, if there is another one.
+    /// Waits for an answer on another response, if there is another one. The request of that response may have its answer
+    /// already.
     async fn wait_elsewhere(&mut self) {
         let is_answered = self.reader.request.as_ref().is_none_or(|own| !self.reader.seen.requests.is_in_flight(own));
-        if is_answered || self.last_id.is_some() || !self.others_are_in_flight() {
+        let has_others = self.others_are_in_flight() || self.reader.seen.elsewhere.has_others_open();
+        if is_answered || self.last_id.is_some() || !has_others {
             return;
         }
         if let Ok(Some(answer)) = timeout(GRACE, answer_elsewhere(&mut self.elsewhere)).await {
