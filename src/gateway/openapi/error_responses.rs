@@ -50,7 +50,7 @@ enum AppliesTo {
 }
 
 /// Operations without a parameter in the path whose body names a session.
-const NAME_A_SESSION: [&str; 2] = ["createRun", "createSession"];
+const NAME_A_SESSION: [&str; 3] = ["createRun", "createSession", "createApprovalGrant"];
 
 const REFUSALS: [(&str, &str, AppliesTo); 14] = [
     ("400", "The request is malformed", AppliesTo::Always),

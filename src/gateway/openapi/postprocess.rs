@@ -9,7 +9,7 @@ use super::error_responses::operations;
 use crate::idempotency::key;
 
 /// Input types with several variants, of which each refuses unknown fields.
-const CLOSED: [&str; 1] = ["InputPart"];
+const CLOSED: [&str; 2] = ["Coverage", "InputPart"];
 
 /// Corrects parameters and bodies.
 pub(super) fn describe(description: &mut OpenApi) {

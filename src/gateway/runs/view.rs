@@ -39,7 +39,7 @@ pub(crate) struct RunView {
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
     /// What started the run.
-    #[schema(value_type = TriggerView, inline)]
+    #[schema(value_type = TriggerView)]
     trigger: TriggerKind,
     /// The schedule that started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -278,7 +278,7 @@ pub(crate) struct SummaryView {
     session_id: String,
     /// What started the run; absent for some runs of earlier versions of toolgate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<TriggerView>, inline)]
+    #[schema(value_type = Option<TriggerView>)]
     trigger: Option<TriggerKind>,
     /// The schedule that started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
