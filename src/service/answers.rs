@@ -43,7 +43,7 @@ pub struct Answers {
     /// With `continue`: other limits of the run from now on, for example a higher `max_cost_usd` for a run that was paused at
     /// that limit. They may be higher than the agent's, and need the scope `approvals:decide`.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Object)]
     limits: TighterLimits,
     /// Whether to allow a resume that leaves required actions open. Otherwise it has to complete them all.
     #[serde(default)]
