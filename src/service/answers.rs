@@ -43,7 +43,7 @@ pub struct Answers {
     /// With `continue`: other limits of the run from now on, for example a higher `max_cost_usd` for a run that was paused at
     /// that limit. They may be higher than the agent's, and need the scope `approvals:decide`.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = LimitsDescription)]
     limits: TighterLimits,
     /// Whether to allow a resume that leaves required actions open. Otherwise it has to complete them all.
     #[serde(default)]
@@ -297,6 +297,32 @@ impl Answers {
         let unpause = self.continues.then(|| Unpause { by: by.to_owned(), via, limits: self.limits });
         Ok(Resume { answers, unpause, partial: self.partial, expected_version: self.expected_version })
     }
+}
+
+/// Limits of a run. Limits that are left out are those that the run has without them.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Limits)]
+#[allow(dead_code)] // the core reads it; this describes what it reads
+pub struct LimitsDescription {
+    /// Turns with tools, and rejected answers. When the limit is reached, the model answers with what it has.
+    max_tool_interactions: Option<u32>,
+    /// Turns of the model.
+    max_iterations: Option<u32>,
+    /// Calls sent to MCP servers.
+    max_mcp_calls: Option<u32>,
+    /// Input and output tokens.
+    max_tokens: Option<u64>,
+    /// US dollars.
+    max_cost_usd: Option<f64>,
+    /// Seconds from the start, including pending time.
+    deadline_s: Option<u64>,
+    /// Consecutive turns without a usable result.
+    max_corrections: Option<u32>,
+    /// Attempts at one model call.
+    max_attempts: Option<u32>,
+    /// Bytes of text that one result adds to the messages.
+    max_result_bytes: Option<u64>,
 }
 
 impl GivenResult {

@@ -31,7 +31,7 @@ pub(super) struct NewRetry {
     /// Limits of the new run, within its agent's. Limits that are left out are those of the original run. Usage of the
     /// original run does not count.
     #[serde(default)]
-    #[schema(value_type = super::create::LimitsDescription)]
+    #[schema(value_type = toolgate_service::LimitsDescription)]
     limits: TighterLimits,
     /// Your own data about the new run, in place of the original run's.
     #[schema(value_type = Option<Object>)]
