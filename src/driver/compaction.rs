@@ -32,11 +32,12 @@ impl Driver<'_> {
             let failure = super::model::no_such_model(&model, &self.agent.name);
             return not_compacted(journal, failure.into());
         };
-        if let Some(reason) = self.governor_refusal(journal, &model, attempt).await {
-            return not_compacted(journal, Failure::new(ErrorCode::TurnLimit, reason).into());
-        }
         let mut shown = std::mem::take(&mut self.shown);
         let summary = async {
+            let estimate = self.estimate(journal, &model);
+            if let Some(reason) = self.governor_refusal(journal, &model, attempt, estimate).await {
+                return Err(ModelCallError::Failed(Failure::new(ErrorCode::TurnLimit, reason).into()));
+            }
             let context = self.compaction_context(journal, keeps).await?;
             let run = journal.run();
             let trace = run.compaction_context();
@@ -68,7 +69,7 @@ impl Driver<'_> {
                 Err(failure) => not_compacted(journal, ModelFailure { failure, usage: reply.usage }),
             },
             Err(_panic) => {
-                let message = "the model adapter or the context builder panicked; this is a bug";
+                let message = "the governor, the model adapter or the context builder panicked; this is a bug";
                 not_compacted(journal, Failure::new(ErrorCode::Internal, message).into())
             }
         }

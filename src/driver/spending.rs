@@ -24,15 +24,21 @@ impl Driver<'_> {
         let estimate = self.estimate(journal, model);
         let (limit, reason) = match run.limit_exceeded_by(&estimate) {
             Some(limit) => (limit, format!("the worst case of the next model call exceeds `{}`", limit.name())),
-            None => (Limit::Governor, self.governor_refusal(journal, model, attempt).await?),
+            None => (Limit::Governor, self.governor_refusal(journal, model, attempt, estimate).await?),
         };
         Some(Event::ModelCallRefused { model: model.clone(), limit, reason, estimate })
     }
 
     /// The governor's reason to refuse a call.
-    pub(super) async fn governor_refusal(&self, journal: &Journal, model: &ModelName, attempt: u32) -> Option<String> {
+    pub(super) async fn governor_refusal(
+        &self,
+        journal: &Journal,
+        model: &ModelName,
+        attempt: u32,
+        estimate: CallEstimate,
+    ) -> Option<String> {
         let governor = self.ports.governor.as_ref()?;
-        let (run, estimate) = (journal.run(), self.estimate(journal, model));
+        let run = journal.run();
         let started = run.started();
         let call = PlannedCall {
             run: journal.id(),
@@ -49,7 +55,8 @@ impl Driver<'_> {
         }
     }
 
-    fn estimate(&self, journal: &Journal, name: &ModelName) -> CallEstimate {
+    /// The worst case of the next call of a model.
+    pub(super) fn estimate(&self, journal: &Journal, name: &ModelName) -> CallEstimate {
         let model = self.agent.models().find(|(known, _)| *known == name).map(|(_, model)| model);
         let input_tokens = journal.run().size();
         let output_tokens = model.and_then(|model| model.identity().settings.get("max_tokens")).and_then(Value::as_u64);

@@ -229,11 +229,12 @@ pub trait RunStore: SessionStore {
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
     /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the
-    /// title and the summary, and with the time. Its segment is deleted too, so that later runs of its session no longer read it, and so is
-    /// the conversation before it, if the store does not have the runs of it and no other run continues it. The
-    /// session has another version if the run is its head or its title quotes the run, and no title in the latter case. A
-    /// repetition changes nothing. A store that also stores grants and responses deletes the responses that quote the run,
-    /// and blanks the grants that were given with a call of it. Nothing is ever appended to the journal again.
+    /// title and the summary, and with the time. Its segment is deleted too, so that later runs of its session no longer
+    /// read it, and so is the conversation before it, if the store does not have the runs of it and no other run
+    /// continues it. The session has another version if the run is its head or its title quotes the run, and no title in
+    /// the latter case. A repetition changes nothing. A store that also stores grants and responses deletes the responses
+    /// that quote the run, and blanks the grants that were given with a call of it. Nothing is ever appended to the
+    /// journal again.
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
 
     /// The positions of these runs, in any order; those that do not exist are omitted.

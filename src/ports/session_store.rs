@@ -163,10 +163,11 @@ pub trait SessionStore: Send + Sync {
     /// The sessions that match the filter, newest first by creation time, then by id.
     async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError>;
 
-    /// Creates a session (`expected` 0), before its first run or for one that has ended, or replaces title, metadata and the times of change and deletion,
-    /// if its version is `expected`. Everything else in the row of an existing session stays. A deleted session does not
-    /// change, and one with a live run is not deleted, whether the run is its head or not. With a session, a store that
-    /// also stores grants and responses deletes the responses that quote it, and blanks the grants that were given for it.
+    /// Creates a session (`expected` 0), before its first run or for one that has ended, or replaces title, metadata and
+    /// the times of change and deletion, if its version is `expected`. Everything else in the row of an existing session
+    /// stays. A deleted session does not change, and one with a live run is not deleted, whether the run is its head or
+    /// not. With a session, a store that also stores grants and responses deletes the responses that quote it, and blanks
+    /// the grants that were given for it.
     async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError>;
 
     /// The runs of the conversation that ends with this run of the tenant, oldest first, each with the number of messages of

@@ -368,8 +368,8 @@ impl RunnerError {
     }
 
     /// Whether the same request may succeed later, the same for every API. A run that rejects an input in its current
-    /// state rejects it again, even if other conflicts with that code are retryable; so does a session that exists, or that a later run
-    /// continued.
+    /// state rejects it again, even if other conflicts with that code are retryable; so does a session that exists, or
+    /// that a later run continued.
     pub fn is_retryable(&self) -> bool {
         if let Self::Envelope(error) = self {
             return error.is_retryable();

@@ -5,9 +5,10 @@
 //! beginning of its source that leads to a model call or to a wait. The end of the source is not part of that: a
 //! failure, a denial, a final reply without tools, or an answer without a following message.
 //!
-//! The pauses of the source are not copied. Unused consents are not copied either. An approval, and an answer to a server, let one call of one run continue, once. A
-//! copy would let it continue a second time. Used consents stay used, so that the fork does not ask again about a call
-//! that has run. An unused consent belongs to the source, and the fork asks for it again.
+//! The pauses of the source are not copied. Unused consents are not copied either. An approval, and an answer to a
+//! server, let one call of one run continue, once. A copy would let it continue a second time. Used consents stay used,
+//! so that the fork does not ask again about a call that has run. An unused consent belongs to the source, and the fork
+//! asks for it again.
 
 use std::sync::Arc;
 
@@ -76,8 +77,8 @@ impl Run {
         Ok(positions.last().copied().unwrap_or_default())
     }
 
-    /// Whether a fork with these limits that copies the journal up to here ends without a step that needs the outside world, for example
-    /// because it may run no tool and the model made only tool calls.
+    /// Whether a fork with these limits that copies the journal up to here ends without a step that needs the outside
+    /// world, for example because it may run no tool and the model made only tool calls.
     fn ends_as_fork(&self, limits: &Limits) -> bool {
         let mut run = self.clone();
         run.begin_fork(limits);

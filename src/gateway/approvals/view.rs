@@ -80,8 +80,8 @@ struct DecisionView {
     decision: DecisionKind,
     /// The approver.
     by: String,
-    /// Where the decision was made: `terminal`, `command_line`, `api` or `library`; `timeout` if the policy decided, because there was
-    /// no answer in time.
+    /// Where the decision was made: `terminal`, `command_line`, `api` or `library`; `timeout` if the policy decided,
+    /// because there was no answer in time.
     #[schema(value_type = String)]
     via: Channel,
     /// When the decision was made.

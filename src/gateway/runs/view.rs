@@ -189,8 +189,9 @@ pub(crate) struct OutputView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunWarning)]
 pub(crate) struct WarningView {
-    /// The code: `empty_answer` for an answer without text and media, `incomplete_tools` for a run without all tools,
-    /// `session_restarted` for a run that did not continue its session, because the working directory is another one.
+    /// The code: `empty_answer` for an answer without text and media, `limit_exceeded` for a run that continued beyond a
+    /// hard limit with `on_exceed: warn`, `incomplete_tools` for a run without all tools, `session_restarted` for a run
+    /// that did not continue its session, because the working directory is another one.
     #[schema(value_type = String, example = "empty_answer")]
     code: &'static str,
     /// With `incomplete_tools`: the MCP servers that were not available, or did not list all of their tools.

@@ -1,6 +1,6 @@
-//! Partial rejections: spans or log records that a receiver rejected from an accepted batch. The SDK's exporters report such an export
-//! as a success and the rest only in a log record, the same over HTTP and gRPC. This module captures that record during
-//! an export.
+//! Partial rejections: spans or log records that a receiver rejected from an accepted batch. The SDK's exporters report
+//! such an export as a success and the rest only in a log record, the same over HTTP and gRPC. This module captures that
+//! record during an export.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Size of spans and log records in bytes. The SDK counts spans, but receivers and memory limits count bytes: LLM spans repeat the
-//! conversation, so a few hundred of them can far exceed the limit of a receiver.
+//! Size of spans and log records in bytes. The SDK counts spans, but receivers and memory limits count bytes: LLM spans
+//! repeat the conversation, so a few hundred of them can far exceed the limit of a receiver.
 
 use opentelemetry::logs::AnyValue;
 use opentelemetry::{Array, KeyValue, Value};
@@ -16,7 +16,11 @@ pub(super) trait ByteSize {
 
 impl ByteSize for SpanData {
     fn byte_size(&self) -> usize {
-        size_of(self)
+        let attributes = |all: &[KeyValue]| {
+            all.iter().map(|pair| pair.key.as_str().len() + value_size(&pair.value) + 8).sum::<usize>()
+        };
+        let events = self.events.iter().map(|event| event.name.len() + attributes(&event.attributes) + 16);
+        FRAME + self.name.len() + attributes(&self.attributes) + events.sum::<usize>()
     }
 }
 
@@ -32,13 +36,6 @@ fn text_size(value: &AnyValue) -> usize {
         AnyValue::String(text) => text.as_str().len(),
         AnyValue::Int(_) | AnyValue::Double(_) | AnyValue::Boolean(_) | _ => 8, // a foreign, open enum
     }
-}
-
-fn size_of(span: &SpanData) -> usize {
-    let attributes =
-        |all: &[KeyValue]| all.iter().map(|pair| pair.key.as_str().len() + value_size(&pair.value) + 8).sum::<usize>();
-    let events = span.events.iter().map(|event| event.name.len() + attributes(&event.attributes) + 16).sum::<usize>();
-    FRAME + span.name.len() + attributes(&span.attributes) + events
 }
 
 fn value_size(value: &Value) -> usize {

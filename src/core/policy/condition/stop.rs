@@ -25,11 +25,6 @@ impl StopCondition {
         Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text, &[kind::RUN])?) })
     }
 
-    /// The condition as it was written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Whether it holds in this state, which is the value of `run`.
     pub fn holds(&self, state: &Map<String, Value>) -> Result<bool, ConditionError> {
         self.compiled.holds(&Variables::of_run(state)?)
