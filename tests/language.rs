@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files whose text people read.
-const PLACES: [&str; 16] = [
+const PLACES: [&str; 22] = [
     "src",
     "tests",
     "examples",
@@ -22,6 +22,12 @@ const PLACES: [&str; 16] = [
     "otel-collector.yaml",
     "clippy.toml",
     ".ci",
+    ".github",
+    ".editorconfig",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "deny.toml",
+    "rust-toolchain.toml",
 ];
 
 /// Extensions of text files; files without one are scripts.
