@@ -117,6 +117,7 @@ fn started(question: &str) -> Started {
             cooldown_s: 0,
             system: String::new(),
             working_directory: None,
+            mode: None,
             servers: Vec::new(),
             required: Vec::new(),
             injected: Vec::new(),

@@ -30,7 +30,7 @@ use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings};
 use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, JournalEntry};
-use crate::driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults};
+use crate::driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults, SessionRules};
 pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
@@ -321,6 +321,8 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         tools: settings.tools.clone(),
         priorities: settings.priorities.clone(),
         policy: settings.policy.clone(),
+        modes: settings.modes.clone(),
+        sessions: SessionRules { expire_after_s: settings.expire_after_s, restart_on: settings.restart_on.clone() },
         tiers: settings.tiers,
         hide_unapproved: settings.hide_unapproved,
         ask_human: settings.ask_human,

@@ -37,8 +37,9 @@ fn of_agent(settings: &Settings, agent: &AgentSettings) -> Vec<String> {
         servers: &all,
         unlisted: &all,
     };
-    let mut warnings: Vec<String> =
-        agent.policy.unmatched_rules(&known).iter().map(|unmatched| unmatched.to_string()).collect();
+    let policies = [&agent.policy].into_iter().chain(&agent.modes);
+    let unmatched = policies.flat_map(|policy| policy.unmatched_rules(&known));
+    let mut warnings: Vec<String> = unmatched.map(|unmatched| unmatched.to_string()).collect();
     warnings.extend(ineffective_hints(settings, agent));
     let known = KnownNames { servers: &agent.servers, unlisted: &agent.servers, ..known };
     let filter = [("tools.allow", &agent.tools.allow), ("tools.deny", &agent.tools.deny)];

@@ -1,6 +1,6 @@
 //! The settings of an agent, with queries about its names, its variants and its models.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::{Policy, StopCondition};
-use toolgate_core::run::{Backoff, Candidate, Compaction, InDoubt, Limits, OnDeny, OnExceed, OnToolError};
+use toolgate_core::run::{Backoff, Candidate, Compaction, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Restart};
 use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 
 /// An agent.
@@ -48,6 +48,12 @@ pub struct AgentSettings {
     pub tiers: TierMode,
     /// Its approval policy.
     pub policy: Arc<Policy>,
+    /// The permission modes that a run may choose in place of the policy.
+    pub modes: Vec<Arc<Policy>>,
+    /// Seconds without use after which a session expires.
+    pub expire_after_s: Option<u64>,
+    /// The changes of the configuration after which a session begins afresh.
+    pub restart_on: BTreeSet<Restart>,
     /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
     pub hide_unapproved: bool,
     /// The `ask_human` tool, if it is enabled.

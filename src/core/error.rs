@@ -106,6 +106,8 @@ error_codes! {
     OutputTruncated = "output_truncated", 422, 1, false;
     /// The run reached its hard limit of turns, tokens or cost.
     TurnLimit = "turn_limit", 200, 1, false;
+    /// The session has used up one of its limits.
+    BudgetExhausted = "budget_exhausted", 409, 1, false;
     /// The run's wall-clock deadline passed.
     DeadlineExceeded = "deadline_exceeded", 504, 1, false;
     /// The input that the run was waiting for did not arrive in time.

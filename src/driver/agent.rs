@@ -1,5 +1,6 @@
 //! Agent: resolved configuration, with its models.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -7,7 +8,7 @@ use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::{Policy, StopCondition};
 use toolgate_core::run::{
-    Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Spec,
+    Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Restart, Spec,
 };
 use toolgate_core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use toolgate_ports::Model;
@@ -33,7 +34,7 @@ pub struct Agent {
     pub backoff: Backoff,
     /// Its system prompt: authored text only.
     pub instructions: String,
-    /// The folder that it works on. A session whose runs worked on another one begins afresh.
+    /// The folder that it works on.
     pub working_directory: Option<String>,
     /// The MCP servers it uses.
     pub servers: Vec<ServerId>,
@@ -47,6 +48,10 @@ pub struct Agent {
     pub priorities: Vec<(NamePattern, i32)>,
     /// The policy for its calls.
     pub policy: Arc<Policy>,
+    /// The permission modes that a run may choose in place of the policy, by the names of these policies.
+    pub modes: Vec<Arc<Policy>>,
+    /// When its sessions begin afresh.
+    pub sessions: SessionRules,
     /// Servers that it does not use and that rules of the policy may name. A rule that asks or denies by the name of a tool
     /// or server that does not exist makes the calls that it may have meant require approval.
     pub other_servers: Vec<ServerId>,
@@ -80,6 +85,21 @@ pub struct Agent {
     pub limits: Limits,
     /// Whether a single server's tools keep their own names.
     pub pass_through: bool,
+}
+
+/// The rules by which a session of an agent begins afresh: its next run does not continue the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRules {
+    /// Seconds without use after which it expires; `None` for never. A session may have its own time.
+    pub expire_after_s: Option<u64>,
+    /// The changes of the configuration that matter.
+    pub restart_on: BTreeSet<Restart>,
+}
+
+impl Default for SessionRules {
+    fn default() -> Self {
+        Self { expire_after_s: None, restart_on: [Restart::WorkingDirectory].into() }
+    }
 }
 
 /// A model with its configured name.
@@ -128,6 +148,8 @@ impl Agent {
             tools: ToolFilter::default(),
             priorities: Vec::new(),
             policy: Arc::default(),
+            modes: Vec::new(),
+            sessions: SessionRules::default(),
             other_servers: Vec::new(),
             hide_unapproved: false,
             tiers: TierMode::default(),
@@ -154,6 +176,22 @@ impl Agent {
         [(&self.model_name, &self.model)].into_iter().chain(fallback).chain(selectable)
     }
 
+    /// Its policy, and those of its permission modes.
+    pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
+        [&self.policy].into_iter().chain(&self.modes)
+    }
+
+    /// Whether a run may choose this permission mode. The name of its policy is one, too.
+    pub fn has_mode(&self, mode: &str) -> bool {
+        self.policies().any(|policy| policy.name == mode)
+    }
+
+    /// The policy for the calls of a run. The run of a mode that the agent does not have is not executed.
+    pub fn policy_of(&self, spec: &Spec) -> &Arc<Policy> {
+        let chosen = spec.mode.as_ref().and_then(|mode| self.policies().find(|policy| policy.name == *mode));
+        chosen.unwrap_or(&self.policy)
+    }
+
     /// The agent as a run specification, before the caller narrows it.
     pub fn spec(&self) -> Spec {
         Spec {
@@ -164,6 +202,7 @@ impl Agent {
             cooldown_s: self.cooldown_s,
             system: self.instructions.clone(),
             working_directory: self.working_directory.clone(),
+            mode: None,
             servers: self.servers.clone(),
             required: self.required.clone(),
             injected: Vec::new(),
@@ -192,7 +231,7 @@ impl Agent {
             principal: spec.principal.clone(),
             filters: vec![self.tools.clone(), spec.tools.clone()],
             priorities: self.priorities.clone(),
-            policy: self.policy.clone(),
+            policy: self.policy_of(spec).clone(),
             pass_through: self.pass_through && spec.servers.len() == 1,
             pins: pins.clone(),
             welcome: spec.injected.clone(),

@@ -121,7 +121,8 @@ impl Driver<'_> {
         let spec = &run.started().spec;
         let (agent, principal) = (Some(&spec.agent), spec.principal.as_ref());
         let subject = Subject { tool, agent, principal, arguments: call.arguments().as_object() };
-        let judgement = self.agent.policy.judge_with_links(&subject, &self.links(tool, subject.arguments).await);
+        let policy = self.agent.policy_of(spec);
+        let judgement = policy.judge_with_links(&subject, &self.links(policy, tool, subject.arguments).await);
         let unmatched = run.tools().and_then(|tools| tools.unmatched_rules().iter().find(|rule| rule.may_mean(tool)));
         match (judgement.verdict, unmatched) {
             (Verdict::Allow, Some(rule)) => rule.judgement(judgement),
@@ -131,11 +132,12 @@ impl Driver<'_> {
 
     async fn check_policy(&self, run: &Run, call: &Call, tool: &Tool) -> CallVerdict {
         let judgement = self.judge(run, call, tool).await;
-        let mark = || Some(self.agent.policy.mark());
+        let policy = self.agent.policy_of(&run.started().spec);
+        let mark = || Some(policy.mark());
         match (judgement.verdict, call.reapproval_reason()) {
             (Verdict::Deny, _) => CallVerdict::Rejected {
                 reason: Rejection::Denied,
-                message: format!("Denied by policy `{}`: {}", self.agent.policy.name, judgement.reason),
+                message: format!("Denied by policy `{}`: {}", policy.name, judgement.reason),
                 problems: Vec::new(),
             },
             // Requires approval, whatever the policy allows and whatever was granted before.

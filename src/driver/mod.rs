@@ -34,7 +34,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-pub use agent::{Agent, Fallback, NamedModel};
+pub use agent::{Agent, Fallback, NamedModel, SessionRules};
 pub use elicitation::ElicitationHold;
 pub use journal::{DriveError, Journal, Progress, Store};
 pub use journal::{fold, title_of};

@@ -1,7 +1,7 @@
 //! Resolution of links in a call's paths, before a policy with path conditions judges the call.
 
 use serde_json::{Map, Value};
-use toolgate_core::policy::Links;
+use toolgate_core::policy::{Links, Policy};
 use toolgate_core::tool::Tool;
 
 use super::Driver;
@@ -13,9 +13,9 @@ const MAX_PATHS: usize = 1000;
 const MAX_PATH_BYTES: usize = 4096;
 
 impl Driver<'_> {
-    /// The targets of the links in a call's paths, if the policy of the agent needs them.
-    pub(super) async fn links(&self, tool: &Tool, arguments: Option<&Map<String, Value>>) -> Links {
-        let mut paths: Vec<String> = self.agent.policy.folders().map(str::to_owned).collect();
+    /// The targets of the links in a call's paths, if the policy needs them.
+    pub(super) async fn links(&self, policy: &Policy, tool: &Tool, arguments: Option<&Map<String, Value>>) -> Links {
+        let mut paths: Vec<String> = policy.folders().map(str::to_owned).collect();
         let Some(arguments) = arguments.filter(|_| !paths.is_empty()) else { return Links::Ignored };
         let Some(server) = tool.server() else {
             return Links::Unresolvable("the application runs the tool, not a server".to_owned());

@@ -79,6 +79,9 @@ struct AgentView {
     tools: FilterView,
     /// The policy: which calls run, require approval or are denied.
     policy: PolicyView,
+    /// Permission modes that a run or a session may choose with `mode`, in place of the policy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    modes: Vec<String>,
     /// Whether the model may ask a person.
     ask_human: bool,
     /// JSON Schema of the agent's answers.
@@ -127,6 +130,7 @@ impl AgentView {
             external_tools: agent.external_tools.iter().map(|tool| tool.name.clone()).collect(),
             tools: FilterView::of(&agent.tools),
             policy: PolicyView { name: mark.name, version: mark.version },
+            modes: agent.modes.iter().map(|mode| mode.name.clone()).collect(),
             ask_human: agent.ask_human.is_some(),
             output_schema: agent.output_schema.clone(),
             limits: serde_json::to_value(&agent.limits).unwrap_or_default(),

@@ -283,6 +283,7 @@ fn title(code: ErrorCode) -> &'static str {
         ErrorCode::ModelRefused => "Model refused",
         ErrorCode::OutputTruncated => "Answer cut off",
         ErrorCode::TurnLimit => "Limit reached",
+        ErrorCode::BudgetExhausted => "Session limit used up",
         ErrorCode::DeadlineExceeded => "Deadline exceeded",
         ErrorCode::Expired => "Expired",
         ErrorCode::Cancelled => "Cancelled",

@@ -34,7 +34,10 @@ pub use model::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, Mod
 pub use path_resolver::PathResolver;
 pub use request_meter::{AnsweredRequest, RequestMeter};
 pub use run_store::{Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore};
-pub use session_store::{ChainLink, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionSaved, SessionStore};
+pub use session_store::{
+    ChainLink, SessionClaim, SessionFilter, SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSaved,
+    SessionSettings, SessionStore,
+};
 pub use store_error::StoreError;
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{

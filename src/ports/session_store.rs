@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolgate_core::chat::Usage;
-use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
+use toolgate_core::chat::{Usage, Usd};
+use toolgate_core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
+use toolgate_core::policy::PolicyMark;
 use toolgate_core::run::{Segment, Status};
 
 use super::{RunRow, StoreError};
@@ -39,11 +40,17 @@ pub struct SessionRow {
     /// Tokens and cost of the runs that were its head before, as far as they are known.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,
+    /// Turns of the runs that were its head before.
+    #[serde(default)]
+    pub iterations: u64,
+    /// The configuration of its latest run; `None` before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<SessionRuntime>,
     /// Its title: the beginning of the first user message, or the caller's.
     pub title: String,
-    /// Metadata of the caller.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
+    /// The other members that callers set.
+    #[serde(default)]
+    pub settings: SessionSettings,
     /// The authenticated name of the caller who created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
@@ -59,6 +66,57 @@ pub struct SessionRow {
     pub deleted_at: Option<Timestamp>,
 }
 
+/// What callers set for a session, besides its title.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionSettings {
+    /// Metadata of the caller.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// The limits of its runs together.
+    pub limits: SessionLimits,
+    /// Seconds without use after which the next run begins afresh, in place of the agent's setting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expire_after_s: Option<u64>,
+    /// The permission mode of its runs: one of the agent's; `None` for the agent's policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+}
+
+/// Limits of all runs of a session together. An absent one does not limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SessionLimits {
+    /// Replies of models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// Input and output tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<Usd>,
+    /// Seconds since the session was created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<u64>,
+}
+
+/// The configuration of a session's latest run, against which the next one is compared (FEATURES 0.06, 0.07, 0.28).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRuntime {
+    /// The folder that the run worked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+    /// The model that it asked first.
+    pub model: ModelName,
+    /// The MCP servers that it could use.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub servers: BTreeSet<ServerId>,
+    /// The policy for its calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyMark>,
+}
+
 /// The latest run of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionHead {
@@ -71,6 +129,9 @@ pub struct SessionHead {
     /// Its tokens and cost, likewise.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,
+    /// Its turns, likewise.
+    #[serde(default)]
+    pub iterations: u64,
     /// When its journal last grew, likewise: the session was last used then.
     pub updated_at: Timestamp,
 }
@@ -78,7 +139,14 @@ pub struct SessionHead {
 impl SessionHead {
     /// The head of a session whose latest run is this one.
     pub fn of(run: RunRow) -> Self {
-        Self { run: run.id, status: run.status, version: run.version, usage: run.usage, updated_at: run.updated_at }
+        Self {
+            run: run.id,
+            status: run.status,
+            version: run.version,
+            usage: run.usage,
+            iterations: run.result.map_or(0, |result| result.iterations.into()),
+            updated_at: run.updated_at,
+        }
     }
 }
 
@@ -93,6 +161,16 @@ impl SessionRow {
         let mut usage = self.usage;
         self.head.iter().for_each(|head| usage.add(&head.usage));
         usage
+    }
+
+    /// Turns of all of its runs.
+    pub fn total_iterations(&self) -> u64 {
+        self.iterations + self.head.as_ref().map_or(0, |head| head.iterations)
+    }
+
+    /// When a run last used it: the last event of its head, or its creation.
+    pub fn last_used_at(&self) -> Timestamp {
+        self.head.as_ref().map_or(self.created_at, |head| head.updated_at)
     }
 }
 
@@ -163,7 +241,7 @@ pub trait SessionStore: Send + Sync {
     /// The sessions that match the filter, newest first by creation time, then by id.
     async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError>;
 
-    /// Creates a session (`expected` 0), before its first run or for one that has ended, or replaces title, metadata and
+    /// Creates a session (`expected` 0), before its first run or for one that has ended, or replaces title, settings and
     /// the times of change and deletion, if its version is `expected`. Everything else in the row of an existing session
     /// stays. A deleted session does not change, and one with a live run is not deleted, whether the run is its head or
     /// not. With a session, a store that also stores grants and responses deletes the responses that quote it, and blanks

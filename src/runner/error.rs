@@ -65,6 +65,16 @@ pub enum RunnerError {
         /// The models that it allows.
         known: Vec<ModelName>,
     },
+    /// The run or session requests a permission mode that its agent does not have.
+    #[error("agent `{agent}` has no permission mode `{mode}`; it has {}", names(known.iter().map(String::as_str)))]
+    NoSuchMode {
+        /// The agent.
+        agent: AgentName,
+        /// The requested mode.
+        mode: String,
+        /// The modes that it has.
+        known: Vec<String>,
+    },
     /// The condition of a grant cannot be used.
     #[error("the condition of the grant: {0}")]
     UnusableCondition(String),
@@ -121,6 +131,19 @@ pub enum RunnerError {
         agent: AgentName,
         /// The missing server.
         server: ServerId,
+    },
+    /// The run has a permission mode that its agent does not have in this process.
+    #[error(
+        "run `{run}` has the permission mode `{mode}`, which agent `{agent}` does not have here; the input was not \
+         accepted. Add it to the `modes` of the agent"
+    )]
+    ModeMissing {
+        /// The run.
+        run: RunId,
+        /// Its agent.
+        agent: AgentName,
+        /// The missing mode.
+        mode: String,
     },
     /// An injected server has the name of another server of the run.
     #[error("MCP server `{0}` is already configured; inject the server under another name")]
@@ -231,6 +254,27 @@ pub enum RunnerError {
     /// Other runs claimed the session again and again.
     #[error("session `{0}` is changing; try again")]
     SessionChanging(SessionId),
+    /// A limit of the session is used up.
+    #[error("session `{session}` has used up its `{limit}` of {max}; raise the limit, or start another session")]
+    SessionLimit {
+        /// The session.
+        session: SessionId,
+        /// The limit.
+        limit: &'static str,
+        /// Its value.
+        max: String,
+    },
+    /// A raised limit of a live run exceeds what is left of its session's.
+    #[error(
+        "session `{session}` leaves this run a `{}` of {}, not {}; raise the limit of the session first",
+        limit.name, limit.most, limit.wanted
+    )]
+    WiderThanSession {
+        /// The session.
+        session: SessionId,
+        /// The limit.
+        limit: WiderLimit,
+    },
     /// A request brings messages before its input, but the session has a conversation.
     #[error("session `{0}` has a history of its own; send only the new message")]
     SessionHasHistory(SessionId),
@@ -321,6 +365,7 @@ impl RunnerError {
             Self::Incomplete(_)
             | Self::ModelTwice { .. }
             | Self::ServerMissing { .. }
+            | Self::ModeMissing { .. }
             | Self::InjectionMissing { .. } => ErrorCode::Configuration,
             Self::NoSuchAgent { .. }
             | Self::NoSuchTool { .. }
@@ -334,6 +379,8 @@ impl RunnerError {
             | Self::UnusableTool { .. }
             | Self::UnusableOutputSchema(_)
             | Self::WiderLimit { .. }
+            | Self::WiderThanSession { .. }
+            | Self::NoSuchMode { .. }
             | Self::ForkEnds { .. }
             | Self::EmptyMessage
             | Self::SessionHasHistory(_)
@@ -349,6 +396,7 @@ impl RunnerError {
                 ErrorCode::Conflict
             }
             Self::SessionBusy { .. } | Self::SessionChanging(_) | Self::SessionExists(_) => ErrorCode::Conflict,
+            Self::SessionLimit { .. } => ErrorCode::BudgetExhausted,
             Self::SessionVersion(_) => ErrorCode::PreconditionFailed,
             Self::SessionOfAnotherPrincipal(_) => ErrorCode::Forbidden,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),

@@ -9,7 +9,7 @@ use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::run::{Event, InvalidEvent, Limits, ResumeError, Run, Started, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Journal};
-use toolgate_ports::SessionClaim;
+use toolgate_ports::{SessionClaim, SessionSettings};
 
 use super::resume_input::require_servers;
 use super::{AgentRunner, Execution, RunnerError};
@@ -60,7 +60,7 @@ impl AgentRunner {
             }
             source.truncate(usize::try_from(at).unwrap_or(usize::MAX));
         }
-        let (agent, limits) = self.limits_of_copy(run, &source, &limits)?;
+        let (agent, limits, settings) = self.limits_of_copy(run, &source, &limits).await?;
         let position = match at {
             Some(at) => at,
             None => Run::fork_position(&source, message.is_some(), &limits).map_err(corrupt)?,
@@ -82,7 +82,7 @@ impl AgentRunner {
         }
         copy.started.predecessor = copy.started.predecessor.map(|known| known.copied_for(&copy.id));
         copy.started.restart = None;
-        let claim = self.claim_of_fork(&copy);
+        let claim = self.claim_of_fork(&copy, settings)?;
         let runner = self.clone();
         self.to_completion(async move { runner.launch_copy(&copy, claim).await }).await?
     }
@@ -92,20 +92,23 @@ impl AgentRunner {
         Ok(self.journal(run).await?.into_iter().map(|recorded| recorded.event).collect())
     }
 
-    /// The agent of a run that copies these events, and the limits of that run: the named ones, within the agent's.
-    pub(super) fn limits_of_copy(
+    /// The agent of a run that copies these events, and the limits of that run: the named ones, within the agent's and the
+    /// session's; and the settings of a session of its own.
+    pub(super) async fn limits_of_copy(
         &self,
         run: &RunId,
         source: &[Event],
         named: &TighterLimits,
-    ) -> Result<(Arc<Agent>, Limits), RunnerError> {
+    ) -> Result<(Arc<Agent>, Limits, SessionSettings), RunnerError> {
         let folded = Run::replay(source).map_err(|reason| DriveError::Corrupt { run: run.clone(), reason })?;
         let Some(folded) = folded else { return Err(RunnerError::NoSuchRun(run.clone())) };
-        let spec = &folded.started().spec;
+        let source = folded.started();
+        let spec = &source.spec;
         let agent = self.agent_of(spec)?;
         let limits = spec.limits.forked(&agent.limits, named);
         let limits = limits.map_err(|limit| RunnerError::WiderLimit { agent: agent.name.clone(), limit })?;
-        Ok((agent, limits))
+        let (limits, settings) = self.within_session_of(source, &limits).await?;
+        Ok((agent, limits, settings))
     }
 
     /// Starts the new run, which claims its session if it stays in that of its source.

@@ -56,14 +56,14 @@ pub use report::Report;
 pub use request::{Cause, Request};
 pub use retry::Retry;
 pub use run_servers::RunServers;
-pub use session::{MemberChange, NewSession, SessionChange, SessionCompaction, SessionMessage};
+pub use session::{MemberChange, NewSession, SessionChange, SessionCompaction, SessionLimitsChange, SessionMessage};
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{PollOutcome, TaskStatus};
 pub use watch::{RunSubscription, Watch, WatchEvent};
 
 pub use toolgate_core::run::{Answer, Resume};
 pub use toolgate_core::tool::result::ResultCheck;
-pub use toolgate_driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults, ToolLimit};
+pub use toolgate_driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults, SessionRules, ToolLimit};
 
 use toolgate_core::id::{AgentName, CallId, RunId};
 use toolgate_core::run::{Channel, Event, Input, JournalEntry, Run, Status};

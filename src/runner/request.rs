@@ -12,6 +12,7 @@ use toolgate_core::trace::Trace;
 use toolgate_driver::Ports;
 use toolgate_ports::McpServers;
 
+use super::resume_input::require_mode;
 use super::run_servers::{RunServers, free_names};
 use super::{Agent, RunnerError};
 
@@ -41,9 +42,11 @@ pub struct Request {
     pub external_tools: Vec<ExternalTool>,
     /// The model, one of those that the agent allows; `None` for the agent's own.
     pub model: Option<ModelName>,
+    /// The permission mode, one of those of the agent; `None` for that of the session or the agent's own policy.
+    pub mode: Option<String>,
     /// A subset of the agent's servers.
     pub servers: Option<Vec<ServerId>>,
-    /// RunServers servers for this run, with unique names. Their tools need not be on an allow list.
+    /// MCP servers for this run only, with unique names. Their tools need not be on an allow list.
     pub injected: RunServers,
     /// A filter for the agent's tools; narrows, never widens.
     pub tools: ToolFilter,
@@ -99,6 +102,7 @@ impl Request {
             principal: None,
             external_tools: Vec::new(),
             model: None,
+            mode: None,
             servers: None,
             injected: RunServers::new(),
             tools: ToolFilter::default(),
@@ -138,6 +142,8 @@ impl Request {
             spec.fallback.retain(|candidate| candidate.model != *model);
             spec.model = model.clone();
         }
+        self.mode.as_ref().map_or(Ok(()), |mode| require_mode(agent, mode))?;
+        spec.mode.clone_from(&self.mode);
         if let Some(servers) = &self.servers {
             if let Some(server) = servers.iter().find(|server| !agent.servers.contains(server)) {
                 return Err(RunnerError::NoSuchServer { agent: agent.name.clone(), server: server.clone() });

@@ -39,6 +39,9 @@ impl AgentRunner {
         }
         if let Input::Resume(resume) = input {
             self.check(by_now, resume).await?;
+            if let Some(unpause) = &resume.unpause {
+                self.check_raised_limits(by_now, journal.created_at(), &unpause.limits).await?;
+            }
         }
         let refused = |call_id| ResumeError::Invalid {
             call_id,
@@ -176,13 +179,26 @@ impl AgentRunner {
     }
 }
 
-/// Rejects a run whose servers are not configured in this process, because it would continue without their tools.
+/// Rejects a permission mode that the agent does not have.
+pub(super) fn require_mode(agent: &Agent, mode: &str) -> Result<(), RunnerError> {
+    if agent.has_mode(mode) {
+        return Ok(());
+    }
+    let known = agent.policies().map(|policy| policy.name.clone()).collect();
+    Err(RunnerError::NoSuchMode { agent: agent.name.clone(), mode: mode.to_owned(), known })
+}
+
+/// Rejects a run whose servers are not configured in this process, because it would continue without their tools, or
+/// whose permission mode is not.
 pub(super) fn require_servers(
     run: &RunId,
     spec: &Spec,
     agent: &Agent,
     brought: &RunServers,
 ) -> Result<(), RunnerError> {
+    if let Some(mode) = spec.mode.as_ref().filter(|mode| !agent.has_mode(mode)) {
+        return Err(RunnerError::ModeMissing { run: run.clone(), agent: agent.name.clone(), mode: mode.clone() });
+    }
     let is_here = |server: &ServerId| agent.servers.contains(server) || brought.ids().any(|id| id == server);
     match spec.servers.iter().find(|server| !is_here(server)) {
         None => Ok(()),

@@ -43,7 +43,7 @@ impl AgentRunner {
         }
         let mut source: Vec<Event> = history.into_iter().map(|recorded| recorded.event).collect();
         check_length(&source, version)?;
-        let (agent, limits) = self.limits_of_copy(run, &source, &limits)?;
+        let (agent, limits, _) = self.limits_of_copy(run, &source, &limits).await?;
         let position = Run::fork_position(&source, message.is_some(), &limits).map_err(corrupt)?;
         source.truncate(usize::try_from(position).unwrap_or(usize::MAX));
         let retry_of = |run, at, authors| Trigger::Retry { run, at, authors };

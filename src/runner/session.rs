@@ -2,33 +2,36 @@
 
 mod compaction;
 mod deletion;
+mod limits;
 mod messages;
 mod record;
+mod restart;
 
 use std::sync::Arc;
 
 use toolgate_core::chat::{Message, Usage};
 use toolgate_core::id::{RunId, SessionId, Tenant};
-use toolgate_core::run::{Event, JournalEntry, Predecessor, Restart, Segment, Started, Status, Trigger};
+use toolgate_core::run::{JournalEntry, Predecessor, Segment, Started, Status, Trigger};
 use toolgate_driver::{DriveError, fold, title_of};
-use toolgate_ports::{RunFilter, RunRow, SessionClaim, SessionFilter, SessionHead, SessionRow};
+use toolgate_ports::{RunFilter, RunRow, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionSettings};
 
 use super::calling::is_single_call;
 use super::envelope::EnvelopeError;
 use super::fork::RunCopy;
+use super::resume_input::require_mode;
 use super::{Agent, AgentRunner, Execution, RunnerError};
 
+use limits::{Spent, within_session};
 use record::{WRITE_ATTEMPTS, check_not_deleted, check_version};
+use restart::runtime_of;
 
 pub use compaction::SessionCompaction;
 pub use messages::SessionMessage;
-pub use record::{MemberChange, NewSession, SessionChange};
+pub use record::{MemberChange, NewSession, SessionChange, SessionLimitsChange};
 
-/// The place of a new run in its session.
-struct SessionPlace {
-    predecessor: Option<Predecessor>,
-    /// Why it does not continue the session's head.
-    restart: Option<Restart>,
+/// A new run at its place in its session, and the claim of the session.
+struct PlacedRun {
+    started: Started,
     claim: SessionClaim,
 }
 
@@ -57,8 +60,7 @@ impl AgentRunner {
         seen: Option<u64>,
     ) -> Result<Execution, RunnerError> {
         for _ in 0..WRITE_ATTEMPTS {
-            let SessionPlace { predecessor, restart, claim } = self.place(id, &started, seen).await?;
-            let started = Started { predecessor, restart, ..started.clone() };
+            let PlacedRun { started, claim } = self.place(id, started.clone(), &agent, seen).await?;
             match self.launch_as(id, started, Some(claim), agent.clone()).await {
                 Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
                 launched => return launched,
@@ -120,55 +122,68 @@ impl AgentRunner {
         if row.head.as_ref().is_none_or(|head| head.run != *source) {
             return Err(RunnerError::NotTheHead { run: source.clone(), head: row.head.map(Box::new) });
         }
-        Ok(self.claim_of(&copy.id, new, row, None))
+        self.claim_of(&copy.id, new, row, None)
     }
 
     /// The claim of a session of its own by a fork, with a copy of the conversation before it. A single call has no
     /// conversation.
-    pub(super) fn claim_of_fork(&self, copy: &RunCopy) -> Option<SessionClaim> {
+    pub(super) fn claim_of_fork(
+        &self,
+        copy: &RunCopy,
+        settings: SessionSettings,
+    ) -> Result<Option<SessionClaim>, RunnerError> {
         let new = &copy.started;
         if is_single_call(&new.spec) {
-            return None;
+            return Ok(None);
         }
         let segment = new.prior_conversation().map(|prior| prior.as_ref().clone());
-        let mut claim = self.claim_of(&copy.id, new, self.new_session(new), segment);
+        let mut claim = self.claim_of(&copy.id, new, SessionRow { settings, ..self.new_session(new) }, segment)?;
         claim.row.authors.extend(new.authors());
-        Some(claim)
+        Ok(Some(claim))
     }
 
-    /// The place of a new run in its session: after the head, if the head has ended.
-    async fn place(&self, id: &RunId, new: &Started, seen: Option<u64>) -> Result<SessionPlace, RunnerError> {
+    /// Places a new run into its session: after the head, if the head has ended, with the session's permission mode unless
+    /// it has one, and within what is left of the session's limits.
+    async fn place(
+        &self,
+        id: &RunId,
+        mut new: Started,
+        agent: &Agent,
+        seen: Option<u64>,
+    ) -> Result<PlacedRun, RunnerError> {
         let known = self.session(&new.tenant, &new.session).await?;
         if known.is_none() {
             self.check_no_run_of_another_session(&new.tenant, &new.session).await?;
         }
-        let row = known.unwrap_or_else(|| self.new_session(new));
-        self.check_access(new, &row)?;
+        let row = known.unwrap_or_else(|| self.new_session(&new));
+        self.check_access(&new, &row)?;
         check_version(&row, seen)?;
-        let Some(head) = self.ended_head(&row).await? else {
-            return Ok(SessionPlace { predecessor: None, restart: None, claim: self.claim_of(id, new, row, None) });
-        };
-        let journal = self.inner.ports.store.runs.load(&head.run, 0).await.map_err(DriveError::from)?;
-        if works_elsewhere(&journal, new) {
-            let restart = Some(Restart::WorkingDirectory);
-            return Ok(SessionPlace { predecessor: None, restart, claim: self.claim_of(id, new, row, None) });
+        let row = SessionRow { head: self.ended_head(&row).await?, ..row };
+        if let Some(mode) = new.spec.mode.is_none().then_some(row.settings.mode.as_ref()).flatten() {
+            require_mode(agent, mode)?;
+            new.spec.mode = Some(mode.clone());
         }
+        let now = self.inner.ports.clock.now();
+        new.spec.limits = within_session(&new.spec.limits, &row, &Spent::by_all(&row), now)?;
+        new.restart = self.restart(&row, &new.spec, agent);
+        let Some(head) = row.head.clone().filter(|_| new.restart.is_none()) else {
+            return Ok(PlacedRun { claim: self.claim_of(id, &new, row, None)?, started: new });
+        };
         if !new.history.is_empty() {
-            return Err(RunnerError::SessionHasHistory(new.session.clone()));
+            return Err(RunnerError::SessionHasHistory(new.session));
         }
         let store = &self.inner.ports.store;
         let (mut segments, has_segment) = store.conversation(&new.tenant, &head.run).await.map_err(DriveError::from)?;
-        let segment = if has_segment { None } else { segment(&head.run, &journal)? };
+        let segment = if has_segment { None } else { self.segment(&head.run).await? };
         segments.extend(segment.clone());
         let conversation = Segment::join(segments);
-        let predecessor = Predecessor {
+        new.predecessor = Some(Predecessor {
             run: head.run,
             position: head.version,
             authors: row.authors.clone(),
             conversation: Some(conversation.into()),
-        };
-        let claim = self.claim_of(id, new, row, segment);
-        Ok(SessionPlace { predecessor: Some(predecessor), restart: None, claim })
+        });
+        Ok(PlacedRun { claim: self.claim_of(id, &new, row, segment)?, started: new })
     }
 
     /// The claim of its session by a run that began in another store; `None` for a run that has neither a session nor a
@@ -206,7 +221,7 @@ impl AgentRunner {
             }
             Some(_) | None => started.prior_conversation().map(|prior| prior.as_ref().clone()),
         };
-        let mut claim = self.claim_of(id, started, row, segment);
+        let mut claim = self.claim_of(id, started, row, segment)?;
         claim.row.authors.extend(started.authors());
         Ok(Some(claim))
     }
@@ -214,7 +229,8 @@ impl AgentRunner {
     /// The segment of an ended run, from its journal; `None` if its content was deleted.
     async fn segment(&self, run: &RunId) -> Result<Option<Segment>, RunnerError> {
         let journal = self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?;
-        segment(run, &journal)
+        let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
+        Ok(Segment::of(journal.iter().map(|recorded| &recorded.event)).map_err(corrupt)?)
     }
 
     /// The session of a run that was started without one, or before sessions had rows.
@@ -228,6 +244,7 @@ impl AgentRunner {
             created_at: latest.created_at,
             updated_at: latest.created_at,
             head: Some(SessionHead::of(latest)),
+            runtime: self.agent_of(&started.spec).ok().map(|agent| runtime_of(&started.spec, &agent)),
             ..self.new_session(&started)
         }))
     }
@@ -260,8 +277,10 @@ impl AgentRunner {
             version: 0,
             runs: 0,
             usage: Usage::default(),
+            iterations: 0,
+            runtime: None,
             title: String::new(),
-            metadata: Default::default(),
+            settings: SessionSettings::default(),
             created_by: new.by.clone(),
             authors: Default::default(),
             created_at: now,
@@ -270,13 +289,27 @@ impl AgentRunner {
         }
     }
 
-    fn claim_of(&self, id: &RunId, new: &Started, row: SessionRow, segment: Option<Segment>) -> SessionClaim {
+    fn claim_of(
+        &self,
+        id: &RunId,
+        new: &Started,
+        row: SessionRow,
+        segment: Option<Segment>,
+    ) -> Result<SessionClaim, RunnerError> {
         let expected = row.version;
         let now = self.inner.ports.clock.now();
-        let (status, usage) = (Status::Running, Usage::default());
-        let head = SessionHead { run: id.clone(), status, version: 0, usage, updated_at: now };
+        let head = SessionHead {
+            run: id.clone(),
+            status: Status::Running,
+            version: 0,
+            usage: Usage::default(),
+            iterations: 0,
+            updated_at: now,
+        };
         let mut row = SessionRow {
             usage: row.total_usage(),
+            iterations: row.total_iterations(),
+            runtime: Some(runtime_of(&new.spec, &*self.agent_of(&new.spec)?)),
             head: Some(head),
             agent: new.spec.agent.clone(),
             version: expected + 1,
@@ -290,7 +323,7 @@ impl AgentRunner {
             let text = new.input.text();
             row.title = title_of(&Message::user(self.inner.ports.store.secrets.redacted(&text).into_owned()));
         }
-        SessionClaim { expected, row, segment }
+        Ok(SessionClaim { expected, row, segment })
     }
 
     /// Refuses a run in a deleted session, and a run of another agent or principal: its model would read a
@@ -315,25 +348,18 @@ impl AgentRunner {
             return Ok(Some(head.clone()));
         }
         let journal = self.open_unless_over(&head.run).await?.0;
-        let (status, version, usage) = (journal.run().status(), journal.run().length(), journal.run().budget().usage);
-        let updated_at = journal.run().clock().unwrap_or(head.updated_at);
-        let head = SessionHead { run: head.run.clone(), status, version, usage, updated_at };
-        match status.is_ended() {
+        let run = journal.run();
+        let head = SessionHead {
+            run: head.run.clone(),
+            status: run.status(),
+            version: run.length(),
+            usage: run.budget().usage,
+            iterations: run.budget().iterations.into(),
+            updated_at: run.clock().unwrap_or(head.updated_at),
+        };
+        match head.status.is_ended() {
             true => Ok(Some(head)),
             false => Err(RunnerError::SessionBusy { session: row.id.clone(), head: head.into() }),
         }
     }
-}
-
-/// The segment of an ended run, from its journal; `None` if its content was deleted.
-fn segment(run: &RunId, journal: &[JournalEntry]) -> Result<Option<Segment>, RunnerError> {
-    let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
-    Ok(Segment::of(journal.iter().map(|recorded| &recorded.event)).map_err(corrupt)?)
-}
-
-/// Whether the run with that journal worked on another folder than a new one. A run without content does not count.
-fn works_elsewhere(journal: &[JournalEntry], new: &Started) -> bool {
-    let first = journal.first().map(|first| &first.event);
-    let Some(Event::Started(before)) = first else { return false };
-    before.spec.working_directory != new.spec.working_directory
 }

@@ -145,8 +145,12 @@ impl ServiceError {
                 );
                 Self::lasting_conflict(detail)
             }
-            RunnerError::ServerMissing { .. } | RunnerError::InjectionMissing { .. } => Self::lasting_conflict(detail),
-            RunnerError::WiderLimit { limit, .. } => Self::invalid(format!("/limits/{}", limit.name), detail),
+            RunnerError::ServerMissing { .. }
+            | RunnerError::ModeMissing { .. }
+            | RunnerError::InjectionMissing { .. } => Self::lasting_conflict(detail),
+            RunnerError::WiderLimit { limit, .. } | RunnerError::WiderThanSession { limit, .. } => {
+                Self::invalid(format!("/limits/{}", limit.name), detail)
+            }
             RunnerError::NoSuchServer { .. } => Self::invalid("/servers", detail),
             RunnerError::ForeignTool { foreign, .. } => {
                 Self::invalid(format!("/tools/{}/{}", foreign.list, foreign.index), detail)
@@ -156,6 +160,7 @@ impl ServiceError {
             RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),
             RunnerError::EmptyMessage => Self::invalid("/input", detail),
             RunnerError::NoSuchModel { .. } => Self::invalid("/model", detail),
+            RunnerError::NoSuchMode { .. } => Self::invalid("/mode", detail),
             RunnerError::UnusableCondition(_) => Self::invalid("/when", detail),
             RunnerError::NoSuchPosition { .. } | RunnerError::ForkEnds { .. } => Self::invalid("/at", detail),
             RunnerError::Incomplete(_)
@@ -168,6 +173,7 @@ impl ServiceError {
             | RunnerError::NoSuchSession(_)
             | RunnerError::SessionDeleted { .. }
             | RunnerError::SessionExists(_)
+            | RunnerError::SessionLimit { .. }
             | RunnerError::Purged { .. }
             | RunnerError::NotOver { .. }
             | RunnerError::NotEnded { .. }

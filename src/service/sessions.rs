@@ -1,5 +1,6 @@
 //! Sessions of one tenant.
 
+use jiff::Timestamp;
 use toolgate_core::id::{Principal, RunId, SessionId};
 use toolgate_core::trace::Trace;
 use toolgate_ports::{SessionFilter, SessionRow};
@@ -58,6 +59,11 @@ impl TenantRunner {
         Ok(self.runner.check_session_not_deleted(&self.caller.tenant, id).await?)
     }
 
+    /// When a session expires: its next run begins afresh then. `None` for never.
+    pub fn session_expires_at(&self, row: &SessionRow) -> Option<Timestamp> {
+        self.runner.session_expires_at(row)
+    }
+
     /// The row of a session of the tenant, even if the session was deleted.
     pub async fn session_row(&self, id: &str) -> Result<Option<SessionRow>, ServiceError> {
         Ok(self.runner.session(&self.caller.tenant, &id.into()).await?)
@@ -75,7 +81,7 @@ impl TenantRunner {
 }
 
 impl TenantSession {
-    /// Changes title and metadata, if the session is at the version that the client saw, where one is given.
+    /// Changes title and settings, if the session is at the version that the client saw, where one is given.
     pub async fn change(&self, change: SessionChange, seen: Option<u64>) -> Result<Self, ServiceError> {
         self.require_same_principal()?;
         let (runner, caller) = (self.runner.clone(), self.caller.clone());

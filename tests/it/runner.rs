@@ -38,6 +38,7 @@ mod required;
 mod results;
 mod retrying;
 mod secrets;
+mod session_rules;
 mod sessions;
 mod stop_conditions;
 mod suspended_calls;

@@ -62,9 +62,9 @@ impl List {
     }
 }
 
-/// The row with the usage of all its runs. The row of the store has that of the runs before the latest one.
+/// The row with the usage and turns of all its runs. The row of the store has those of the runs before the latest one.
 pub(super) fn with_total_usage(row: &SessionRow) -> SessionRow {
-    SessionRow { usage: row.total_usage(), ..row.clone() }
+    SessionRow { usage: row.total_usage(), iterations: row.total_iterations(), ..row.clone() }
 }
 
 fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {

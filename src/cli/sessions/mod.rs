@@ -3,7 +3,7 @@
 mod delete;
 mod list;
 mod messages;
-mod rename;
+mod set;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -17,12 +17,12 @@ Examples:
   toolgate sessions list
   toolgate sessions show last
   toolgate sessions messages chat-77
-  toolgate sessions rename chat-77 \"Refund of order A-1077\"
+  toolgate sessions set chat-77 --title \"Refund of order A-1077\" --max-cost-usd 5
   toolgate run --session chat-77 \"And the other order?\"
 
 SESSION is an id, a unique beginning of one, or `last` for the session of the last run.";
 
-/// List, show, read, rename and delete sessions: conversations of successive runs
+/// List, show, read, change and delete sessions: conversations of successive runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sessions {
@@ -35,7 +35,7 @@ enum Command {
     List(list::List),
     Show(show::Show),
     Messages(messages::Messages),
-    Rename(rename::Rename),
+    Set(Box<set::Set>),
     Delete(delete::Delete),
 }
 
@@ -45,7 +45,7 @@ impl Sessions {
             Command::List(command) => command.execute(out).await,
             Command::Show(command) => command.execute(out).await,
             Command::Messages(command) => command.execute(out).await,
-            Command::Rename(command) => command.execute(out).await,
+            Command::Set(command) => command.execute(out).await,
             Command::Delete(command) => command.execute(out).await,
         }
     }

@@ -15,7 +15,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{count, one_line};
 use crate::cli::view::{clock, cost};
 use crate::core::tool::escape_untrusted;
-use crate::ports::{RunFilter, RunRow, SessionRow};
+use crate::ports::{RunFilter, RunRow, SessionLimits, SessionRow};
 
 /// The number of runs that are shown.
 const RUNS: usize = 20;
@@ -50,13 +50,13 @@ impl Show {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let found = self.read(&app).await;
+        if let (Ok((row, runs)), false) = (&found, self.json) {
+            lines(&app, row, runs, out.paint()).iter().for_each(|line| out.line(line));
+        }
         setup::close(app, out).await;
         let (row, runs) = found?;
         if self.json {
             out.pretty(&SessionJson { row: &with_total_usage(&row), latest_runs: &runs });
-        } else {
-            let paint = out.paint();
-            lines(&row, &runs, paint).iter().for_each(|line| out.line(line));
         }
         Ok(Exit::Done)
     }
@@ -71,7 +71,8 @@ impl Show {
     }
 }
 
-fn lines(row: &SessionRow, runs: &[RunRow], paint: Paint) -> Vec<String> {
+/// The record of a session, and these runs.
+pub(super) fn lines(app: &App, row: &SessionRow, runs: &[RunRow], paint: Paint) -> Vec<String> {
     let mut lines = vec![
         format!("{}  {}", paint.bold(escape_untrusted(row.id.as_str())), state(row, paint)),
         format!("    {}", one_line(&row.title, 100)),
@@ -86,10 +87,31 @@ fn lines(row: &SessionRow, runs: &[RunRow], paint: Paint) -> Vec<String> {
             row.head.as_ref().map_or_else(String::new, |head| format!(", last used {}", clock(head.updated_at))),
         ),
     ];
-    let metadata = row.metadata.iter().map(|(name, value)| format!("    {name}: {value}"));
+    lines.extend(limits(row).map(|limits| format!("    limits {limits}")));
+    lines.extend(row.settings.mode.as_ref().map(|mode| format!("    mode {}", escape_untrusted(mode))));
+    lines.extend(app.runner.session_expires_at(row).map(|at| format!("    expires {}", clock(at))));
+    if let Some(folder) = row.runtime.as_ref().and_then(|runtime| runtime.working_directory.as_ref()) {
+        lines.push(format!("    working directory {}", escape_untrusted(folder)));
+    }
+    let metadata = row.settings.metadata.iter().map(|(name, value)| format!("    {name}: {value}"));
     lines.extend(metadata.map(|line| escape_untrusted(&line)));
     lines.extend(runs.iter().map(|run| run_line(run, paint)));
     lines
+}
+
+/// The limits of a session with what its runs used of them; `None` without limits.
+fn limits(row: &SessionRow) -> Option<String> {
+    let SessionLimits { max_iterations, max_tokens, max_cost_usd, deadline_s } = &row.settings.limits;
+    let used = row.total_usage();
+    let tokens = used.total_tokens().unwrap_or(0);
+    let limits = [
+        max_iterations.map(|max| format!("{} of {max} turns", row.total_iterations())),
+        max_tokens.map(|max| format!("{tokens} of {max} tokens")),
+        max_cost_usd.map(|max| format!("${} of ${max}", used.cost_usd.unwrap_or_default())),
+        deadline_s.map(|max| format!("{max} s since its creation")),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    (!limits.is_empty()).then(|| limits.join(", "))
 }
 
 fn state(row: &SessionRow, paint: Paint) -> String {

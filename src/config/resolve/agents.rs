@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::policy::Policy;
 use toolgate_core::run::{
-    Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError,
+    Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Restart,
 };
 use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
 
@@ -106,6 +106,15 @@ fn choose(variant: Option<&Text>, agents: &mut BTreeMap<AgentName, AgentSettings
     }
 }
 
+/// The changes after which a session begins afresh. Its expiry is no change of the configuration.
+fn restart_on(changes: &[Located<Restart>], scope: &mut Resolver<'_>) -> BTreeSet<Restart> {
+    for change in changes.iter().filter(|change| *change.value() == Restart::Expired) {
+        let fault = Fault::new("`expired` is no change of the configuration");
+        scope.fault(fault.with_remedy("set `expire_after_s`"), change.place());
+    }
+    changes.iter().map(|change| *change.value()).collect()
+}
+
 impl KnownNames<'_> {
     fn read_markdown(
         &self,
@@ -169,6 +178,9 @@ impl KnownNames<'_> {
             priorities: Vec::new(),
             tiers: TierMode::default(),
             policy: policies::of_agent(name, None, self.policies, scope),
+            modes: Vec::new(),
+            expire_after_s: None,
+            restart_on: [Restart::WorkingDirectory].into(),
             hide_unapproved: false,
             ask_human: None,
             on_deny: OnDeny::default(),
@@ -245,6 +257,7 @@ impl KnownNames<'_> {
             None => base.output_schema,
         };
         let fallback = fallback.map_or(base.fallback, |fallback| self.fallback(&model, fallback, scope));
+        let sessions = written.sessions.as_ref();
         let selectable = written.models.as_ref();
         let mut selectable_models =
             selectable.map_or(base.selectable_models, |models| self.selectable(&model, models, scope));
@@ -273,6 +286,17 @@ impl KnownNames<'_> {
             policy: match &written.policy {
                 Some(policy) => policies::of_agent(name, Some(policy), self.policies, scope),
                 None => base.policy,
+            },
+            modes: match &written.modes {
+                Some(modes) => modes.iter().filter_map(|mode| policies::named(mode, self.policies, scope)).collect(),
+                None => base.modes,
+            },
+            expire_after_s: sessions
+                .and_then(|sessions| sessions.expire_after_s.as_ref())
+                .map_or(base.expire_after_s, |seconds| Some(*seconds.value())),
+            restart_on: match sessions.and_then(|sessions| sessions.restart_on.as_ref()) {
+                Some(changes) => restart_on(changes, scope),
+                None => base.restart_on,
             },
             hide_unapproved: written.hide_unapproved.unwrap_or(base.hide_unapproved),
             ask_human: match &written.ask_human {

@@ -9,7 +9,7 @@ use toolgate_core::policy::Policy;
 use crate::error::Fault;
 use crate::policy;
 use crate::resolver::{Kind, Resolver};
-use crate::spanned::{Located, Location};
+use crate::spanned::{Located, Location, Text};
 use crate::written::PolicyChoice;
 
 /// Every policy that has a name.
@@ -74,6 +74,19 @@ pub(super) fn of_agent(
             preset()
         }
     }
+}
+
+/// The policy with this name.
+pub(super) fn named(
+    written: &Text,
+    known: &BTreeMap<String, Arc<Policy>>,
+    scope: &mut Resolver<'_>,
+) -> Option<Arc<Policy>> {
+    let policy = known.get(&scope.text(written));
+    if policy.is_none() {
+        scope.unknown(Kind::Policy, written, known.keys().map(String::as_str));
+    }
+    policy.cloned()
 }
 
 /// Names of policies never look like this.

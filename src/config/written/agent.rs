@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use toolgate_core::chat::Usd;
-use toolgate_core::run::{InDoubt, OnDeny, OnExceed, OnToolError};
+use toolgate_core::run::{InDoubt, OnDeny, OnExceed, OnToolError, Restart};
 use toolgate_core::tool::TierMode;
 
 use super::policy::PolicyChoice;
@@ -59,6 +59,10 @@ pub(crate) struct Agent {
     pub(crate) tiers: Option<TierMode>,
     /// The approval policy: its name, the path of a policy file, or the policy itself. Default: `default`.
     pub(crate) policy: Option<Located<PolicyChoice>>,
+    /// The permission modes that a run or a session may choose in place of the policy: names of policies. Default: none.
+    pub(crate) modes: Option<Vec<Text>>,
+    /// When a session begins afresh: its next run does not continue the conversation.
+    pub(crate) sessions: Option<Sessions>,
     /// Whether tools whose every call requires approval are hidden from the model until a grant covers them. Default: false.
     pub(crate) hide_unapproved: Option<bool>,
     /// Whether the model may ask the user, with the tool `ask_human`; `{ deadline_s }` limits the time for an answer.
@@ -114,6 +118,8 @@ impl Agent {
             priorities,
             tiers,
             policy,
+            modes,
+            sessions,
             hide_unapproved,
             ask_human,
             on_deny,
@@ -143,6 +149,8 @@ impl Agent {
             || priorities.is_some()
             || tiers.is_some()
             || policy.is_some()
+            || modes.is_some()
+            || sessions.is_some()
             || hide_unapproved.is_some()
             || ask_human.is_some()
             || on_deny.is_some()
@@ -156,6 +164,19 @@ impl Agent {
             || compaction.is_some()
             || limits.is_some()
     }
+}
+
+/// When a session begins afresh.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Sessions {
+    /// Seconds without use after which a session expires. Default: never.
+    #[schemars(range(min = 1))]
+    pub(crate) expire_after_s: Option<Located<u64>>,
+    /// The changes of the configuration after which a session begins afresh: `working_directory`, `model`, `servers`,
+    /// `policy`. Default: `[working_directory]`.
+    #[schemars(schema_with = "restart_words")]
+    pub(crate) restart_on: Option<Vec<Located<Restart>>>,
 }
 
 /// When long conversations are compacted, and what is kept.
@@ -366,6 +387,10 @@ impl JsonSchema for Priorities {
 
 fn source_words(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "array", "items": {"enum": ["project"]}})
+}
+
+fn restart_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array", "items": {"enum": ["working_directory", "model", "servers", "policy"]}})
 }
 
 fn tier_words(_: &mut SchemaGenerator) -> Schema {

@@ -49,11 +49,19 @@ pub struct Started {
 }
 
 /// The reason why a run begins a session afresh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restart {
-    /// The earlier runs worked on another folder.
+    /// The run before worked on another folder.
     WorkingDirectory,
+    /// The run before asked another model first.
+    Model,
+    /// The run before could use other servers.
+    Servers,
+    /// Another policy, or another text of it, decided about the calls of the run before.
+    Policy,
+    /// The session was not used for too long.
+    Expired,
 }
 
 /// The cause of a run.
@@ -155,6 +163,9 @@ pub struct Spec {
     /// The folder that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
+    /// The permission mode: one of the agent's policies; `None` for the agent's own policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// The MCP servers whose tools it may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerId>,

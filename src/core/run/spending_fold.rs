@@ -1,6 +1,8 @@
 //! Effects of a hard limit on a run (`on_exceed`), and model calls that are not made because their worst case would
 //! exceed one (FEATURES 3.11, 3.40, 3.42; decision 0042).
 
+use std::sync::Arc;
+
 use super::state::Phase;
 use super::{
     Budget, CallEstimate, Channel, Ending, Event, InvalidEvent, Limit, Limits, OnExceed, Run, Step, ToolAccess,
@@ -110,6 +112,8 @@ impl Run {
         match limits {
             Some(limits) => {
                 self.budget.limits = limits.clone();
+                // The deadline, attempts and sizes of results are read from the specification.
+                Arc::make_mut(&mut self.started).spec.limits = limits.clone();
                 self.refused = None;
                 self.answers_at_limit = false;
             }

@@ -164,7 +164,7 @@ impl Run {
         self.clock
     }
 
-    /// The first event. In a fork whose own part began, its limits are those of the fork.
+    /// The first event. Its limits are those that hold now: a fork's own, or those with which a paused run was continued.
     pub fn started(&self) -> &Arc<Started> {
         &self.started
     }

@@ -24,8 +24,11 @@ pub enum RunWarning {
         /// The servers, sorted.
         servers: Vec<ServerId>,
     },
-    /// The run did not continue the conversation of its session: the working directory is another one.
-    SessionRestarted,
+    /// The run did not continue the conversation of its session.
+    SessionRestarted {
+        /// Why.
+        restart: Restart,
+    },
 }
 
 impl RunWarning {
@@ -35,7 +38,7 @@ impl RunWarning {
             Self::EmptyAnswer => "empty_answer",
             Self::LimitExceeded { .. } => "limit_exceeded",
             Self::IncompleteTools { .. } => "incomplete_tools",
-            Self::SessionRestarted => "session_restarted",
+            Self::SessionRestarted { .. } => "session_restarted",
         }
     }
 }
@@ -45,8 +48,15 @@ impl fmt::Display for RunWarning {
         match self {
             Self::EmptyAnswer => f.write_str("the model's answer is empty"),
             Self::LimitExceeded { limit } => write!(f, "the run went beyond its limit `{}`", limit.name()),
-            Self::SessionRestarted => {
-                f.write_str("the session began afresh, because its earlier runs worked on another folder")
+            Self::SessionRestarted { restart } => {
+                f.write_str("the session began afresh, because ")?;
+                f.write_str(match restart {
+                    Restart::WorkingDirectory => "the run before worked on another folder",
+                    Restart::Model => "the run before used another model",
+                    Restart::Servers => "the run before used other servers",
+                    Restart::Policy => "the run before had another policy",
+                    Restart::Expired => "it had expired",
+                })
             }
             Self::IncompleteTools { servers } => {
                 let servers: Vec<String> = servers.iter().map(|server| format!("`{server}`")).collect();
@@ -80,7 +90,7 @@ impl Run {
             OnExceed::LastWord | OnExceed::Fail | OnExceed::Ask => None,
         };
         let exceeded = exceeded.map(|limit| RunWarning::LimitExceeded { limit });
-        let restarted = self.started.restart.map(|Restart::WorkingDirectory| RunWarning::SessionRestarted);
+        let restarted = self.started.restart.map(|restart| RunWarning::SessionRestarted { restart });
         let empty = is_empty.then_some(RunWarning::EmptyAnswer);
         empty.into_iter().chain(exceeded).chain(incomplete).chain(restarted).collect()
     }

@@ -117,6 +117,7 @@ texts! {
     ModelRefused => "model_refused",
     OutputTruncated => "output_truncated",
     TurnLimit => "turn_limit",
+    BudgetExhausted => "budget_exhausted",
     DeadlineExceeded => "deadline_exceeded",
     Expired => "expired",
     Cancelled => "cancelled",

@@ -53,6 +53,10 @@ pub(crate) struct NewRun {
     /// The model, one of those that the agent allows: its own, its fallback models and its `models`. Default: its own.
     #[schema(value_type = Option<String>)]
     model: Option<ModelName>,
+    /// The permission mode: one of the agent's `modes`, or the name of its policy. Default: that of the session, or the
+    /// agent's policy.
+    #[schema(example = "plan")]
+    mode: Option<String>,
     /// The subset of the agent's MCP servers to use. Default: all of them.
     #[schema(value_type = Option<Vec<String>>)]
     servers: Option<Vec<ServerId>>,
@@ -158,6 +162,7 @@ impl NewRun {
             principal: self.principal,
             external_tools: self.external_tools,
             model: self.model,
+            mode: self.mode,
             servers: self.servers,
             tools: ToolFilter { allow: self.tools.allow, deny: self.tools.deny },
             output_schema: self.output_schema,

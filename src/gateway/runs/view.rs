@@ -391,7 +391,9 @@ impl OutputView {
 impl WarningView {
     fn of(warning: &RunWarning) -> Self {
         let servers = match warning {
-            RunWarning::EmptyAnswer | RunWarning::LimitExceeded { .. } | RunWarning::SessionRestarted => Vec::new(),
+            RunWarning::EmptyAnswer | RunWarning::LimitExceeded { .. } | RunWarning::SessionRestarted { .. } => {
+                Vec::new()
+            }
             RunWarning::IncompleteTools { servers } => servers.clone(),
         };
         Self { code: warning.code(), servers }

@@ -6,12 +6,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_runner::{MemberChange, SessionChange};
+use toolgate_runner::{MemberChange, SessionChange, SessionLimitsChange};
 use toolgate_service::Scope;
 use utoipa::ToSchema;
 
 use super::precondition;
-use super::view::{SessionView, tag, tagged};
+use super::view::{SessionLimitsView, SessionView, tag, tagged};
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::problem::Problem;
@@ -30,6 +30,19 @@ pub(super) struct SessionChangeBody {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     metadata: MemberChange<Map<String, Value>>,
+    /// Limits to change, which hold from the next run on; `null` as a member removes it, and `null` in place of the object
+    /// removes all.
+    #[serde(default)]
+    #[schema(value_type = Option<SessionLimitsView>)]
+    limits: MemberChange<SessionLimitsChange>,
+    /// Seconds without use after which the next run does not continue the conversation; `null` for the agent's setting.
+    #[serde(default)]
+    #[schema(value_type = Option<u64>)]
+    expire_after_s: MemberChange<u64>,
+    /// The permission mode of the next runs; `null` for the agent's policy.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    mode: MemberChange<String>,
 }
 
 /// Update a session
@@ -50,15 +63,18 @@ pub(super) async fn change(
     Authenticated(caller): Authenticated,
     headers: HeaderMap,
     Path(session): Path<String>,
-    Body(SessionChangeBody { title, metadata }): Body<SessionChangeBody>,
+    Body(change): Body<SessionChangeBody>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    let session = gateway.runner_of(&caller).session(&session).await?;
+    let runner = gateway.runner_of(&caller);
+    let session = runner.session(&session).await?;
     let seen = precondition::required(&headers, &session.row)?;
-    let row = session.change(SessionChange { title, metadata }, seen).await?.row;
+    let SessionChangeBody { title, metadata, limits, expire_after_s, mode } = change;
+    let change = SessionChange { title, metadata, limits, expire_after_s, mode };
+    let row = session.change(change, seen).await?.row;
     // The response has all of the session, not only what was changed.
     Ok(match caller.scopes.contains(Scope::RunsRead) {
-        true => tagged(row).into_response(),
+        true => tagged(&runner, row).into_response(),
         false => (StatusCode::NO_CONTENT, [(ETAG, tag(row.version, row.head.as_ref()))]).into_response(),
     })
 }

@@ -7,11 +7,12 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::id::{AgentName, Principal, SessionId, Tenant};
+use toolgate_ports::{SessionLimits, SessionSettings};
 use toolgate_runner::NewSession;
 use toolgate_service::Scope;
 use utoipa::ToSchema;
 
-use super::view::{SessionView, tagged};
+use super::view::{SessionLimitsView, SessionView, tagged};
 use crate::access::Authenticated;
 use crate::body::Body;
 use crate::idempotency::QuotedSession;
@@ -38,12 +39,22 @@ pub(super) struct NewSessionBody {
     #[serde(default)]
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
+    /// Limits of its runs together. Default: none.
+    #[serde(default)]
+    #[schema(value_type = SessionLimitsView)]
+    limits: SessionLimits,
+    /// Seconds without use after which the next run does not continue the conversation. Default: the agent's setting.
+    #[schema(example = 86400)]
+    expire_after_s: Option<u64>,
+    /// The permission mode of its runs: one of the agent's `modes`, or the name of its policy. Default: the agent's policy.
+    #[schema(example = "plan")]
+    mode: Option<String>,
 }
 
 /// Create a session
 ///
 /// Creates a session without a run. A run that names an unknown session creates it too, so this request is only needed
-/// for a title, metadata or an id of toolgate's.
+/// for a title, metadata, limits, a permission mode, a time of expiry, or an id of toolgate's.
 #[utoipa::path(
     post, path = "/v1/sessions", tag = "sessions", operation_id = "createSession", request_body = NewSessionBody,
     responses(
@@ -63,11 +74,16 @@ pub(super) async fn create(
         agent: new.agent.map_or_else(|| runner.default_agent(), Ok)?,
         principal: new.principal,
         title: new.title,
-        metadata: new.metadata,
+        settings: SessionSettings {
+            metadata: new.metadata,
+            limits: new.limits,
+            expire_after_s: new.expire_after_s,
+            mode: new.mode,
+        },
         by: None,
     };
     let row = runner.create_session(new).await?.row;
     let location = gateway.address_of_session(&row.id);
     let quoted = QuotedSession(row.id.clone());
-    Ok((StatusCode::CREATED, quoted, [(LOCATION, location)], tagged(row)).into_response())
+    Ok((StatusCode::CREATED, quoted, [(LOCATION, location)], tagged(&runner, row)).into_response())
 }

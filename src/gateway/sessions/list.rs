@@ -56,5 +56,5 @@ pub(super) async fn list(
     let before = before.map(|row| (row.created_at, row.id));
     let filter = SessionFilter { agent: which.agent, before, limit: limit + 1, ..SessionFilter::default() };
     let rows = runner.sessions(filter).await?;
-    Ok(Json(Page::of(rows, limit, |row| row.id.to_string(), SessionView::of)))
+    Ok(Json(Page::of(rows, limit, |row| row.id.to_string(), |row| SessionView::of(&runner, row))))
 }

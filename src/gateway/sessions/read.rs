@@ -29,6 +29,7 @@ pub(super) async fn read(
     _permit: ReadPermit,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
-    let row = gateway.runner_of(&caller).session(&session).await?.row;
-    Ok(etag::unless_known(&headers, tag(row.version, row.head.as_ref()), SessionView::of(row)))
+    let runner = gateway.runner_of(&caller);
+    let row = runner.session(&session).await?.row;
+    Ok(etag::unless_known(&headers, tag(row.version, row.head.as_ref()), SessionView::of(&runner, row)))
 }

@@ -6,9 +6,11 @@ use axum::http::header::ETAG;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use toolgate_core::chat::Usd;
 use toolgate_core::id::RunId;
 use toolgate_core::run::Status;
-use toolgate_ports::{SessionHead, SessionRow};
+use toolgate_ports::{SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSettings};
+use toolgate_service::TenantRunner;
 use utoipa::ToSchema;
 
 use crate::runs::view::{StatusView, UsageView};
@@ -35,12 +37,22 @@ pub(crate) struct SessionView {
     /// Your own data about the session.
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
+    /// Limits of its runs together.
+    limits: SessionLimitsView,
+    /// The permission mode of its runs; absent for the agent's policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+    /// The configuration of its latest run; absent before the first run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime: Option<SessionRuntimeView>,
     /// Its latest run; `null` before the first one.
     head: Option<SessionHeadView>,
     /// The number of its runs.
     runs: u64,
     /// Tokens and cost of its runs, those that a retry replaced included, as far as the providers reported them.
     usage: UsageView,
+    /// Replies of models in its runs.
+    iterations: u64,
     /// The caller who created it.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
@@ -54,6 +66,49 @@ pub(crate) struct SessionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     last_used_at: Option<Timestamp>,
+    /// Seconds without use after which it expires; absent for the agent's setting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expire_after_s: Option<u64>,
+    /// When it expires: a run that begins then does not continue the conversation. Absent for never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+}
+
+/// Limits of the runs of a session together. A run begins with what the runs before it left; with nothing left, it is
+/// refused with `budget_exhausted`.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SessionLimits)]
+pub(super) struct SessionLimitsView {
+    /// Replies of models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_iterations: Option<u32>,
+    /// Input and output tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    max_cost_usd: Option<Usd>,
+    /// Seconds since the session was created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline_s: Option<u64>,
+}
+
+/// The configuration of a session's latest run.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SessionRuntime)]
+struct SessionRuntimeView {
+    /// The folder that it worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    working_directory: Option<String>,
+    /// The model that it asked first.
+    model: String,
+    /// The MCP servers that it could use.
+    servers: Vec<String>,
+    /// The name of the policy for its calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
 }
 
 /// The status of a session.
@@ -85,9 +140,16 @@ struct SessionHeadView {
 }
 
 impl SessionView {
-    pub(super) fn of(row: SessionRow) -> Self {
-        let usage = UsageView::of(&row.total_usage());
+    pub(super) fn of(runner: &TenantRunner, row: SessionRow) -> Self {
+        let (usage, iterations) = (UsageView::of(&row.total_usage()), row.total_iterations());
+        let SessionSettings { metadata, limits, expire_after_s, mode } = row.settings.clone();
         Self {
+            expires_at: runner.session_expires_at(&row),
+            expire_after_s,
+            mode,
+            limits: SessionLimitsView::of(limits),
+            runtime: row.runtime.map(SessionRuntimeView::of),
+            iterations,
             status: SessionStatusView::of(row.head.as_ref()),
             id: row.id.to_string(),
             object: "session",
@@ -95,7 +157,7 @@ impl SessionView {
             agent: row.agent.to_string(),
             principal: row.principal.map(|principal| principal.to_string()),
             title: row.title,
-            metadata: row.metadata,
+            metadata,
             last_used_at: row.head.as_ref().map(|head| head.updated_at),
             head: row.head.map(SessionHeadView::of),
             runs: row.runs,
@@ -103,6 +165,24 @@ impl SessionView {
             created_by: row.created_by,
             created_at: row.created_at,
             updated_at: row.updated_at,
+        }
+    }
+}
+
+impl SessionLimitsView {
+    fn of(limits: SessionLimits) -> Self {
+        let SessionLimits { max_iterations, max_tokens, max_cost_usd, deadline_s } = limits;
+        Self { max_iterations, max_tokens, max_cost_usd, deadline_s }
+    }
+}
+
+impl SessionRuntimeView {
+    fn of(runtime: SessionRuntime) -> Self {
+        Self {
+            working_directory: runtime.working_directory,
+            model: runtime.model.to_string(),
+            servers: runtime.servers.iter().map(ToString::to_string).collect(),
+            policy: runtime.policy.map(|policy| policy.name),
         }
     }
 }
@@ -125,8 +205,8 @@ impl SessionHeadView {
 }
 
 /// The view with its `ETag`.
-pub(super) fn tagged(row: SessionRow) -> ([(HeaderName, String); 1], Json<SessionView>) {
-    ([(ETAG, tag(row.version, row.head.as_ref()))], Json(SessionView::of(row)))
+pub(super) fn tagged(runner: &TenantRunner, row: SessionRow) -> ([(HeaderName, String); 1], Json<SessionView>) {
+    ([(ETAG, tag(row.version, row.head.as_ref()))], Json(SessionView::of(runner, row)))
 }
 
 /// The `ETag` of a session: its version, and that of its latest run, whose status it shows.

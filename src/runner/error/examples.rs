@@ -17,8 +17,14 @@ pub fn every_error() -> Vec<RunnerError> {
     let (run, agent, server) = (|| RunId::from("run_1"), || AgentName::from("desk"), || ServerId::from("shop"));
     let at = Timestamp::UNIX_EPOCH;
     let text = || "text".to_owned();
-    let head =
-        || SessionHead { run: run(), status: Status::Pending, version: 3, usage: Default::default(), updated_at: at };
+    let head = || SessionHead {
+        run: run(),
+        status: Status::Pending,
+        version: 3,
+        usage: Default::default(),
+        iterations: 0,
+        updated_at: at,
+    };
     let session = || SessionRow {
         id: "chat".into(),
         tenant: Tenant::default(),
@@ -28,8 +34,10 @@ pub fn every_error() -> Vec<RunnerError> {
         version: 2,
         runs: 0,
         usage: Default::default(),
+        iterations: 0,
+        runtime: None,
         title: text(),
-        metadata: Default::default(),
+        settings: Default::default(),
         created_by: None,
         authors: Default::default(),
         created_at: at,
@@ -92,6 +100,13 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::SessionVersion(Box::new(session())),
         RunnerError::RunOfAnotherSession { run: run(), session: "chat".into() },
         RunnerError::SessionChanging("chat".into()),
+        RunnerError::SessionLimit { session: "chat".into(), limit: "max_tokens", max: text() },
+        RunnerError::WiderThanSession {
+            session: "chat".into(),
+            limit: WiderLimit { name: "max_tokens", wanted: text(), most: text() },
+        },
+        RunnerError::NoSuchMode { agent: agent(), mode: text(), known: vec![text()] },
+        RunnerError::ModeMissing { run: run(), agent: agent(), mode: text() },
         RunnerError::SessionHasHistory("chat".into()),
         RunnerError::SessionOfAnotherAgent { session: "chat".into(), agent: agent() },
         RunnerError::SessionOfAnotherPrincipal("chat".into()),

@@ -50,7 +50,7 @@ impl AgentRunner {
             }
             let marked = SessionRow {
                 title: String::new(),
-                metadata: Default::default(),
+                settings: Default::default(),
                 updated_at: now,
                 deleted_at: Some(now),
                 ..row.clone()

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use toolgate_core::chat::Usage;
+use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
 use toolgate_core::tool::is_deceptive;
 use toolgate_driver::DriveError;
-use toolgate_ports::{RunFilter, SessionRow, SessionSaved};
+use toolgate_ports::{RunFilter, SessionLimits, SessionRow, SessionSaved, SessionSettings};
 
+use crate::resume_input::require_mode;
 use crate::{AgentRunner, RunnerError};
 
 /// How often a claim or change of a session is tried while other writers come and go.
@@ -32,8 +33,8 @@ pub struct NewSession {
     pub principal: Option<Principal>,
     /// Its title, of at most 256 bytes without control, bidirectional and invisible characters. Default: the beginning of the first message.
     pub title: Option<String>,
-    /// Metadata of the caller, of at most 16 KiB as JSON.
-    pub metadata: Map<String, Value>,
+    /// Metadata of at most 16 KiB as JSON, limits, time of expiry, and permission mode.
+    pub settings: SessionSettings,
     /// The authenticated name of the caller.
     pub by: Option<String>,
 }
@@ -45,6 +46,36 @@ pub struct SessionChange {
     pub title: MemberChange<String>,
     /// A merge patch of the metadata.
     pub metadata: MemberChange<Map<String, Value>>,
+    /// A merge patch of the limits, which hold from the next run on.
+    pub limits: MemberChange<SessionLimitsChange>,
+    /// Seconds without use after which the next run begins afresh.
+    pub expire_after_s: MemberChange<u64>,
+    /// The permission mode of the next runs.
+    pub mode: MemberChange<String>,
+}
+
+/// A merge patch of the limits of a session.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SessionLimitsChange {
+    /// Replies of models.
+    pub max_iterations: MemberChange<u32>,
+    /// Input and output tokens.
+    pub max_tokens: MemberChange<u64>,
+    /// US dollars.
+    pub max_cost_usd: MemberChange<Usd>,
+    /// Seconds since the session was created.
+    pub deadline_s: MemberChange<u64>,
+}
+
+impl<T> MemberChange<T> {
+    fn apply(self, member: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Clear => *member = None,
+            Self::Set(value) => *member = Some(value),
+        }
+    }
 }
 
 /// A change of one member by a merge patch.
@@ -73,11 +104,24 @@ impl SessionChange {
             MemberChange::Clear => row.title.clear(),
             MemberChange::Set(title) => row.title = title,
         }
+        let SessionSettings { metadata, limits, expire_after_s, mode } = &mut row.settings;
         match self.metadata {
             MemberChange::Keep => {}
-            MemberChange::Clear => row.metadata.clear(),
-            MemberChange::Set(patch) => merge(&mut row.metadata, patch),
+            MemberChange::Clear => metadata.clear(),
+            MemberChange::Set(patch) => merge(metadata, patch),
         }
+        match self.limits {
+            MemberChange::Keep => {}
+            MemberChange::Clear => *limits = SessionLimits::default(),
+            MemberChange::Set(patch) => {
+                patch.max_iterations.apply(&mut limits.max_iterations);
+                patch.max_tokens.apply(&mut limits.max_tokens);
+                patch.max_cost_usd.apply(&mut limits.max_cost_usd);
+                patch.deadline_s.apply(&mut limits.deadline_s);
+            }
+        }
+        self.expire_after_s.apply(expire_after_s);
+        self.mode.apply(mode);
     }
 }
 
@@ -102,7 +146,8 @@ fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
 impl AgentRunner {
     /// Creates a session without a run.
     pub async fn create_session(&self, new: NewSession) -> Result<SessionRow, RunnerError> {
-        let agent = self.agent(&new.agent)?.name.clone();
+        let agent = self.agent(&new.agent)?;
+        new.settings.mode.as_ref().map_or(Ok(()), |mode| require_mode(&agent, mode))?;
         let id = new.id.unwrap_or_else(|| self.inner.ids.session_id());
         self.check_no_run_of_another_session(&new.tenant, &id).await?;
         if let Some(row) = self.session(&new.tenant, &id).await? {
@@ -113,14 +158,16 @@ impl AgentRunner {
         let row = SessionRow {
             id,
             tenant: new.tenant,
-            agent,
+            agent: agent.name.clone(),
             principal: new.principal,
             head: None,
             version: 1,
             runs: 0,
             usage: Usage::default(),
+            iterations: 0,
+            runtime: None,
             title: new.title.unwrap_or_default(),
-            metadata: new.metadata,
+            settings: new.settings,
             created_by: new.by,
             authors: Default::default(),
             created_at: now,
@@ -134,7 +181,7 @@ impl AgentRunner {
         }
     }
 
-    /// Changes title and metadata of a session, if it is at the version that the caller saw, where one is given.
+    /// Changes title and settings of a session, if it is at the version that the caller saw, where one is given.
     pub async fn change_session(
         &self,
         tenant: &Tenant,
@@ -151,6 +198,9 @@ impl AgentRunner {
                 return Ok(row);
             }
             check_texts(&changed)?;
+            if let Some(mode) = changed.settings.mode.as_ref().filter(|_| changed.settings.mode != row.settings.mode) {
+                require_mode(&*self.agent(&row.agent)?, mode)?;
+            }
             changed.updated_at = self.inner.ports.clock.now();
             let saved = self.inner.ports.store.runs.save_session(row.version, &changed).await;
             if saved.map_err(DriveError::from)? == SessionSaved::Saved {
@@ -216,7 +266,7 @@ fn check_texts(row: &SessionRow) -> Result<(), RunnerError> {
         let rule = "no control characters, and no characters that are invisible or change the direction of text";
         return invalid("title", format!("a title has at most {MAX_TITLE_BYTES} bytes, {rule}"));
     }
-    let size = Value::from(row.metadata.clone()).to_string().len();
+    let size = Value::from(row.settings.metadata.clone()).to_string().len();
     match size > MAX_METADATA_BYTES {
         true => invalid("metadata", format!("metadata has at most {MAX_METADATA_BYTES} bytes as JSON, not {size}")),
         false => Ok(()),

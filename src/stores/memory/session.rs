@@ -42,7 +42,7 @@ impl SessionStore for MemoryStore {
             None => SessionRow { version, ..row.clone() },
             Some(current) => SessionRow {
                 title: row.title.clone(),
-                metadata: row.metadata.clone(),
+                settings: row.settings.clone(),
                 updated_at: row.updated_at,
                 deleted_at: row.deleted_at,
                 version,

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteRow};
 use sqlx::{FromRow, QueryBuilder, Row as _};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::{Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{Segment, Status};
 use toolgate_ports::{
-    Append, AppendError, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionSaved, SessionStore, StoreError,
+    Append, AppendError, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionRuntime, SessionSaved,
+    SessionSettings, SessionStore, StoreError,
 };
 
 use super::SqliteStore;
@@ -28,7 +28,7 @@ macro_rules! columns {
     () => {
         "session.tenant, session.id, session.agent, session.principal, session.head, session.version, session.runs,
         session.title, session.created_at, session.updated_at, session.deleted_at, session.body, run.status, run.version AS length,
-        run.usage AS head_usage, run.updated_at AS used_at"
+        run.usage AS head_usage, run.result ->> '$.iterations' AS head_iterations, run.updated_at AS used_at"
     };
 }
 
@@ -55,7 +55,7 @@ pub(super) const REPLACE: &str = "UPDATE session SET version = ?3, agent = ?4, p
 /// Replaces what a caller may change, in a row at the version before, unless it is deleted. Deletes it unless it has a
 /// live run, as its head or beside the conversation.
 const CHANGE: &str = "UPDATE session SET version = ?3, title = ?8, updated_at = ?10, deleted_at = ?13,
-        body = json_set(body, '$.metadata', ?11 -> '$.metadata')
+        body = json_set(body, '$.settings', ?11 -> '$.settings')
     WHERE tenant = ?1 AND id = ?2 AND version = ?3 - 1 AND deleted_at IS NULL AND (?13 IS NULL OR NOT EXISTS
         (SELECT 1 FROM run WHERE tenant = ?1 AND session = ?2 AND status IN ('running', 'pending') AND purged_at IS NULL))";
 
@@ -165,11 +165,24 @@ pub(super) fn select(filter: &SessionFilter) -> QueryBuilder<Sqlite> {
 /// The members of a session that no query uses.
 #[derive(Serialize, Deserialize)]
 struct Body {
-    metadata: Map<String, Value>,
+    settings: SessionSettings,
     created_by: Option<String>,
     authors: BTreeSet<String>,
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     usage: Usage,
+    iterations: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    runtime: Option<SessionRuntime>,
+}
+
+/// The head of a session as SQLite returns it.
+struct StoredHead {
+    run: String,
+    status: String,
+    length: i64,
+    usage: Option<String>,
+    iterations: Option<i64>,
+    used_at: String,
 }
 
 /// A session as SQLite returns it.
@@ -178,8 +191,7 @@ struct StoredSession {
     id: String,
     agent: String,
     principal: Option<String>,
-    /// The head, with its status, the length of its journal, its usage and the time of its last event.
-    head: Option<(String, String, i64, Option<String>, String)>,
+    head: Option<StoredHead>,
     version: i64,
     runs: i64,
     title: String,
@@ -194,8 +206,14 @@ impl<'r> FromRow<'r, SqliteRow> for StoredSession {
         // A head without a row is none.
         let head = row.try_get::<Option<String>, _>("head")?.zip(row.try_get::<Option<String>, _>("status")?);
         let head = head.map(|(run, status)| {
-            let (length, usage) = (row.try_get("length")?, row.try_get("head_usage")?);
-            Ok::<_, sqlx::Error>((run, status, length, usage, row.try_get("used_at")?))
+            Ok::<_, sqlx::Error>(StoredHead {
+                run,
+                status,
+                length: row.try_get("length")?,
+                usage: row.try_get("head_usage")?,
+                iterations: row.try_get("head_iterations")?,
+                used_at: row.try_get("used_at")?,
+            })
         });
         Ok(Self {
             tenant: row.try_get("tenant")?,
@@ -219,15 +237,17 @@ impl StoredSession {
         let unreadable = |what: &str| StoreError::Corrupt(format!("session {} has {what}", self.id));
         let count = |count: i64| u64::try_from(count).map_err(|_| unreadable(&format!("the impossible count {count}")));
         let time = |nanos: i64| moment(nanos).ok_or_else(|| unreadable(&format!("`{nanos}` for a time")));
-        let head = self.head.map(|(run, status, version, usage, used_at)| {
+        let head = self.head.map(|StoredHead { run, status, length, usage, iterations, used_at }| {
             let known = Status::parse(&status);
             let status = known.ok_or_else(|| unreadable(&format!("a head with the unknown status `{status}`")))?;
             let usage = usage.map_or(Ok(Usage::default()), |usage| usage_of(&run, &usage))?;
             let run = RunId::from(run);
             let updated_at = read::time(&run, &used_at)?;
-            Ok(SessionHead { run, status, version: count(version)?, usage, updated_at })
+            let (version, iterations) = (count(length)?, count(iterations.unwrap_or(0))?);
+            Ok(SessionHead { run, status, version, usage, iterations, updated_at })
         });
-        let Body { metadata, created_by, authors, usage } = parsed(format_args!("session {}", self.id), &self.body)?;
+        let Body { settings, created_by, authors, usage, iterations, runtime } =
+            parsed(format_args!("session {}", self.id), &self.body)?;
         Ok(SessionRow {
             head: head.transpose()?,
             version: count(self.version)?,
@@ -240,10 +260,12 @@ impl StoredSession {
             agent: self.agent.into(),
             principal: self.principal.map(Principal::from),
             title: self.title,
-            metadata,
+            settings,
             created_by,
             authors,
             usage,
+            iterations,
+            runtime,
         })
     }
 }
@@ -262,8 +284,9 @@ struct SessionWrite {
 
 impl SessionWrite {
     fn new(row: SessionRow, predecessor: Option<RunId>) -> Result<Self, StoreError> {
-        let SessionRow { metadata, created_by, authors, usage, .. } = row.clone();
-        let body = to_json(format_args!("session {}", row.id), &Body { metadata, created_by, authors, usage })?;
+        let SessionRow { settings, created_by, authors, usage, iterations, runtime, .. } = row.clone();
+        let body = Body { settings, created_by, authors, usage, iterations, runtime };
+        let body = to_json(format_args!("session {}", row.id), &body)?;
         Ok(Self { row, body, predecessor })
     }
 

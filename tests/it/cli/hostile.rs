@@ -114,7 +114,7 @@ fn no_command_prints_terminal_control_characters() {
         &["approvals", "revoke", HOSTILE],
         &["runs", "show", HOSTILE],
         &["sessions", "show", HOSTILE],
-        &["sessions", "rename", "last", HOSTILE],
+        &["sessions", "set", "last", "--title", HOSTILE],
         &["run", "--agent", HOSTILE, "x"],
         &["runs", "list", "--status", WORD],
     ] {

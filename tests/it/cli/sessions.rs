@@ -1,4 +1,4 @@
-//! `toolgate sessions`: list, show, messages, rename and delete; and `--session last`.
+//! `toolgate sessions`: list, show, messages, set and delete; and `--session last`.
 
 use super::desk::Desk;
 
@@ -7,6 +7,7 @@ turns:
   - say: Forty-two.
   - calls: [{ id: ask, name: mcp_shop_find_customer, arguments: { name: Ada } }]
   - say: As I said.
+  - say: And so on.
 ";
 
 /// A desk with one session of two runs.
@@ -57,13 +58,13 @@ fn messages_are_the_conversation_of_all_runs() {
 #[test]
 fn a_renamed_session_is_shown_with_its_title_and_runs() {
     let desk = two_runs();
-    let renamed = desk.toolgate(&["sessions", "rename", "last", "Order A-1077"]).expect(0);
-    assert_eq!(renamed.out, "chat-77 Order A-1077\n");
+    let renamed = desk.toolgate(&["sessions", "set", "last", "--title", "Order A-1077"]).expect(0);
+    assert!(renamed.out.starts_with("chat-77  idle\n    Order A-1077\n"), "{}", renamed.out);
     let shown = desk.toolgate(&["sessions", "show", "chat-77"]).expect(0).out;
     assert!(shown.starts_with("chat-77  idle\n    Order A-1077\n    agent desk, 2 runs, "), "{shown}");
     assert_eq!(shown.matches("run_").count(), 2, "{shown}");
     let long = "x".repeat(257);
-    let refused = desk.toolgate(&["sessions", "rename", "chat-77", &long]).expect(1);
+    let refused = desk.toolgate(&["sessions", "set", "chat-77", "--title", &long]).expect(1);
     assert!(refused.err.contains("a title has at most 256 bytes"), "{}", refused.err);
     let record: serde_json::Value =
         serde_json::from_str(&desk.toolgate(&["sessions", "show", "chat-77", "--json"]).out).unwrap();
@@ -96,4 +97,20 @@ fn a_session_with_a_live_run_is_not_deleted() {
 fn an_unknown_session_is_reported_with_the_newest() {
     let unknown = two_runs().toolgate(&["sessions", "show", "nope"]).expect(2);
     assert!(unknown.err.contains("there is no session `nope`; the newest are: chat-77"), "{}", unknown.err);
+}
+
+#[test]
+fn the_limits_of_a_session_are_set_shown_and_removed() {
+    let desk = two_runs();
+    let limits = ["--max-iterations", "3", "--max-cost-usd", "2.5", "--expire-after-s", "3600"];
+    let shown = desk.toolgate(&[["sessions", "set", "chat-77"].as_slice(), &limits].concat()).expect(0).out;
+    assert!(shown.contains("limits 3 of 3 turns, $0 of $2.5") && shown.contains("    expires "), "{shown}");
+    let refused = desk.toolgate(&["run", "--session", "chat-77", "And then?"]).expect(1);
+    assert!(refused.err.contains("has used up its `max_iterations` of 3"), "{}", refused.err);
+    let unknown = desk.toolgate(&["sessions", "set", "chat-77", "--mode", "open"]).expect(1);
+    assert!(unknown.err.contains("agent `desk` has no permission mode `open`"), "{}", unknown.err);
+    let free = ["--max-iterations", "none", "--max-cost-usd", "none", "--expire-after-s", "none"];
+    let shown = desk.toolgate(&[["sessions", "set", "chat-77"].as_slice(), &free].concat()).expect(0).out;
+    assert!(!shown.contains("limits") && !shown.contains("expires"), "{shown}");
+    desk.toolgate(&["run", "--session", "chat-77", "And then?"]).expect(0);
 }

@@ -113,7 +113,8 @@ async fn a_created_session_has_its_title_and_metadata_before_its_first_run() {
     let times = [&created.body["created_at"], &created.body["updated_at"]];
     let expected = json!({
         "id": "chat 77/ä", "object": "session", "version": 1, "status": "idle", "agent": "clerk", "principal": "bob",
-        "title": "Refund", "metadata": {"ticket": 9}, "head": null, "runs": 0, "usage": {}, "created_by": "key:ann",
+        "title": "Refund", "metadata": {"ticket": 9}, "head": null, "runs": 0, "usage": {}, "iterations": 0,
+        "limits": {}, "created_by": "key:ann",
         "created_at": times[0], "updated_at": times[1],
     });
     assert_eq!(created.body, expected);
@@ -416,4 +417,34 @@ async fn a_session_is_compacted_by_callers_of_its_tenant_that_may_write() {
     let carl = Person { served: &served, badge: "key:carl acme runs:read" };
     assert_eq!(carl.post(path, json!({})).await.problem(), "forbidden");
     assert_eq!(ann(&served).post(path, json!({"keep": 0})).await.problem(), "invalid_request");
+}
+
+#[tokio::test]
+async fn the_limits_and_the_expiry_of_a_session_are_set_and_kept_over_http() {
+    let served = served().await;
+    let ann = ann(&served);
+    let limits = json!({"max_iterations": 1, "max_cost_usd": 2.5});
+    let new = json!({"id": "chat-77", "limits": limits, "expire_after_s": 3600, "mode": "allow"});
+    let created = ann.post("/v1/sessions", new).await;
+    assert_eq!((&created.body["limits"], created.text("mode")), (&limits, "allow"), "{created:?}");
+    assert!(created.text("expires_at") > created.text("created_at"), "{created:?}");
+    let unknown = ann.post("/v1/sessions", json!({"mode": "open"})).await;
+    assert_eq!((unknown.problem(), &unknown.body["errors"][0]["pointer"]), ("validation", &json!("/mode")));
+
+    assert_eq!(ann.post("/v1/runs", chat("First")).await.status, 201);
+    let refused = ann.post("/v1/runs", chat("Second")).await;
+    assert_eq!((refused.status.as_u16(), refused.problem()), (409, "budget_exhausted"), "{refused:?}");
+    assert!(refused.text("detail").contains("`max_iterations` of 1"), "{refused:?}");
+
+    let patch = json!({"limits": {"max_iterations": null}, "expire_after_s": null, "mode": null});
+    let request = served.request(Method::PATCH, "/v1/sessions/chat-77").header("x-badge", ann.badge);
+    let changed = HttpAnswer::of(request.json(&patch).send().await.unwrap()).await;
+    assert_eq!(
+        (&changed.body["limits"], changed.body["iterations"].as_u64()),
+        (&json!({"max_cost_usd": 2.5}), Some(1))
+    );
+    assert!(changed.body.get("expires_at").is_none() && changed.body.get("mode").is_none(), "{changed:?}");
+    let runtime = &changed.body["runtime"];
+    assert_eq!((&runtime["servers"], &runtime["policy"]), (&json!([]), &json!("allow")), "{changed:?}");
+    assert_eq!(ann.post("/v1/runs", chat("Second")).await.text("status"), "completed");
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate::core::chat::{Media, Message, Part};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::id::{SessionId, Tenant};
-use toolgate::core::run::{Event, Limits, RunWarning, Status};
+use toolgate::core::run::{Event, Limits, Restart, RunWarning, Status};
 use toolgate::ports::SessionRow;
 use toolgate::runner::{AgentRunner, Fork, Report, Request, RunnerError};
 
@@ -60,7 +60,7 @@ on_every_store! {
         let afresh = say_to(&moved, "Third").await;
         let again = say_to(&moved, "Fourth").await;
 
-        assert_eq!((said(&afresh), afresh.warnings), (vec!["user: Third".to_owned(), "model: One.".into()], vec![RunWarning::SessionRestarted]));
+        assert_eq!((said(&afresh), afresh.warnings), (vec!["user: Third".to_owned(), "model: One.".into()], vec![RunWarning::SessionRestarted { restart: Restart::WorkingDirectory }]));
         assert_eq!((said(&again).len(), again.warnings), (4, vec![]), "the new folder is known now");
         let row = session(&world).await;
         assert_eq!((row.version, row.runs, row.head.map(|head| head.run)), (4, 4, Some(again.run_id)));

@@ -8,7 +8,9 @@ use serde_json::json;
 use toolgate::core::chat::{Message, Usage};
 use toolgate::core::id::{NodeId, RunId, Tenant};
 use toolgate::core::run::{Event, JournalEntry, PendingCounts, RunResult, Segment, Started, Status, TriggerKind};
-use toolgate::ports::{Append, Claim, RunRow, SessionClaim, SessionHead, SessionRow};
+use toolgate::ports::{
+    Append, Claim, RunRow, SessionClaim, SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSettings,
+};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
@@ -100,13 +102,26 @@ pub(crate) fn claiming(run: RunId, session: &str, expected: u64) -> Append {
             status: append.row.status,
             version: append.row.version,
             usage: append.row.usage,
+            iterations: append.row.result.as_ref().map_or(0, |result| result.iterations.into()),
             updated_at: append.row.updated_at,
         }),
         version: expected + 1,
         runs: expected + 1,
         usage: usage(expected),
+        iterations: expected,
+        runtime: Some(SessionRuntime {
+            working_directory: Some(format!("/srv/{expected}")),
+            model: "fast".into(),
+            servers: ["files".into()].into(),
+            policy: None,
+        }),
         title: format!("Order {expected}"),
-        metadata: json!({"ticket": {"id": expected}}).as_object().unwrap().clone(),
+        settings: SessionSettings {
+            metadata: json!({"ticket": {"id": expected}}).as_object().unwrap().clone(),
+            limits: SessionLimits { max_tokens: Some(expected), ..SessionLimits::default() },
+            expire_after_s: Some(60),
+            mode: Some("plan".to_owned()),
+        },
         created_by: Some("web".to_owned()),
         authors: ["ann".to_owned(), format!("author {expected}")].into(),
         created_at: fact(0).at,

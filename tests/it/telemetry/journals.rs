@@ -339,6 +339,7 @@ impl Journal {
             model: "main".into(),
             system: "You are helpful.".into(),
             working_directory: None,
+            mode: None,
             servers: vec!["weather".into(), "files".into()],
             required: Vec::new(),
             injected: Vec::new(),

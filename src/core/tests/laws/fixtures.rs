@@ -124,6 +124,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         cooldown_s: 60,
         system: String::new(),
         working_directory: None,
+        mode: None,
         servers: vec!["files".into(), "web".into()],
         required: Vec::new(),
         injected: Vec::new(),

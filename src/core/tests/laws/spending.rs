@@ -89,6 +89,24 @@ fn row_3_42_a_limit_that_asks_pauses_the_run_until_more_is_granted() {
 }
 
 #[test]
+fn row_3_42_each_limit_that_a_continued_run_gets_takes_effect() {
+    let hand = spent(OnExceed::Ask, 1.0);
+    assert_eq!(hand.run.ends_by(noon()), None);
+    let limits = TighterLimits {
+        max_cost_usd: dollars(2.0),
+        deadline_s: Some(90),
+        max_attempts: Some(9),
+        max_result_bytes: Some(50_000),
+        ..TighterLimits::default()
+    };
+    let hand = continued(hand, limits);
+    let limits = &hand.run.started().spec.limits;
+    assert_eq!((limits.max_attempts, limits.result_bytes()), (9, 50_000));
+    assert_eq!(hand.run.ends_by(noon()), noon().checked_add(std::time::Duration::from_secs(90)).ok());
+    assert_eq!(hand.run.budget().limits, *limits);
+}
+
+#[test]
 fn row_3_42_only_limits_that_are_kept_refuse_a_call_by_its_worst_case() {
     let call = |cost| CallEstimate { input_tokens: 10, output_tokens: Some(10), cost_usd: dollars(cost) };
     for (on_exceed, expected) in [

@@ -6,8 +6,8 @@ use futures::future::join_all;
 use toolgate::core::id::{RunId, SessionId, Tenant};
 use toolgate::core::run::{Segment, Status};
 use toolgate::ports::{
-    Append, AppendError, ChainLink, Purged, RunFilter, RunStore, SessionFilter, SessionHead, SessionRow, SessionSaved,
-    StoreError,
+    Append, AppendError, ChainLink, Purged, RunFilter, RunStore, SessionFilter, SessionHead, SessionLimits, SessionRow,
+    SessionSaved, SessionSettings, StoreError,
 };
 
 use super::Store;
@@ -70,7 +70,8 @@ pub(crate) async fn a_session_has_the_status_of_its_head<S: Store>(store: Arc<S>
         next.row.session = "chat".into();
         store.append(next).await.unwrap();
         let (version, usage, updated_at) = (at + 1, usage(at + 1), fact(at + 1).at);
-        let head = Some(SessionHead { run: run(1), status, version, usage, updated_at });
+        let iterations = at + 1;
+        let head = Some(SessionHead { run: run(1), status, version, usage, iterations, updated_at });
         assert_eq!(chat(&*store).await, Some(SessionRow { head, ..row.clone() }), "the row itself stays");
     }
 }
@@ -233,9 +234,17 @@ pub(crate) async fn a_save_changes_only_what_a_caller_may_change<S: Store>(store
     let first = claiming(run(1), "chat", 0);
     store.append(first.clone()).await.unwrap();
     let metadata = serde_json::json!({"a": [1.5, "\u{0}\"é", null], "ticket": {}}).as_object().unwrap().clone();
+    let settings = SessionSettings {
+        metadata,
+        limits: SessionLimits { max_iterations: Some(9), ..SessionLimits::default() },
+        expire_after_s: None,
+        mode: Some("dont-ask".to_owned()),
+    };
     let saved = SessionRow {
         title: "New".to_owned(),
-        metadata: metadata.clone(),
+        settings: settings.clone(),
+        iterations: 77,
+        runtime: None,
         updated_at: fact(9).at,
         agent: "other".into(),
         principal: None,
@@ -249,10 +258,10 @@ pub(crate) async fn a_save_changes_only_what_a_caller_may_change<S: Store>(store
     };
     assert_eq!(store.save_session(1, &saved).await, Ok(SessionSaved::Saved));
     let title = "New".to_owned();
-    let wanted = SessionRow { version: 2, title, metadata, updated_at: fact(9).at, ..claimed(&first) };
+    let wanted = SessionRow { version: 2, title, settings, updated_at: fact(9).at, ..claimed(&first) };
     assert_eq!(chat(&*store).await, Some(wanted.clone()), "also while its head is live");
 
-    let cleared = SessionRow { metadata: serde_json::Map::new(), ..wanted.clone() };
+    let cleared = SessionRow { settings: SessionSettings::default(), ..wanted.clone() };
     assert_eq!(store.save_session(2, &cleared).await, Ok(SessionSaved::Saved));
     assert_eq!(chat(&*store).await, Some(SessionRow { version: 3, ..cleared }));
 }
