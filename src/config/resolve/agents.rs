@@ -13,7 +13,7 @@ use toolgate_core::run::{
 use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
 
 use super::generative::{self, is_generative};
-use super::{instructions as prompt, policies, project, stop_conditions};
+use super::{instructions as prompt, policies, project, sessions, stop_conditions};
 use crate::agent::AgentSettings;
 use crate::error::Fault;
 use crate::resolver::{Kind, Resolver};
@@ -104,15 +104,6 @@ fn choose(variant: Option<&Text>, agents: &mut BTreeMap<AgentName, AgentSettings
             *agent = chosen;
         }
     }
-}
-
-/// The changes after which a session begins afresh. Its expiry is no change of the configuration.
-fn restart_on(changes: &[Located<Restart>], scope: &mut Resolver<'_>) -> BTreeSet<Restart> {
-    for change in changes.iter().filter(|change| *change.value() == Restart::Expired) {
-        let fault = Fault::new("`expired` is no change of the configuration");
-        scope.fault(fault.with_remedy("set `expire_after_s`"), change.place());
-    }
-    changes.iter().map(|change| *change.value()).collect()
 }
 
 impl KnownNames<'_> {
@@ -257,7 +248,7 @@ impl KnownNames<'_> {
             None => base.output_schema,
         };
         let fallback = fallback.map_or(base.fallback, |fallback| self.fallback(&model, fallback, scope));
-        let sessions = written.sessions.as_ref();
+        let (expire_after_s, restart_on) = sessions::of_agent(&base, written.sessions.as_ref(), scope);
         let selectable = written.models.as_ref();
         let mut selectable_models =
             selectable.map_or(base.selectable_models, |models| self.selectable(&model, models, scope));
@@ -291,13 +282,8 @@ impl KnownNames<'_> {
                 Some(modes) => modes.iter().filter_map(|mode| policies::named(mode, self.policies, scope)).collect(),
                 None => base.modes,
             },
-            expire_after_s: sessions
-                .and_then(|sessions| sessions.expire_after_s.as_ref())
-                .map_or(base.expire_after_s, |seconds| Some(*seconds.value())),
-            restart_on: match sessions.and_then(|sessions| sessions.restart_on.as_ref()) {
-                Some(changes) => restart_on(changes, scope),
-                None => base.restart_on,
-            },
+            expire_after_s,
+            restart_on,
             hide_unapproved: written.hide_unapproved.unwrap_or(base.hide_unapproved),
             ask_human: match &written.ask_human {
                 Some(choice) => ask_human(choice.value(), scope),

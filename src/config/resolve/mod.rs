@@ -12,6 +12,7 @@ mod policies;
 mod prices;
 mod project;
 mod servers;
+mod sessions;
 mod stop_conditions;
 
 use std::path::Path;

@@ -13,7 +13,7 @@ mod price;
 
 use std::collections::BTreeMap;
 
-pub(super) use agent::{Agent, AskHumanChoice, Backoff, Compaction, Fallback, Limits, SettingSource, Tools};
+pub(super) use agent::{Agent, AskHumanChoice, Backoff, Compaction, Fallback, Limits, Sessions, SettingSource, Tools};
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use egress::Egress;
 pub(super) use envelope::{Envelope, EnvelopeKey};

@@ -1,7 +1,7 @@
 //! Agents in Markdown files, and the runner's agents.
 
 use toolgate::config;
-use toolgate::core::run::{Backoff, Candidate, Compaction, InDoubt, OnDeny, OnToolError};
+use toolgate::core::run::{Backoff, Candidate, Compaction, InDoubt, OnDeny, OnToolError, Restart};
 
 use super::{env, example, folder, no_env, rendered};
 
@@ -195,4 +195,18 @@ fn instruction_files_outside_the_folder_or_too_large_are_refused() {
     assert!(linked.contains("leads to a file outside its folder"), "{linked}");
     let large = refused(&|root| std::fs::write(root.join("shop/AGENTS.md"), "x".repeat(65 * 1024)).unwrap());
     assert!(large.contains("more than 64 KiB"), "{large}");
+}
+
+#[test]
+fn rows_0_07_and_0_08_an_agent_names_its_modes_and_when_its_sessions_begin_afresh() {
+    let agent = |keys: &str| super::load(&format!("agents: {{ a: {{ {keys} }} }}\n"));
+    let settings = agent("modes: [plan, dont-ask], sessions: { expire_after_s: 3600, restart_on: [model, policy] }");
+    let agents = settings.expect("good").agents;
+    let a = &agents[&"a".into()];
+    assert_eq!(a.modes.iter().map(|mode| mode.name.as_str()).collect::<Vec<_>>(), ["plan", "dont-ask"]);
+    assert_eq!((a.expire_after_s, &a.restart_on), (Some(3600), &[Restart::Model, Restart::Policy].into()));
+    let refused = agent("sessions: { restart_on: [expired] }").expect_err("no change").plain();
+    assert!(refused.contains("`expired` is no change of the configuration"), "{refused}");
+    let refused = agent("modes: [paln]").expect_err("unknown").plain();
+    assert!(refused.contains("`paln`") && refused.contains("`plan`"), "{refused}");
 }
