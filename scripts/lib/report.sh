@@ -98,12 +98,12 @@ add_counts() {
 # Prints the table and the totals, and exits with the result. $1: `yes` when a skip is a failure.
 finish() {
   local row name result seconds cpu remark
-  printf '\n%s%-11s %-8s %7s %7s  %s%s\n' "$bold" section result seconds cpu note "$plain"
+  printf '\n%s%-12s %-8s %7s %7s  %s%s\n' "$bold" section result seconds cpu note "$plain"
   for row in "${report[@]}"; do
     IFS='|' read -r name result seconds cpu remark <<<"$row"
-    printf '%-11s %-8s %7s %7s  %s\n' "$name" "$result" "$seconds" "$cpu" "$remark"
+    printf '%-12s %-8s %7s %7s  %s\n' "$name" "$result" "$seconds" "$cpu" "$remark"
   done
-  printf '%-11s %-8s %7s %7s\n\n' total '' "$SECONDS" "$processor"
+  printf '%-12s %-8s %7s %7s\n\n' total '' "$SECONDS" "$processor"
   local verdict=0
   if ((total_failed > 0)); then verdict=1; fi
   if [[ $1 == yes ]] && ((total_skipped > 0)); then
