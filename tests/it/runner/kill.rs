@@ -38,6 +38,7 @@ impl McpServers for Ledger {
             tools: vec![tool("enter")],
             left_out: Vec::new(),
             stale: None,
+            authorization: None,
         };
         servers.iter().map(tool_access).collect()
     }
