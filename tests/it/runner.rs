@@ -6,6 +6,7 @@ mod budgets;
 mod cancelling;
 mod changing_servers;
 mod compacting;
+mod compaction_admission;
 mod context_building;
 mod continuing;
 mod corrections;
