@@ -39,6 +39,7 @@ mod required;
 mod results;
 mod retrying;
 mod secrets;
+mod session_kill;
 mod sessions;
 mod stop_conditions;
 mod suspended_calls;
