@@ -1,4 +1,4 @@
-//! Admission of the call for a summary by the governor.
+//! Admission of the call for a summary: the governor, and the worst case of the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use serde_json::json;
 use tokio::sync::Notify;
 use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::core::run::{Event, Status};
+use toolgate::core::run::{Channel, Event, Limits, OnExceed, Status, TighterLimits, Unpause};
 use toolgate::ports::{Governor, PlannedCall};
+use toolgate::runner::Resume;
 
 use super::compacting::{at, compacted, compacting, conversation, reading, say_to, used};
 use super::world::{Given, Kept, World, on_every_store, say};
@@ -126,4 +127,26 @@ async fn a_governor_that_misbehaves_fails_a_compaction_on_request() {
         assert_eq!(read.lock().unwrap().len(), 1, "no summary was requested");
         assert_eq!(conversation(&world).await, before);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_3_13_a_compaction_whose_worst_case_exceeds_the_limit_is_not_sent() {
+    let turns = json!([used(100, reading()), say("Read.")]);
+    let (given, read) = compacting(json!({"turns": turns, "summary": say("They read.")}), at(50));
+    let world = given
+        .within(Limits { max_tokens: Some(150), ..Limits::default() })
+        .that(|agent| agent.on_exceed = OnExceed::Ask)
+        .ready()
+        .await;
+
+    let paused = world.run().await;
+
+    assert_eq!((paused.status, paused.budget.iterations, read.lock().unwrap().len()), (Status::Pending, 1, 1));
+    let reason = "the worst case of the next model call exceeds `max_tokens`";
+    let refused = Failure::new(ErrorCode::TurnLimit, reason);
+    assert_eq!(failures(&world, &paused.run_id).await, [refused]);
+    let limits = TighterLimits { max_tokens: Some(10_000), ..TighterLimits::default() };
+    let unpause = Some(Unpause { by: "ann".into(), via: Channel::Library, limits });
+    let done = world.runner.resume(&paused.run_id, Resume { unpause, ..Resume::default() }).await.unwrap();
+    assert_eq!((done.status, done.output.unwrap().text), (Status::Completed, "Read.".to_owned()));
 }
