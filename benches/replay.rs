@@ -69,8 +69,15 @@ fn toolset() -> Arc<Toolset> {
         pinned: None,
     };
     let tools = vec![tool("read"), tool("search")];
-    let server =
-        ServerTools { server: "files".into(), trusted: true, endpoint: None, tools, left_out: Vec::new(), stale: None };
+    let server = ServerTools {
+        server: "files".into(),
+        trusted: true,
+        endpoint: None,
+        tools,
+        left_out: Vec::new(),
+        stale: None,
+        authorization: None,
+    };
     let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
     Arc::new(Toolset::assemble(&[], &[server], &rules))
 }

@@ -100,6 +100,7 @@ fn toolset() -> Toolset {
         tools: vec![add],
         left_out: Vec::new(),
         stale: None,
+        authorization: None,
     };
     let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
     Toolset::assemble(&[], &[server], &rules)

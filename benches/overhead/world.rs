@@ -122,6 +122,7 @@ impl McpServers for Files {
             tools: self.tools.clone(),
             left_out: Vec::new(),
             stale: None,
+            authorization: None,
         };
         servers.iter().map(offers).collect()
     }

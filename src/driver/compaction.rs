@@ -13,6 +13,7 @@ use toolgate_ports::{Context, ModelFailure, ModelRequest};
 
 use super::interrupt::StepOutcome;
 use super::model::ModelCallError;
+use super::spending::Refusal;
 use super::{DriveError, Driver, Journal, Progress};
 
 impl Driver<'_> {
@@ -34,8 +35,7 @@ impl Driver<'_> {
         };
         let mut shown = std::mem::take(&mut self.shown);
         let summary = async {
-            let estimate = self.estimate(journal, &model);
-            if let Some(reason) = self.governor_refusal(journal, &model, attempt, estimate).await {
+            if let Some(Refusal { reason, .. }) = self.refusal(journal, &model, attempt).await {
                 return Err(ModelCallError::Failed(Failure::new(ErrorCode::TurnLimit, reason).into()));
             }
             let context = self.compaction_context(journal, keeps).await?;

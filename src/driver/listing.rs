@@ -41,7 +41,7 @@ impl Driver<'_> {
         filter.foreign_name(|name| !is_complete || whole.knows(name) || Builtin::reserves(name))
     }
 
-    /// Between turns, lists a changed toolset to the model again. True if the journal grew, so that the next step has
+    /// Between turns, lists a changed toolset to the model again, and records changes of authorization. True if the journal grew, so that the next step has
     /// to be computed again. Once a turn: a server whose tools change on every listing is caught when a call is sent.
     pub(super) async fn refresh_tools(&mut self, journal: &mut Journal) -> Result<bool, DriveError> {
         let StepOutcome::Done(live) = self.live_tools(journal).await else {
@@ -49,10 +49,13 @@ impl Driver<'_> {
             return Ok(true);
         };
         let turn = journal.run().budget().iterations;
-        let is_shown = |shown: &Arc<Toolset>| Arc::ptr_eq(shown, &live) || shown.offers_the_same_as(&live);
+        let is_recorded = |shown: &Arc<Toolset>| {
+            Arc::ptr_eq(shown, &live)
+                || (shown.offers_the_same_as(&live) && live.authorization_changes(Some(shown)).next().is_none())
+        };
         if self.relisted == Some(turn)
             || !journal.run().is_between_turns()
-            || journal.run().tools().is_some_and(is_shown)
+            || journal.run().tools().is_some_and(is_recorded)
         {
             return Ok(false);
         }

@@ -1,6 +1,7 @@
 //! Step: call the current model.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -9,9 +10,10 @@ use toolgate_core::error::{ErrorCode, FailedStep, Failure};
 use toolgate_core::id::{AgentName, ModelName};
 use toolgate_core::lifecycle::Delta;
 use toolgate_core::run::{Backoff, Ending, Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
-use toolgate_ports::{Context, Conversation, ModelFailure, ModelRequest, StoreError, Update};
+use toolgate_ports::{Context, Conversation, Model, ModelFailure, ModelRequest, StoreError, Update};
 
 use super::interrupt::StepOutcome;
+use super::spending::Refusal;
 use super::tool_results::RenderedMessages;
 use super::{DriveError, Driver, Journal, Progress};
 
@@ -34,10 +36,12 @@ impl Driver<'_> {
         let Some(context) = self.build_context(journal).await? else { return Ok(()) };
         let model = journal.run().candidate(self.ports.clock.now()).clone();
         if tool_access != ToolAccess::FinalAnswer {
-            let refused = AssertUnwindSafe(self.refused_call(journal, &model, attempt)).catch_unwind();
+            let refused = AssertUnwindSafe(self.refusal(journal, &model, attempt)).catch_unwind();
             match self.unless_ended(journal, refused).await {
                 StepOutcome::Done(Ok(None)) => {}
-                StepOutcome::Done(Ok(Some(refusal))) => return journal.stage(refusal),
+                StepOutcome::Done(Ok(Some(Refusal { limit, reason, estimate }))) => {
+                    return journal.stage(Event::ModelCallRefused { model, limit, reason, estimate });
+                }
                 StepOutcome::Done(Err(_panic)) => {
                     let message = "the governor panicked; this is a bug in the governor";
                     let error = Failure::new(ErrorCode::Internal, message);
@@ -89,9 +93,13 @@ impl Driver<'_> {
 
     /// The conversation with that model, unless the agent has no such model.
     pub(super) fn conversation(&mut self, model: &ModelName) -> Option<Box<dyn Conversation>> {
+        self.conversations.remove(model).or_else(|| self.model(model).map(|model| model.converse()))
+    }
+
+    /// The model with that name, of the agent's turns or of its compactions.
+    pub(super) fn model(&self, name: &ModelName) -> Option<&Arc<dyn Model>> {
         let summarizes = self.agent.compaction_model.iter().map(|named| (&named.name, &named.model));
-        let known = self.agent.models().chain(summarizes).find(|(name, _)| *name == model);
-        self.conversations.remove(model).or_else(|| known.map(|(_, model)| model.converse()))
+        self.agent.models().chain(summarizes).find(|(known, _)| *known == name).map(|(_, model)| model)
     }
 
     fn failed(&self, journal: &mut Journal, ModelFailure { failure, usage }: ModelFailure) -> Result<(), DriveError> {

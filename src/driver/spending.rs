@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use toolgate_core::chat::Usage;
 use toolgate_core::id::ModelName;
-use toolgate_core::run::{CallEstimate, Event, Limit};
+use toolgate_core::run::{CallEstimate, Limit};
 use toolgate_ports::PlannedCall;
 
 use super::{Driver, Journal};
@@ -14,9 +14,16 @@ use super::{Driver, Journal};
 /// How long a governor may take for a verdict.
 const VERDICT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A model call that is not made.
+pub(super) struct Refusal {
+    pub(super) limit: Limit,
+    pub(super) reason: String,
+    pub(super) estimate: CallEstimate,
+}
+
 impl Driver<'_> {
-    /// The refusal of the next call of a model, if it is refused.
-    pub(super) async fn refused_call(&self, journal: &Journal, model: &ModelName, attempt: u32) -> Option<Event> {
+    /// The refusal of the next call of a model, for a turn or for a summary, if it is refused.
+    pub(super) async fn refusal(&self, journal: &Journal, model: &ModelName, attempt: u32) -> Option<Refusal> {
         let run = journal.run();
         if self.ports.governor.is_none() && !run.estimates_calls() {
             return None;
@@ -26,11 +33,11 @@ impl Driver<'_> {
             Some(limit) => (limit, format!("the worst case of the next model call exceeds `{}`", limit.name())),
             None => (Limit::Governor, self.governor_refusal(journal, model, attempt, estimate).await?),
         };
-        Some(Event::ModelCallRefused { model: model.clone(), limit, reason, estimate })
+        Some(Refusal { limit, reason, estimate })
     }
 
     /// The governor's reason to refuse a call.
-    pub(super) async fn governor_refusal(
+    async fn governor_refusal(
         &self,
         journal: &Journal,
         model: &ModelName,
@@ -56,8 +63,8 @@ impl Driver<'_> {
     }
 
     /// The worst case of the next call of a model.
-    pub(super) fn estimate(&self, journal: &Journal, name: &ModelName) -> CallEstimate {
-        let model = self.agent.models().find(|(known, _)| *known == name).map(|(_, model)| model);
+    fn estimate(&self, journal: &Journal, name: &ModelName) -> CallEstimate {
+        let model = self.model(name);
         let input_tokens = journal.run().size();
         let output_tokens = model.and_then(|model| model.identity().settings.get("max_tokens")).and_then(Value::as_u64);
         let usage = Usage {

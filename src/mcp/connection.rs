@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use toolgate_core::tool::McpTool;
 
 use super::answered_elicitations::AnsweredTaskElicitations;
+use super::auth::AuthorizationRecord;
 use super::client_handler::McpClientHandler;
 use super::closable::Closable;
 use super::headers::ToolHeaders;
@@ -110,6 +111,7 @@ impl Connection {
         terms: NegotiationParams<'_>,
         tasks: &TaskTracker,
         output: &Mutex<Option<Output>>,
+        authorization: &AuthorizationRecord,
     ) -> Result<Self, ConnectError> {
         let (tool_headers, task_only, traffic) = (ToolHeaders::default(), TaskOnly::default(), Traffic::default());
         match &settings.transport {
@@ -134,7 +136,7 @@ impl Connection {
                 let open = || {
                     let requests = Requests::default();
                     let (tools, task_only, traffic) = (tool_headers.clone(), task_only.clone(), traffic.clone());
-                    let seen = http::Seen::with(tools, task_only, requests.clone(), traffic);
+                    let seen = http::Seen::with(tools, task_only, requests.clone(), traffic, authorization.clone());
                     Ok((http::transport(http, max, seen)?, requests))
                 };
                 let established = match negotiate(&terms, open).await {

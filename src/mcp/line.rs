@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::auth::AuthorizationRecord;
 use super::connection::Connection;
 use super::fault::{Fault, refusal, seconds};
 use super::limits::Limits;
@@ -26,12 +27,25 @@ pub(super) struct Line {
     output: Mutex<Option<Output>>,
     /// The remembered era of the protocol.
     eras: negotiation::NegotiationMemory,
+    /// The authorization status that its HTTP requests found.
+    authorization: AuthorizationRecord,
 }
 
 impl Line {
     /// A dialer for these settings. Work that outlives a request runs on `tasks`.
     pub(super) fn new(settings: ServerSettings, tasks: TaskTracker) -> Self {
-        Self { settings, tasks, output: Mutex::default(), eras: negotiation::NegotiationMemory::default() }
+        Self {
+            settings,
+            tasks,
+            output: Mutex::default(),
+            eras: negotiation::NegotiationMemory::default(),
+            authorization: AuthorizationRecord::default(),
+        }
+    }
+
+    /// The authorization status of the server.
+    pub(super) fn authorization(&self) -> &AuthorizationRecord {
+        &self.authorization
     }
 
     /// The output of the newest child process besides the protocol.
@@ -46,7 +60,8 @@ impl Dial for Line {
     async fn open(&self, meta: Map<String, Value>) -> Result<Connection, NotOpened> {
         let budget = self.settings.start_timeout;
         let terms = negotiation::NegotiationParams::of(&self.settings, &self.eras, meta);
-        match timeout(budget, Connection::open(&self.settings, terms, &self.tasks, &self.output)).await {
+        let opening = Connection::open(&self.settings, terms, &self.tasks, &self.output, &self.authorization);
+        match timeout(budget, opening).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
             Err(_) => {

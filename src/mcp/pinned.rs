@@ -160,7 +160,15 @@ mod tests {
             pinned: None,
         };
         let (tools, left_out) = (vec![tool], Vec::new());
-        ServerTools { server: "shop".into(), trusted: false, endpoint: None, tools, left_out, stale: None }
+        ServerTools {
+            server: "shop".into(),
+            trusted: false,
+            endpoint: None,
+            tools,
+            left_out,
+            stale: None,
+            authorization: None,
+        }
     }
 
     fn pins(values: &[(&str, PinnedValue)]) -> PinnedTools {

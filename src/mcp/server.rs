@@ -64,7 +64,11 @@ impl Server {
     /// Its tools, or why there are none, within the start budget.
     pub(super) async fn list(&self, trace: &SpanContext) -> ServerTools {
         let offer = self.supervisor.offer(self.meta(trace), self.settings.trusted).await;
-        ServerTools { endpoint: self.settings.transport.endpoint(), ..self.settings.pinned.hidden(offer) }
+        ServerTools {
+            endpoint: self.settings.transport.endpoint(),
+            authorization: self.supervisor.dial().authorization().of(&self.id),
+            ..self.settings.pinned.hidden(offer)
+        }
     }
 
     /// Lists its tools again, even if they are current. The error states why that failed.
@@ -90,7 +94,7 @@ impl Server {
 
     /// A number that changes when [`list`](Self::list) may return something else.
     pub(super) fn generation(&self) -> u64 {
-        self.supervisor.generation()
+        self.supervisor.generation() + self.supervisor.dial().authorization().changes()
     }
 
     /// Makes a call as soon as the concurrency limit allows it.

@@ -126,6 +126,7 @@ impl McpServers for Servers {
                         tools: Vec::new(),
                         left_out: vec![left_out],
                         stale: None,
+                        authorization: None,
                     }
                 }
             }

@@ -285,6 +285,7 @@ impl McpServers for NoPort {
             tools: Vec::new(),
             left_out: vec![LeftOut { server: Some(server.clone()), tool: None, reason: WITHOUT_SERVERS.into() }],
             stale: None,
+            authorization: None,
         };
         servers.iter().map(missing).collect()
     }

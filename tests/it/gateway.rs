@@ -20,6 +20,7 @@ mod forking;
 mod grants;
 mod held_calls;
 mod idempotency;
+mod idempotency_kill;
 mod keys;
 mod limits;
 mod messages;

@@ -11,7 +11,7 @@ use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, o
 use crate::core::chat::Usage;
 use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Rejection, Restart, ToolAccess, ToolGrant};
-use crate::core::tool::{Problem, ToolName, escape_untrusted};
+use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, ToolName, escape_untrusted};
 
 /// Output to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +101,16 @@ impl LiveView {
             }
             LifecycleKind::Resumed { .. } => {
                 vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} resumed", event.run_id)))]
+            }
+            // The reason follows: with the server that is left out, or it preceded with the call that failed.
+            LifecycleKind::ServerAuth { authorization } => {
+                let ServerAuthorization { server, status, .. } = authorization;
+                vec![match status {
+                    AuthorizationStatus::Authorized => paint.dim(format!("  server {server}: authorized")),
+                    AuthorizationStatus::Required | AuthorizationStatus::Failed => {
+                        paint.yellow(format!("  ! server {server}: authorization {}", status.as_str()))
+                    }
+                }]
             }
             LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
                 let mut lines = vec![paint.dim(format!("{} available", count(tools.len(), "tool")))];

@@ -12,7 +12,7 @@ use crate::run::{
     CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, PendingItem, Rejection, Restart, RunWarning, Scope,
     Status, ToolAccess, ToolGrant,
 };
-use crate::tool::{Difference, LeftOut, Problem, ToolName};
+use crate::tool::{Difference, LeftOut, Problem, ServerAuthorization, ToolName};
 use crate::trace::TraceId;
 
 /// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type`, and its own fields.
@@ -112,6 +112,12 @@ pub enum LifecycleKind {
     /// The context was built.
     #[serde(rename = "context.build.success")]
     ContextBuildSuccess,
+    /// The authorization status of an MCP server, or a change of it.
+    #[serde(rename = "server.auth")]
+    ServerAuth {
+        #[serde(flatten)]
+        authorization: ServerAuthorization,
+    },
     /// The tools available to the model from now on.
     #[serde(rename = "tools.listed")]
     ToolsListed {
@@ -452,6 +458,7 @@ impl LifecycleKind {
             Self::Cancelled { .. } => "execution.cancelled",
             Self::ContextBuildStarted => "context.build.started",
             Self::ContextBuildSuccess => "context.build.success",
+            Self::ServerAuth { .. } => "server.auth",
             Self::ToolsListed { .. } => "tools.listed",
             Self::ApprovalsResolved { .. } => "approvals.resolved",
             Self::ModelCalled { .. } => "llm.call.started",

@@ -12,7 +12,7 @@ use crate::chat::{Part, Reply, Usage};
 use crate::error::{FailedStep, Failure};
 use crate::id::{CallId, ModelName, RunId};
 use crate::run::{Budget, Call, CallState, Decision, Ending, Event, JournalEntry, OutputVerdict, Run, ToolAccess};
-use crate::tool::{Arguments, ElicitationRequest, Outcome, ToolCall};
+use crate::tool::{Arguments, ElicitationRequest, Outcome, ToolCall, Toolset};
 
 /// The fold of one run's journal into its lifecycle events.
 #[derive(Clone, Debug)]
@@ -134,12 +134,7 @@ impl Lifecycle {
                 restart: started.restart,
             }],
             Event::Resumed { trace, .. } => vec![LifecycleKind::Resumed { trace_id: trace.id }],
-            Event::ToolsListed { toolset } => vec![LifecycleKind::ToolsListed {
-                tools: toolset.iter().map(|tool| tool.name.clone()).collect(),
-                left_out: toolset.left_out().to_vec(),
-                changed: toolset.iter().filter(|tool| tool.changed).map(|tool| tool.name.clone()).collect(),
-                warnings: toolset.warnings().collect(),
-            }],
+            Event::ToolsListed { toolset } => self.tools_listed(toolset),
             Event::ApprovalsResolved { granted } => vec![LifecycleKind::ApprovalsResolved { granted: granted.clone() }],
             Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),
             Event::ModelCallRefused { model, limit, reason, estimate } => vec![LifecycleKind::ModelCallRefused {
@@ -255,6 +250,20 @@ impl Lifecycle {
             }
             Event::Ended { ending } => vec![self.ended(ending)],
         }
+    }
+
+    fn tools_listed(&self, toolset: &Toolset) -> Vec<LifecycleKind> {
+        let earlier = self.run.as_ref().and_then(Run::tools);
+        let changes = toolset.authorization_changes(earlier.map(|earlier| &**earlier));
+        let mut facts: Vec<LifecycleKind> =
+            changes.map(|now| LifecycleKind::ServerAuth { authorization: now.clone() }).collect();
+        facts.push(LifecycleKind::ToolsListed {
+            tools: toolset.iter().map(|tool| tool.name.clone()).collect(),
+            left_out: toolset.left_out().to_vec(),
+            changed: toolset.iter().filter(|tool| tool.changed).map(|tool| tool.name.clone()).collect(),
+            warnings: toolset.warnings().collect(),
+        });
+        facts
     }
 
     /// The server's questions, as text.

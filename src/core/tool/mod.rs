@@ -2,6 +2,7 @@
 
 mod arguments;
 mod ask_human;
+mod authorization;
 mod builtin;
 mod call;
 mod call_transport;
@@ -29,6 +30,7 @@ mod validation;
 
 pub use arguments::Arguments;
 pub use ask_human::{Ask, AskHuman, Choice};
+pub use authorization::{AuthorizationStatus, ServerAuthorization};
 pub use builtin::Builtin;
 pub use call::ToolCall;
 pub use call_transport::{CallTransport, Transport};

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::name::{mcp_name, unprefixed_name};
-use super::{AskHuman, Builtin, Endpoint, ExternalTool, LeftOut, McpTool, Origin, Tool, ToolFilter, ToolName};
+use super::{
+    AskHuman, Builtin, Endpoint, ExternalTool, LeftOut, McpTool, Origin, ServerAuthorization, Tool, ToolFilter,
+    ToolName,
+};
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::NamePattern;
 use crate::policy::{KnownNames, Policy, Subject, UnmatchedRule, Verdict};
@@ -31,6 +34,8 @@ pub struct ServerTools {
     pub left_out: Vec<LeftOut>,
     /// The reason why these are earlier tools, if the server cannot be asked at the moment.
     pub stale: Option<String>,
+    /// Its authorization status, if a request has shown one.
+    pub authorization: Option<ServerAuthorization>,
 }
 
 /// The hash of each tool's definition when a run first listed it.
@@ -72,6 +77,7 @@ pub struct Toolset {
     tools: Vec<Arc<Tool>>,
     by_name: BTreeMap<ToolName, usize>,
     left_out: Vec<LeftOut>,
+    authorizations: Vec<ServerAuthorization>,
     unmatched_rules: Vec<UnmatchedRule>,
     unmatched_patterns: Vec<String>,
 }
@@ -82,6 +88,8 @@ struct ToolsetForm {
     tools: Vec<Arc<Tool>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    authorizations: Vec<ServerAuthorization>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unmatched_rules: Vec<UnmatchedRule>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -113,7 +121,8 @@ impl Toolset {
             tools.push(Arc::new(Tool { verdict, hidden, ..tool }));
         }
         left_out.sort_by(|a, b| (&a.server, &a.tool, &a.reason).cmp(&(&b.server, &b.tool, &b.reason)));
-        let listed = Self::from(ToolsetForm { tools, left_out, unmatched_rules, unmatched_patterns });
+        let authorizations = servers.iter().filter_map(|server| server.authorization.clone()).collect();
+        let listed = Self::from(ToolsetForm { tools, left_out, authorizations, unmatched_rules, unmatched_patterns });
         let listed = if rules.ask_human.is_some() { listed.with_builtin(Builtin::AskHuman, rules) } else { listed };
         if rules.finish.is_some() { listed.with_builtin(Builtin::Finish, rules) } else { listed }
     }
@@ -209,6 +218,18 @@ impl Toolset {
     /// The omitted tools, with reasons.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
+    }
+
+    /// The servers whose authorization status differs from the one in `earlier`, whatever the reason.
+    pub fn authorization_changes<'a>(
+        &'a self,
+        earlier: Option<&'a Self>,
+    ) -> impl Iterator<Item = &'a ServerAuthorization> {
+        let is_known = move |now: &&ServerAuthorization| {
+            let is_same = |known: &ServerAuthorization| (&known.server, known.status) == (&now.server, now.status);
+            earlier.is_some_and(|earlier| earlier.authorizations.iter().any(is_same))
+        };
+        self.authorizations.iter().filter(move |now| !is_known(now))
     }
 
     /// The policy rules that ask or deny by name and match no tool.
@@ -377,15 +398,16 @@ impl ToolsetRules {
 }
 
 impl From<ToolsetForm> for Toolset {
-    fn from(ToolsetForm { tools, left_out, unmatched_rules, unmatched_patterns }: ToolsetForm) -> Self {
+    fn from(form: ToolsetForm) -> Self {
+        let ToolsetForm { tools, left_out, authorizations, unmatched_rules, unmatched_patterns } = form;
         let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
-        Self { tools, by_name, left_out, unmatched_rules, unmatched_patterns }
+        Self { tools, by_name, left_out, authorizations, unmatched_rules, unmatched_patterns }
     }
 }
 
 impl From<Toolset> for ToolsetForm {
     fn from(toolset: Toolset) -> Self {
-        let Toolset { tools, left_out, unmatched_rules, unmatched_patterns, .. } = toolset;
-        Self { tools, left_out, unmatched_rules, unmatched_patterns }
+        let Toolset { tools, left_out, authorizations, unmatched_rules, unmatched_patterns, .. } = toolset;
+        Self { tools, left_out, authorizations, unmatched_rules, unmatched_patterns }
     }
 }

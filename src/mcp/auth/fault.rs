@@ -9,6 +9,7 @@ use rmcp::transport::auth::AuthError;
 use secrecy::{ExposeSecret as _, SecretString};
 use toolgate_core::id::ServerId;
 use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
+use toolgate_core::tool::AuthorizationStatus;
 
 use super::credentials::CredentialError;
 use super::token_answer;
@@ -37,6 +38,27 @@ pub(crate) enum AccessError {
     /// The server refuses a new token.
     #[error("it answered HTTP 401 also to a token that was just obtained; its author has to look into that")]
     Distrusted,
+}
+
+impl AccessError {
+    /// The authorization status of the server that this error shows.
+    pub(super) fn status(&self) -> AuthorizationStatus {
+        match self {
+            Self::LoginNeeded { .. } => AuthorizationStatus::Required,
+            Self::Credentials(_) | Self::Failed(_) | Self::Insufficient(_) | Self::Distrusted => {
+                AuthorizationStatus::Failed
+            }
+        }
+    }
+
+    /// Whether the token is valid and lacks scopes, so that other requests may succeed with it.
+    pub(super) fn is_about_scopes(&self) -> bool {
+        match self {
+            Self::LoginNeeded { scopes, .. } => !scopes.is_empty(),
+            Self::Insufficient(_) => true,
+            Self::Credentials(_) | Self::Failed(_) | Self::Distrusted => false,
+        }
+    }
 }
 
 /// The longest quote of an authorization server.

@@ -19,6 +19,7 @@ mod login;
 mod loopback;
 mod renewal;
 mod settings;
+mod status;
 mod token_answer;
 mod tokens;
 
@@ -30,3 +31,4 @@ pub use headless::Headless;
 pub use login::{Login, LoginError, login, logout};
 pub use loopback::Loopback;
 pub use settings::{ClientIdentity, ClientProof, Grant, OAuthSettings, SigningAlgorithm};
+pub(super) use status::{AuthorizationRecord, RequestKind};

@@ -4,17 +4,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::StatusCode;
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::mpsc;
 
 use super::client::{Events, Failure, Headers};
+use super::non_mcp_response::UNAUTHORIZED;
 use super::post::{Target, is_confirmation};
 use super::resume;
 use super::traced_client::TracedClient;
-use crate::auth::{Access, AccessError, TokenRefusal};
+use crate::auth::{Access, AccessError, AuthorizationRecord, RequestKind, TokenRefusal};
 use crate::transport::MAX_TEXT;
 
 /// How often a request is repeated with a token that has more scopes.
@@ -59,7 +60,18 @@ impl AuthorizedClient {
         self.client.seen().elsewhere.rests()
     }
 
-    async fn send<T, F, R>(&self, target: Target, request: F) -> Result<T, Failure>
+    /// The authorization status of the server.
+    fn status(&self) -> &AuthorizationRecord {
+        &self.client.seen().authorization
+    }
+
+    /// The failure of a request without access, which is the server's status from now on.
+    fn denied(&self, error: AccessError) -> Failure {
+        self.status().denied(&error);
+        sdk_error(error)
+    }
+
+    async fn send<T, F, R>(&self, kind: RequestKind, target: Target, request: F) -> Result<T, Failure>
     where
         F: Fn(Target) -> R + Send + Sync,
         R: Future<Output = Result<T, Failure>> + Send,
@@ -68,22 +80,38 @@ impl AuthorizedClient {
         let Some(access) = self.access.as_ref().filter(|_| target.token.is_none()) else {
             return request(target).await;
         };
-        let mut token = access.token().await.map_err(sdk_error)?;
+        let mut token = access.token().await.map_err(|error| self.denied(error))?;
         let (mut renewed, mut widened) = (false, 0);
         loop {
             let failure = match request(Target { token: exposed(token.as_ref()), ..target.clone() }).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    if token.is_some() {
+                        self.status().accepted(kind);
+                    }
+                    return Ok(answer);
+                }
                 Err(failure) => failure,
             };
             let Some(refused) = refusal(&failure) else { return Err(failure) };
             match &refused {
-                TokenRefusal::Unauthorized { .. } if renewed => return Err(sdk_error(AccessError::Distrusted)),
+                TokenRefusal::Unauthorized { .. } if renewed => return Err(self.denied(AccessError::Distrusted)),
                 TokenRefusal::Unauthorized { .. } => renewed = true,
-                TokenRefusal::Insufficient { .. } if widened == WIDENINGS => return Err(failure),
+                TokenRefusal::Insufficient { .. } if widened == WIDENINGS => {
+                    self.status().denied(&AccessError::Insufficient(String::new()));
+                    return Err(failure);
+                }
                 TokenRefusal::Insufficient { .. } => widened += 1,
             }
-            token = Some(access.after(token, refused).await.map_err(sdk_error)?);
+            token = Some(access.after(token, refused).await.map_err(|error| self.denied(error))?);
         }
+    }
+}
+
+fn kind_of(message: &ClientJsonRpcMessage) -> RequestKind {
+    let ClientJsonRpcMessage::Request(request) = message else { return RequestKind::Other };
+    match matches!(request.request, ClientRequest::CallToolRequest(_)) {
+        true => RequestKind::Call,
+        false => RequestKind::Other,
     }
 }
 
@@ -147,7 +175,15 @@ impl StreamableHttpClient for AuthorizedClient {
         max: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let target = Target { uri, session, token, headers, max };
-        let answered = self.send(target, |target| self.client.post(target, &message)).await;
+        let kind = kind_of(&message);
+        let answered = self.send(kind, target, |target| self.client.post(target, &message)).await;
+        if self.access.is_none() {
+            match answered.as_ref().map_err(refusal) {
+                Ok(_) => self.status().accepted_without_token(kind),
+                Err(Some(TokenRefusal::Unauthorized { .. })) => self.status().unauthorized(kind, UNAUTHORIZED),
+                Err(Some(TokenRefusal::Insufficient { .. }) | None) => {}
+            }
+        }
         if !is_confirmation(&message) {
             return answered;
         }
@@ -167,7 +203,7 @@ impl StreamableHttpClient for AuthorizedClient {
         headers: Headers,
     ) -> Result<(), Failure> {
         let target = Target { uri, session: Some(session), token, headers, max: MAX_TEXT };
-        self.send(target, |target| self.client.delete(target)).await
+        self.send(RequestKind::Other, target, |target| self.client.delete(target)).await
     }
 
     async fn get_stream(
@@ -191,7 +227,7 @@ impl StreamableHttpClient for AuthorizedClient {
         max: usize,
     ) -> Result<Events, Failure> {
         let target = Target { uri, session, token, headers, max };
-        let get = self.send(target, |target| self.client.get(target, last_event.clone()));
+        let get = self.send(RequestKind::Other, target, |target| self.client.get(target, last_event.clone()));
         resume::open(self.client.seen(), last_event.as_deref(), get).await
     }
 }

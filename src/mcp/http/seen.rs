@@ -3,6 +3,7 @@
 use super::elsewhere::Elsewhere;
 use super::replies::Replies;
 use super::resumable::Resumable;
+use crate::auth::AuthorizationRecord;
 use crate::headers::ToolHeaders;
 use crate::task_only::TaskOnly;
 use crate::traffic::Traffic;
@@ -19,6 +20,8 @@ pub(crate) struct Seen {
     pub(super) requests: Requests,
     /// Its messages besides answers.
     pub(super) traffic: Traffic,
+    /// The authorization status of its server.
+    pub(super) authorization: AuthorizationRecord,
     /// The server's requests that wait for replies.
     pub(super) replies: Replies,
     /// Its streams that can be resumed.
@@ -29,7 +32,13 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Collects the observations in these values.
-    pub(crate) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests, traffic: Traffic) -> Self {
-        Self { tools, task_only, requests, traffic, ..Self::default() }
+    pub(crate) fn with(
+        tools: ToolHeaders,
+        task_only: TaskOnly,
+        requests: Requests,
+        traffic: Traffic,
+        authorization: AuthorizationRecord,
+    ) -> Self {
+        Self { tools, task_only, requests, traffic, authorization, ..Self::default() }
     }
 }

@@ -180,7 +180,7 @@ impl ToolListCache {
             (None, None) => (Vec::new(), vec![(None, format!("the MCP server `{server}` was not asked yet"))], None),
         };
         let left_out = missing.into_iter().map(left_out).collect();
-        ServerTools { server: server.clone(), trusted, endpoint: None, tools, left_out, stale }
+        ServerTools { server: server.clone(), trusted, endpoint: None, tools, left_out, stale, authorization: None }
     }
 
     /// Why the last request failed.

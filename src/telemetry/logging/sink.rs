@@ -7,6 +7,7 @@ use toolgate_core::error::Failure;
 use toolgate_core::id::RunId;
 use toolgate_core::lifecycle::{CallEnd, CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
 use toolgate_core::run::{Event, JournalEntry, PendingItem, Run, Status};
+use toolgate_core::tool::ServerAuthorization;
 use toolgate_core::trace::SpanContext;
 use toolgate_ports::{EventSink, Update};
 
@@ -105,6 +106,9 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::Resumed { .. } => record!(info, place, {} "run resumed"),
         LifecycleKind::Paused { by, .. } => record!(info, place, { iteration, by, } "run paused"),
         LifecycleKind::Unpaused { by, .. } => record!(info, place, { iteration, by, } "run continued"),
+        LifecycleKind::ServerAuth { authorization: ServerAuthorization { server, status, reason: Some(reason) } } => {
+            record!(warn, place, { %server, status = status.as_str(), reason, } "MCP server not authorized");
+        }
         LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
             record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "Tool registration complete");
             for tool in changed {
@@ -214,6 +218,7 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         | LifecycleKind::ValidationFailed { .. }
         | LifecycleKind::OutputValidated
         | LifecycleKind::MessageAdded { .. }
+        | LifecycleKind::ServerAuth { .. }
         | LifecycleKind::Fragment { .. } => record!(debug, place, { iteration, event = event.name(), } ),
     }
 }

@@ -177,6 +177,7 @@ pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanE
         | LifecycleKind::Cancelled { .. }
         | LifecycleKind::ContextBuildStarted
         | LifecycleKind::ContextBuildSuccess
+        | LifecycleKind::ServerAuth { .. }
         | LifecycleKind::ToolsListed { .. }
         | LifecycleKind::ApprovalsResolved { .. }
         | LifecycleKind::ModelCalled { .. }

@@ -3,6 +3,7 @@
 mod measured;
 mod reload;
 mod server;
+mod spending;
 mod successor;
 mod webhooks;
 

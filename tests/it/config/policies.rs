@@ -25,6 +25,7 @@ pub(super) fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, truste
         tools: vec![tool],
         left_out: Vec::new(),
         stale: None,
+        authorization: None,
     };
     only(Toolset::assemble(&[], &[tool_access], &ToolsetRules::default()))
 }

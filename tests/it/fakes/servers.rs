@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::run::AnsweredElicitation;
 use toolgate::core::tool::{
-    Annotations, CallReply, DeliveredReply, Endpoint, FailureKind, LeftOut, McpTool, Outcome, Progress, ServerTools,
-    ToolOutput,
+    Annotations, AuthorizationStatus, CallReply, DeliveredReply, Endpoint, FailureKind, LeftOut, McpTool, Outcome,
+    Progress, ServerAuthorization, ServerTools, ToolOutput,
 };
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, McpTask, TaskAction};
@@ -98,6 +98,7 @@ impl FakeServers {
             tools: Vec::new(),
             left_out: Vec::new(),
             stale: None,
+            authorization: None,
         };
         let served = world.servers.entry(server.into()).or_insert(empty);
         served.tools.retain(|known| known.name != tool.name);
@@ -136,6 +137,15 @@ impl FakeServers {
     /// The available tools when each call arrived, in order of arrival.
     pub(crate) fn offered(&self) -> Vec<Vec<ServerTools>> {
         self.world().offered.clone()
+    }
+
+    /// Changes the authorization status of a server.
+    pub(crate) fn authorize(&self, server: &str, status: AuthorizationStatus, reason: Option<&str>) {
+        let mut world = self.world();
+        let id = ServerId::from(server);
+        let authorization = ServerAuthorization { server: id.clone(), status, reason: reason.map(str::to_owned) };
+        world.servers.get_mut(&id).unwrap().authorization = Some(authorization);
+        world.generation += 1;
     }
 
     /// Makes a server unavailable, for this reason.

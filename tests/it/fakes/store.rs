@@ -34,6 +34,10 @@ pub(crate) enum Fault {
     Slow(Duration),
     /// Everything is written, and the acknowledgement waits for this.
     AcknowledgementHeld(Arc<Notify>),
+    /// The process is killed before anything is written.
+    KilledBefore,
+    /// The process is killed after everything is written.
+    KilledAfter,
 }
 
 /// Counts the appends that pass through it, from 0.
@@ -161,6 +165,12 @@ impl FailingStore {
     }
 }
 
+/// Ends the process as `kill -9` does. Never returns.
+async fn kill_this_process() {
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
+    std::future::pending().await
+}
+
 fn down() -> AppendError {
     AppendError::Store(StoreError::Unavailable("the store fails on demand".into()))
 }
@@ -183,6 +193,12 @@ impl RunStore for FailingStore {
                 self.inner.append(append).await?;
                 self.plan.lock().unwrap().held += 1;
                 release.notified().await;
+                return Ok(());
+            }
+            Some(Fault::KilledBefore) => kill_this_process().await,
+            Some(Fault::KilledAfter) => {
+                self.inner.append(append).await?;
+                kill_this_process().await;
                 return Ok(());
             }
         }

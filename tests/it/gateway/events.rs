@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use toolgate::core::tool::AuthorizationStatus;
 use toolgate::gateway::GatewaySettings;
 use toolgate::runner::Request;
 use toolgate::service::Caller;
@@ -104,6 +105,39 @@ async fn a_stream_reports_a_pending_run_and_continues_with_it() {
     assert_eq!((events(&rest)[0], *events(&rest).last().unwrap()), ("execution.resumed", "execution.completed"));
     let mut until_rest = served.watch(&format!("{path}?until=idle")).await;
     assert_eq!(*events(&until_rest.rest().await).last().unwrap(), "execution.completed");
+}
+
+#[tokio::test]
+async fn row_0_31_a_stream_reports_each_authorization_status_of_a_server_once() {
+    let turns = json!([{"calls": [{"name": "mcp_crm_look"}]}, {"calls": [{"name": "ext_lookup"}]}, say("Thank you.")]);
+    let world = given_an_agent()
+        .with_tools("crm", &["look"])
+        .where_servers(|servers| servers.authorize("crm", AuthorizationStatus::Required, Some("no user has logged in")))
+        .with_an_external_tool("lookup")
+        .whose_model_says(turns)
+        .kept(Kept::InMemory)
+        .await;
+    let served = Served::to_all(world).await;
+    let run = served.run(asks_for_lookup()).await;
+    let path = format!("/v1/runs/{run}/events");
+    let mut stream = served.watch(&path).await;
+    let call = stream.up_to("execution.pending").await.pop().unwrap().data["pending"][0]["call_id"].clone();
+
+    served.world.servers.authorize("crm", AuthorizationStatus::Authorized, None);
+    served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": call, "output": 1}]})).await;
+    let live = stream.rest().await;
+
+    let whole = served.watch(&path).await.rest().await;
+    let told: Vec<Value> = whole.into_iter().filter(|frame| frame.event == "server.auth").map(|f| f.data).collect();
+    let fields = |data: &Value| (data["server"].clone(), data["status"].clone(), data["reason"].clone());
+    assert_eq!(
+        told.iter().map(fields).collect::<Vec<_>>(),
+        [
+            (json!("crm"), json!("required"), json!("no user has logged in")),
+            (json!("crm"), json!("authorized"), Value::Null),
+        ]
+    );
+    assert!(live.iter().any(|frame| frame.data == told[1]), "{live:?}");
 }
 
 #[tokio::test]

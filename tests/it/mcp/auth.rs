@@ -6,6 +6,7 @@ mod client_credentials;
 mod login;
 mod program;
 mod renewal;
+mod run_events;
 mod secrecy;
 mod step_up;
 mod vault;

@@ -17,7 +17,7 @@ use super::world::{Given, Kept, LEASE, World, answer_to, given_an_agent, names, 
 
 /// A request as the model read it.
 #[derive(Clone, Debug)]
-struct Read {
+pub(super) struct Read {
     system: String,
     tools: Vec<String>,
     tool_access: ToolAccess,
@@ -71,7 +71,7 @@ impl Conversation for RecordingConversation {
 }
 
 /// An agent with this script and compaction, and what its model reads.
-fn compacting(script: Value, compaction: Option<Compaction>) -> (Given, Arc<Mutex<Vec<Read>>>) {
+pub(super) fn compacting(script: Value, compaction: Option<Compaction>) -> (Given, Arc<Mutex<Vec<Read>>>) {
     let read = Arc::<Mutex<Vec<Read>>>::default();
     let inner = ScriptedModel::new("scripted", Script::from_json(&script.to_string()).unwrap());
     let given = given_an_agent()
@@ -84,30 +84,30 @@ fn compacting(script: Value, compaction: Option<Compaction>) -> (Given, Arc<Mute
     (given, read)
 }
 
-fn at(tokens: u64) -> Option<Compaction> {
+pub(super) fn at(tokens: u64) -> Option<Compaction> {
     Some(Compaction { at_tokens: Some(tokens), keep_tokens: 0, model: None })
 }
 
-fn used(tokens: u64, turn: Value) -> Value {
+pub(super) fn used(tokens: u64, turn: Value) -> Value {
     let mut turn = turn;
     turn["usage"] = json!({"input_tokens": tokens, "output_tokens": 1});
     turn
 }
 
-fn reading() -> Value {
+pub(super) fn reading() -> Value {
     json!({"calls": [{"name": "mcp_files_read"}]})
 }
 
-async fn say_to(runner: &AgentRunner, text: &str) -> Report {
+pub(super) async fn say_to(runner: &AgentRunner, text: &str) -> Report {
     runner.execute(Request { session: Some("chat".into()), ..Request::new("clerk", text) }).await.unwrap()
 }
 
-async fn conversation(world: &World) -> Vec<String> {
+pub(super) async fn conversation(world: &World) -> Vec<String> {
     let messages = world.runner.session_messages(&Default::default(), &"chat".into()).await.unwrap();
     messages.into_iter().map(|of| of.message.text()).collect()
 }
 
-async fn compacted(world: &World) -> Report {
+pub(super) async fn compacted(world: &World) -> Report {
     let execution = world.runner.compact(SessionCompaction::new("chat")).await.unwrap();
     execution.until_idle().await.unwrap()
 }

@@ -22,11 +22,11 @@ use super::world::{given_an_agent, say};
 use crate::fakes::tool;
 
 const DIRECTORY: &str = "TOOLGATE_TEST_KILL_DIRECTORY";
-const LEASE: Duration = Duration::from_millis(150);
+pub(super) const LEASE: Duration = Duration::from_millis(150);
 const ROUNDS: u64 = 20;
 
 /// A server whose calls each append a line to a file and take a while.
-struct Ledger(PathBuf);
+pub(super) struct Ledger(pub(super) PathBuf);
 
 #[async_trait]
 impl McpServers for Ledger {
@@ -38,6 +38,7 @@ impl McpServers for Ledger {
             tools: vec![tool("enter")],
             left_out: Vec::new(),
             stale: None,
+            authorization: None,
         };
         servers.iter().map(tool_access).collect()
     }
@@ -95,7 +96,7 @@ fn child(directory: &Path) -> Child {
         .unwrap()
 }
 
-fn lines(directory: &Path) -> Vec<String> {
+pub(super) fn lines(directory: &Path) -> Vec<String> {
     let text = fs::read_to_string(directory.join("ledger.txt")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }

@@ -69,6 +69,7 @@ fn listed_without(servers: &[&str]) -> Event {
         tools: Vec::new(),
         left_out: vec![LeftOut { server: Some((*server).into()), tool: None, reason: format!("{server} is away") }],
         stale: None,
+        authorization: None,
     };
     let offers: Vec<ServerTools> = servers.iter().map(failed).collect();
     Event::ToolsListed { toolset: Arc::new(Toolset::assemble(&[], &offers, &ToolsetRules::default())) }

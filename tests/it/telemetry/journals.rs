@@ -492,6 +492,7 @@ fn toolset() -> Toolset {
         tools: vec![tool],
         left_out: vec![],
         stale: None,
+        authorization: None,
     };
     let external = ExternalTool {
         name: "ask_user".into(),

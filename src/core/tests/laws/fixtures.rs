@@ -75,6 +75,7 @@ pub(crate) fn servers() -> Vec<ServerTools> {
         tools,
         left_out: Vec::new(),
         stale: None,
+        authorization: None,
     };
     vec![server("files", true, files), server("web", false, web)]
 }

@@ -27,6 +27,7 @@ fn any_servers() -> impl Strategy<Value = Vec<ServerTools>> {
             tools: tools(names),
             left_out: Vec::new(),
             stale: None,
+            authorization: None,
         };
         servers.into_iter().map(server).collect()
     })
@@ -41,7 +42,15 @@ fn names(toolset: &Toolset) -> Vec<&str> {
 }
 
 fn only(server: &str, tools: Vec<McpTool>) -> ServerTools {
-    ServerTools { server: server.into(), trusted: false, endpoint: None, tools, left_out: Vec::new(), stale: None }
+    ServerTools {
+        server: server.into(),
+        trusted: false,
+        endpoint: None,
+        tools,
+        left_out: Vec::new(),
+        stale: None,
+        authorization: None,
+    }
 }
 
 #[test]
