@@ -233,6 +233,7 @@ impl KnownNames<'_> {
             scope.fault(fault.with_remedy("set `fallback` as well"), place);
         }
         let (working_directory, project) = project::of_agent(base, written, scope);
+        let (expire_after_s, restart_on) = sessions::of_agent(base, written.sessions.as_ref(), scope);
         let base = base.clone();
         let names = |names: &Vec<Text>, scope: &mut Resolver<'_>| names.iter().map(|name| scope.text(name)).collect();
         let aliases: Option<Vec<String>> = written.aliases.as_ref().map(|aliases| names(aliases, scope));
@@ -248,7 +249,6 @@ impl KnownNames<'_> {
             None => base.output_schema,
         };
         let fallback = fallback.map_or(base.fallback, |fallback| self.fallback(&model, fallback, scope));
-        let (expire_after_s, restart_on) = sessions::of_agent(&base, written.sessions.as_ref(), scope);
         let selectable = written.models.as_ref();
         let mut selectable_models =
             selectable.map_or(base.selectable_models, |models| self.selectable(&model, models, scope));

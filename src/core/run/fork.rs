@@ -5,7 +5,7 @@
 //! beginning of its source that leads to a model call or to a wait. The end of the source is not part of that: a
 //! failure, a denial, a final reply without tools, or an answer without a following message.
 //!
-//! The pauses of the source are not copied. Unused consents are not copied either. An approval, and an answer to a
+//! A pause in force is not copied. Unused consents are not copied either. An approval, and an answer to a
 //! server, let one call of one run continue, once. A copy would let it continue a second time. Used consents stay used,
 //! so that the fork does not ask again about a call that has run. An unused consent belongs to the source, and the fork
 //! asks for it again.
@@ -34,7 +34,10 @@ impl Run {
             source.extend(since.into_iter().filter(|event| depends_on_consent(event) != Some(&call)));
         }
         if run.ending().is_none() {
-            source.retain(|event| !event.is_about_pause());
+            // A pause that ended stays, because the run may have been continued with other limits.
+            let ended = source.iter().rposition(|event| matches!(event, Event::Unpaused { .. }));
+            let since = source.split_off(ended.map_or(0, |at| at + 1));
+            source.extend(since.into_iter().filter(|event| !matches!(event, Event::Paused { .. })));
         }
         Ok(source)
     }

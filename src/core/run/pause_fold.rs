@@ -105,9 +105,4 @@ impl Event {
     fn is_intent(&self) -> bool {
         matches!(self, Self::ModelCalled { .. } | Self::CompactionStarted { .. } | Self::CallsStarted { .. })
     }
-
-    /// Whether the event pauses or continues a run.
-    pub(super) fn is_about_pause(&self) -> bool {
-        matches!(self, Self::Paused { .. } | Self::Unpaused { .. })
-    }
 }

@@ -3,7 +3,7 @@
 use toolgate_core::chat::{Reply, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::run::{
-    CallEstimate, Channel, Ending, Event, Input, Limit, Limits, OnExceed, Resume, RunWarning, Spec, Status, Step,
+    CallEstimate, Channel, Ending, Event, Input, Limit, Limits, OnExceed, Resume, Run, RunWarning, Spec, Status, Step,
     TighterLimits, ToolAccess, Unpause,
 };
 
@@ -104,6 +104,16 @@ fn row_3_42_each_limit_that_a_continued_run_gets_takes_effect() {
     assert_eq!((limits.max_attempts, limits.result_bytes()), (9, 50_000));
     assert_eq!(hand.run.ends_by(noon()), noon().checked_add(std::time::Duration::from_secs(90)).ok());
     assert_eq!(hand.run.budget().limits, *limits);
+}
+
+#[test]
+fn row_3_42_a_fork_of_a_continued_run_has_the_events_beyond_the_first_limit() {
+    let hand = spent(OnExceed::Ask, 1.0);
+    let hand = continued(hand, TighterLimits { max_cost_usd: dollars(2.0), ..TighterLimits::default() });
+    let hand = hand.model_calls([call("b", "mcp_files_read")]);
+    let copy = Run::forked(hand.journal.clone()).unwrap();
+    let forked = Run::replay(&copy).unwrap().unwrap();
+    assert_eq!((forked.transcript().len(), forked.pause()), (hand.run.transcript().len(), None));
 }
 
 #[test]
