@@ -1,5 +1,6 @@
 //! Agent: resolved configuration, with its models.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -9,7 +10,7 @@ use toolgate_core::policy::{Policy, StopCondition};
 use toolgate_core::run::{
     Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Spec,
 };
-use toolgate_core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
+use toolgate_core::tool::{AskHuman, ExternalTool, Origin, Pins, TierMode, ToolFilter, ToolsetRules, Undo};
 use toolgate_ports::Model;
 
 /// A resolved agent.
@@ -47,6 +48,10 @@ pub struct Agent {
     pub priorities: Vec<(NamePattern, i32)>,
     /// The policy for its calls.
     pub policy: Arc<Policy>,
+    /// Whether its runs undo the calls that took effect before they end as failed or cancelled.
+    pub compensate: bool,
+    /// The undo of each tool that has one.
+    pub undos: BTreeMap<Origin, Undo>,
     /// Servers that it does not use and that rules of the policy may name. A rule that asks or denies by the name of a tool
     /// or server that does not exist makes the calls that it may have meant require approval.
     pub other_servers: Vec<ServerId>,
@@ -128,6 +133,8 @@ impl Agent {
             tools: ToolFilter::default(),
             priorities: Vec::new(),
             policy: Arc::default(),
+            compensate: false,
+            undos: BTreeMap::new(),
             other_servers: Vec::new(),
             hide_unapproved: false,
             tiers: TierMode::default(),
@@ -174,6 +181,7 @@ impl Agent {
             on_deny: self.on_deny,
             on_tool_error: self.on_tool_error,
             in_doubt: self.in_doubt,
+            compensate: self.compensate,
             output_schema: self.output_schema.clone(),
             validate_output: self.validate_output || self.output_schema.is_some(),
             finish_with: self.finish_with.clone(),
@@ -199,6 +207,7 @@ impl Agent {
             ask_human: spec.ask_human,
             finish: spec.finish_schema().cloned(),
             hide_unapproved: self.hide_unapproved,
+            undos: if spec.compensate { self.undos.clone() } else { BTreeMap::new() },
             other_servers: narrowed.chain(&self.other_servers).cloned().collect(),
         }
     }

@@ -6,6 +6,7 @@ mod budgets;
 mod cancelling;
 mod changing_servers;
 mod compacting;
+mod compensating;
 mod context_building;
 mod continuing;
 mod corrections;

@@ -105,6 +105,9 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::Resumed { .. } => record!(info, place, {} "run resumed"),
         LifecycleKind::Paused { by, .. } => record!(info, place, { iteration, by, } "run paused"),
         LifecycleKind::Unpaused { by, .. } => record!(info, place, { iteration, by, } "run continued"),
+        LifecycleKind::CompensationStarted { status, undo } => {
+            record!(warn, place, { iteration, status = status.as_str(), calls = undo.len(), } "compensation started");
+        }
         LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
             record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "Tool registration complete");
             for tool in changed {
