@@ -38,6 +38,7 @@ fn started() -> Arc<Started> {
             on_deny: Default::default(),
             on_tool_error: Default::default(),
             in_doubt: Default::default(),
+            compensate: false,
             output_schema: None,
             finish_with: Vec::new(),
             stop_when: None,

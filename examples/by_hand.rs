@@ -132,6 +132,7 @@ fn started(question: &str) -> Started {
             stop_when: None,
             on_exceed: Default::default(),
             in_doubt: InDoubt::default(),
+            compensate: false,
             output_schema: None,
             validate_output: false,
             compaction: None,

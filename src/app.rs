@@ -19,6 +19,7 @@ mod servers;
 mod stay;
 mod telemetry;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -30,6 +31,7 @@ use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings};
 use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, JournalEntry};
+use crate::core::tool::{Origin, Undo};
 use crate::driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults, SessionRules};
 pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
@@ -74,11 +76,9 @@ const ELICITATION_HOLD: Duration = Duration::from_secs(300);
 
 /// A runner with all its adapters, opened from settings.
 pub struct App {
-    /// The runner of the configured agents.
     pub runner: AgentRunner,
     /// The settings that it was opened from.
     pub settings: Settings,
-    /// The models, by name.
     pub models: Models,
     servers: Arc<Servers>,
     /// MCP servers of earlier configurations, which active runs may still use.
@@ -273,8 +273,9 @@ fn configured(
         let is_required = |id: &&ServerId| settings.servers.get(*id).is_some_and(|server| server.required);
         let required = agent.servers.iter().filter(is_required).cloned().collect();
         let is_other = |id: &&ServerId| !agent.servers.contains(id);
+        let undos = undos(settings, agent);
         let other_servers = settings.servers.keys().filter(is_other).cloned().collect();
-        builder = builder.agent(Agent { required, other_servers, ..made(agent, models, validator)? });
+        builder = builder.agent(Agent { required, undos, other_servers, ..made(agent, models, validator)? });
     }
     Ok(builder)
 }
@@ -288,6 +289,13 @@ fn elicitation_hold(settings: &Settings) -> ElicitationHold {
 fn capacity(settings: &Settings) -> Capacity {
     let runs = settings.gateway.runs;
     Capacity { driven: runs.max_active, driven_per_tenant: runs.max_active_per_tenant, waiting: runs.max_queued }
+}
+
+/// The undos of the tools of an agent's servers.
+fn undos(settings: &Settings, agent: &config::AgentSettings) -> BTreeMap<Origin, Undo> {
+    let servers = agent.servers.iter().filter_map(|id| Some((id, settings.servers.get(id)?)));
+    let undos = servers.flat_map(|(id, server)| server.undos.iter().map(move |(tool, undo)| (id, tool, undo)));
+    undos.map(|(id, tool, undo)| (Origin::Mcp { server: id.clone(), tool: tool.clone() }, undo.clone())).collect()
 }
 
 fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaValidator) -> Result<Agent, AppError> {
@@ -329,6 +337,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         on_deny: settings.on_deny,
         on_tool_error: settings.on_tool_error,
         in_doubt: settings.in_doubt,
+        compensate: settings.compensate,
         output_schema: settings.output_schema.clone(),
         finish_with: settings.finish_with.clone(),
         stop_when: settings.stop_when.clone(),

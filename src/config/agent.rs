@@ -64,6 +64,8 @@ pub struct AgentSettings {
     pub on_tool_error: OnToolError,
     /// How a call with an unknown outcome is handled.
     pub in_doubt: InDoubt,
+    /// Whether its runs undo the calls that took effect before they end as failed or cancelled.
+    pub compensate: bool,
     /// JSON Schema of the final answer. Parsed as JSON, not yet validated as a schema.
     pub output_schema: Option<Value>,
     /// Tools whose successful call gives the answer.

@@ -14,8 +14,8 @@ use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
-use toolgate_core::tool::Validation;
 use toolgate_core::tool::result::ResultCheck;
+use toolgate_core::tool::{Undo, Validation};
 
 use super::access::AuthSettings;
 use super::agent::AgentSettings;
@@ -271,6 +271,8 @@ pub struct ServerSettings {
     pub egress: Option<EgressPolicy>,
     /// Arguments that the operator sets, by the server's name of the tool and by their own name.
     pub pinned: BTreeMap<String, BTreeMap<String, PinnedValue>>,
+    /// The undo of each tool that has one, by the server's name of the tool.
+    pub undos: BTreeMap<String, Undo>,
 }
 
 /// The value of an argument that the operator sets.

@@ -1,6 +1,6 @@
 //! Agent: resolved configuration, with its models.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,19 +10,16 @@ use toolgate_core::policy::{Policy, StopCondition};
 use toolgate_core::run::{
     Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Restart, Spec,
 };
-use toolgate_core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
+use toolgate_core::tool::{AskHuman, ExternalTool, Origin, Pins, TierMode, ToolFilter, ToolsetRules, Undo};
 use toolgate_ports::Model;
 
 /// A resolved agent.
 #[derive(Clone)]
 pub struct Agent {
-    /// Its name.
     pub name: AgentName,
     /// Other names under which runs may request it. A run records the agent's own name.
     pub aliases: Vec<AgentName>,
-    /// The name of its model.
     pub model_name: ModelName,
-    /// Its model.
     pub model: Arc<dyn Model>,
     /// The fallback models, in order.
     pub fallback: Vec<Fallback>,
@@ -46,12 +43,15 @@ pub struct Agent {
     pub tools: ToolFilter,
     /// Priorities by name pattern; the first match wins.
     pub priorities: Vec<(NamePattern, i32)>,
-    /// The policy for its calls.
     pub policy: Arc<Policy>,
     /// The permission modes that a run may choose in place of the policy, by the names of these policies.
     pub modes: Vec<Arc<Policy>>,
     /// When its sessions begin afresh.
     pub sessions: SessionRules,
+    /// Whether its runs undo the calls that took effect before they end as failed or cancelled.
+    pub compensate: bool,
+    /// The undo of each tool that has one.
+    pub undos: BTreeMap<Origin, Undo>,
     /// Servers that it does not use and that rules of the policy may name. A rule that asks or denies by the name of a tool
     /// or server that does not exist makes the calls that it may have meant require approval.
     pub other_servers: Vec<ServerId>,
@@ -81,7 +81,6 @@ pub struct Agent {
     pub compaction: Option<Compaction>,
     /// The model that writes summaries, if it is neither its model nor a fallback model.
     pub compaction_model: Option<NamedModel>,
-    /// The limits of its runs.
     pub limits: Limits,
     /// Whether a single server's tools keep their own names.
     pub pass_through: bool,
@@ -105,18 +104,14 @@ impl Default for SessionRules {
 /// A model with its configured name.
 #[derive(Clone)]
 pub struct NamedModel {
-    /// Its name.
     pub name: ModelName,
-    /// The model.
     pub model: Arc<dyn Model>,
 }
 
 /// A fallback model, used when the models before it fail.
 #[derive(Clone)]
 pub struct Fallback {
-    /// Its name.
     pub model_name: ModelName,
-    /// The model.
     pub model: Arc<dyn Model>,
     /// Attempts at it in one turn; `None` for the run's `max_attempts`.
     pub attempts: Option<u32>,
@@ -150,6 +145,8 @@ impl Agent {
             policy: Arc::default(),
             modes: Vec::new(),
             sessions: SessionRules::default(),
+            compensate: false,
+            undos: BTreeMap::new(),
             other_servers: Vec::new(),
             hide_unapproved: false,
             tiers: TierMode::default(),
@@ -213,6 +210,7 @@ impl Agent {
             on_deny: self.on_deny,
             on_tool_error: self.on_tool_error,
             in_doubt: self.in_doubt,
+            compensate: self.compensate,
             output_schema: self.output_schema.clone(),
             validate_output: self.validate_output || self.output_schema.is_some(),
             finish_with: self.finish_with.clone(),
@@ -238,6 +236,7 @@ impl Agent {
             ask_human: spec.ask_human,
             finish: spec.finish_schema().cloned(),
             hide_unapproved: self.hide_unapproved,
+            undos: if spec.compensate { self.undos.clone() } else { BTreeMap::new() },
             other_servers: narrowed.chain(&self.other_servers).cloned().collect(),
         }
     }

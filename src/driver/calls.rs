@@ -66,6 +66,8 @@ impl Driver<'_> {
         let make = |call| make(self.ports, &run, &live, call, asker.clone());
         let mut flight: FuturesUnordered<_> = outgoing.into_iter().map(make).collect();
         let mut held = HeldCalls::default();
+        let compensates = journal.run().is_compensating();
+        let is_stopped = |run: &Run| run.ending().is_some() || run.is_compensating() != compensates;
         while !flight.is_empty() {
             let happened = tokio::select! {
                 biased;
@@ -91,8 +93,10 @@ impl Driver<'_> {
                 record(journal, landed)?;
             }
             // The last result is committed with the next intent, which follows at once.
-            let caught_up = !flight.is_empty() && journal.commit().await? == Progress::CaughtUp;
-            if caught_up && journal.run().ending().is_some() {
+            if !flight.is_empty() {
+                journal.commit().await?;
+            }
+            if is_stopped(journal.run()) {
                 return Ok(());
             }
             held.deliver_answers(journal.run());

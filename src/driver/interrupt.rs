@@ -19,7 +19,7 @@ pub(super) enum StepOutcome<T> {
 /// Interruption from the journal or the wake signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interruption {
-    /// The run was ended, or another process drives it.
+    /// The run was ended or is to be compensated, or another process drives it.
     RunLost,
     /// There is an answer for a held call, or its hold is over.
     ForHeldCalls,
@@ -73,7 +73,9 @@ impl Driver<'_> {
             let tail = self.ports.store.runs.load(journal.id(), journal.committed()).await.unwrap_or_default();
             // Only a driver records a resume: our process has lost the run, and the other one treats its open calls as
             // in doubt.
-            let lost = |recorded: &JournalEntry| matches!(recorded.event, Event::Ended { .. } | Event::Resumed { .. });
+            let lost = |JournalEntry { event, .. }: &JournalEntry| {
+                matches!(event, Event::Ended { .. } | Event::CompensationStarted { .. } | Event::Resumed { .. })
+            };
             let answers = |recorded: &JournalEntry| matches!(&recorded.event, Event::InputGiven { call, .. } if held.contains(call));
             if tail.iter().any(lost) {
                 return Interruption::RunLost;

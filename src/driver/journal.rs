@@ -212,7 +212,7 @@ impl Journal {
         self.run.ends_by(self.created_at)
     }
 
-    /// The orphaned tasks of an ended run, as far as they are known here: servers continue them until they are
+    /// The orphaned tasks of a run that ended or compensates, as far as they are known here: servers continue them until they are
     /// cancelled.
     pub fn orphans(&self) -> &[OpenTask] {
         &self.orphans
@@ -231,13 +231,18 @@ impl Journal {
     /// Folds an event and stages it for the next commit.
     pub fn stage(&mut self, event: Event) -> Result<(), DriveError> {
         let seq = self.run.length();
-        if matches!(event, Event::Ended { .. }) {
-            self.orphans = self.run.open_tasks();
+        if matches!(event, Event::Ended { .. } | Event::CompensationStarted { .. }) {
+            self.orphans.extend(self.run.open_tasks());
         }
         let (at, event) = (self.clock.now(), event.without_secrets(&self.store.secrets));
         self.run.apply_at(&event, at).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
         self.staged.push(JournalEntry { seq, at, event });
         Ok(())
+    }
+
+    /// Stages the ending, or the start of the compensation that comes before it.
+    pub fn end(&mut self, ending: Ending) -> Result<(), DriveError> {
+        self.stage(self.run.ending_event(ending))
     }
 
     /// Stages several events in order.
@@ -344,8 +349,13 @@ impl Journal {
             first.event = first.event.with_conversation(self.run.started().prior_conversation().cloned());
         }
         let ours = std::mem::replace(&mut self.run, fold(&self.id, &history)?);
-        let open = if ours.ending().is_some() { std::mem::take(&mut self.orphans) } else { ours.open_tasks() };
-        self.orphans = if self.run.ending().is_some() { open } else { Vec::new() };
+        let stops = |run: &Run| (run.ending().is_some(), run.is_compensating());
+        let is_stopped = ours.ending().is_none() && stops(&ours) != stops(&self.run);
+        let orphans = std::mem::take(&mut self.orphans);
+        if stops(&self.run) != (false, false) {
+            self.orphans =
+                orphans.into_iter().chain(is_stopped.then(|| ours.open_tasks()).into_iter().flatten()).collect();
+        }
         let before = std::mem::replace(&mut self.committed, self.run.length());
         self.announce(history.into_iter().filter(|recorded| recorded.seq >= before).collect());
         for mut recorded in std::mem::take(&mut self.staged) {
@@ -442,6 +452,7 @@ fn source(event: &Event) -> Source {
         | Event::CallChecked { .. }
         | Event::CallDrifted { .. }
         | Event::CallsStarted { .. }
+        | Event::CompensationStarted { .. }
         | Event::Ended { .. } => Source::Journal,
     }
 }

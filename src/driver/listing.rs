@@ -26,7 +26,7 @@ impl Driver<'_> {
             "agent `{}` has no tool `{name}` (`/tools/{list}/{index}`); a run may narrow its agent's tools, never widen them",
             self.agent.name
         );
-        journal.stage(Event::Ended { ending: Ending::Failed { error: Failure::new(ErrorCode::Validation, message) } })
+        journal.end(Ending::Failed { error: Failure::new(ErrorCode::Validation, message) })
     }
 
     /// The first name in the run's filter that no tool of its agent has, when the tools are listed for the first time.

@@ -45,7 +45,7 @@ pub use wake_signal::WakeSignal;
 
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{ModelName, ServerId};
-use toolgate_core::run::{Budget, Ending, Event, Step};
+use toolgate_core::run::{Budget, Ending, Step};
 use toolgate_core::tool::{Tool, Toolset, Validation};
 use toolgate_ports::{
     ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, Governor, InputFindings, McpServers,
@@ -185,7 +185,7 @@ impl<'a> Driver<'a> {
         let seconds = journal.run().started().spec.limits.deadline_s.unwrap_or_default();
         let message = format!("the run did not end within its deadline of {seconds} s (limits.deadline_s)");
         let error = Failure::new(ErrorCode::DeadlineExceeded, message);
-        journal.stage(Event::Ended { ending: Ending::Failed { error } })
+        journal.end(Ending::Failed { error })
     }
 
     /// Wall-clock time until the run's deadline; `None` without one.

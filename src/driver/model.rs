@@ -45,7 +45,7 @@ impl Driver<'_> {
                 StepOutcome::Done(Err(_panic)) => {
                     let message = "the governor panicked; this is a bug in the governor";
                     let error = Failure::new(ErrorCode::Internal, message);
-                    return journal.stage(Event::Ended { ending: Ending::Failed { error } });
+                    return journal.end(Ending::Failed { error });
                 }
                 StepOutcome::Interrupted => return journal.catch_up().await,
             }
@@ -124,7 +124,7 @@ impl Driver<'_> {
             }
         };
         let error = error.in_step(FailedStep::ContextBuild);
-        journal.stage(Event::Ended { ending: Ending::Failed { error } })?;
+        journal.end(Ending::Failed { error })?;
         Ok(None)
     }
 

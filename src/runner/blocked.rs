@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Ending, Event, Run};
+use toolgate_core::run::{Ending, Run};
 use toolgate_driver::DriveError;
 use toolgate_ports::RunPosition;
 
@@ -128,7 +128,8 @@ impl AgentRunner {
         let message = format!("the run did not end within its deadline of {seconds} s (limits.deadline_s)");
         let error = Failure::new(ErrorCode::DeadlineExceeded, message);
         // If another process was faster, that process has the missing configuration.
-        self.write_beside(journal, vec![Event::Ended { ending: Ending::Failed { error } }]).await?;
+        let event = journal.run().ending_event(Ending::Failed { error });
+        self.write_beside(journal, vec![event]).await?;
         Ok(())
     }
 }

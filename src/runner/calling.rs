@@ -138,6 +138,7 @@ fn caller(agent: &Agent) -> Agent {
         ask_human: None,
         on_deny: OnDeny::Report,
         on_tool_error: OnToolError::Report,
+        compensate: false,
         output_schema: None,
         validate_output: false,
         finish_with: Vec::new(),

@@ -290,6 +290,17 @@ impl AgentRunner {
         }
     }
 
+    /// Executes a run that was cancelled and has calls to undo first. If this process cannot, another one recovers the run.
+    pub(super) async fn compensated(&self, report: Report) -> Report {
+        if report.compensation.is_some()
+            && !report.status.is_ended()
+            && let Err(error) = self.resume_or_follow(&report.run_id).await
+        {
+            tracing::warn!(run = %report.run_id, %error, "failed to execute the compensation of a cancelled run");
+        }
+        report
+    }
+
     fn claim(&self, run: &RunId) -> Result<Result<RunGuard, ActiveRun>, RunnerError> {
         if self.inner.tasks.is_closed() { Err(RunnerError::Closed) } else { Ok(self.inner.claim(run)) }
     }

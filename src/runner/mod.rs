@@ -123,9 +123,11 @@ impl AgentRunner {
         self.post(run, &Input::Message(message)).await
     }
 
-    /// Ends a run, whichever process executes it. Cancelling a cancelled run changes nothing.
+    /// Ends a run, whichever process executes it. Cancelling a cancelled run changes nothing. If calls have to be undone
+    /// before the end, the report is of a run that is not over, and the run is executed; cancelling it again ends it.
     pub async fn cancel(&self, run: &RunId, reason: Option<String>) -> Result<Report, RunnerError> {
-        self.post(run, &Input::Cancel { reason, expected_version: None }).await
+        let report = self.post(run, &Input::Cancel { reason, expected_version: None }).await?;
+        Ok(self.compensated(report).await)
     }
 
     /// The same, but only if the run is still at the version that the caller saw. Otherwise the request is
@@ -136,7 +138,8 @@ impl AgentRunner {
         reason: Option<String>,
         version: u64,
     ) -> Result<Report, RunnerError> {
-        self.post(run, &Input::Cancel { reason, expected_version: Some(version) }).await
+        let report = self.post(run, &Input::Cancel { reason, expected_version: Some(version) }).await?;
+        Ok(self.compensated(report).await)
     }
 
     /// Pauses a run, whichever process executes it: it stops between two steps, and is pending until a
@@ -358,8 +361,10 @@ impl AgentRunner {
         if rests {
             self.notify_idle_write(&run, written_before, journal.committed()).await;
         }
-        if !is_at_work && journal.run().ending().is_some() {
+        if !is_at_work && !journal.orphans().is_empty() {
             self.stop_tasks(&run, &self.servers_of(&run), journal.orphans().to_vec());
+        }
+        if !is_at_work && journal.run().ending().is_some() {
             self.forget_if_over(journal);
             self.inner.broadcaster.released(&run, self.inner.ports.clock.now());
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolgate_core::chat::Message;
 use toolgate_core::error::Failure;
 use toolgate_core::id::{RunId, SessionId};
-use toolgate_core::run::{Budget, Output, PendingItem, Run, RunResult, RunWarning, Status};
+use toolgate_core::run::{Budget, Compensation, Output, PendingItem, Run, RunResult, RunWarning, Status};
 
 /// The result that a caller receives. `pending` contains what source 002 calls messages, tool requests and tool
 /// interactions.
@@ -26,6 +26,9 @@ pub struct Report {
     /// The warnings about the result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<RunWarning>,
+    /// What became of the calls that it undoes before it ends, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compensation: Option<Compensation>,
     /// The pending items; empty unless the run is pending.
     pub pending: Vec<PendingItem>,
     /// The reason why the run did not complete.
@@ -52,6 +55,7 @@ impl Report {
             status: run.status(),
             output: ending.and_then(|ending| ending.output().cloned()),
             warnings: run.warnings(),
+            compensation: run.compensation(),
             pending: run.pending(),
             error: run.failure().map(|failure| failure.of_run(&run_id)),
             messages: run.messages(),

@@ -27,6 +27,7 @@ fn tool(schema: Value) -> Tool {
         hidden: false,
         hash: "sha256:same-for-all".into(),
         pinned: None,
+        undo: None,
     }
 }
 

@@ -5,6 +5,7 @@ mod agents;
 mod approvals;
 mod attacks;
 mod blocked;
+mod compensating;
 mod concurrent_requests;
 mod conflicts;
 mod connections;

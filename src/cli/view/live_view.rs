@@ -188,6 +188,10 @@ impl LiveView {
                 vec![paint.yellow(format!("paused by {}{reason}", escape_untrusted(by)))]
             }
             LifecycleKind::Unpaused { by, .. } => vec![format!("continued by {}", escape_untrusted(by))],
+            LifecycleKind::CompensationStarted { status, undo } => {
+                let calls = count(undo.len(), "call");
+                vec![paint.yellow(format!("will end as {}; undoing {calls} before", status.as_str()))]
+            }
             LifecycleKind::MessageAdded { text } => text.iter().map(|text| self.quote(text)).collect(),
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
                 vec![self.request_line(&paint.cyan("→"), call, "")]

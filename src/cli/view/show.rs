@@ -8,7 +8,7 @@ use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_lin
 use crate::core::chat::{Part, Usage};
 use crate::core::error::MalformedReply;
 use crate::core::run::{
-    AttemptEnd, CallHistory, CallVerdict, OutputVerdict, RunPhase, Spec, Status, ToolAccess, TurnHistory,
+    AttemptEnd, CallHistory, CallVerdict, Compensation, OutputVerdict, RunPhase, Spec, Status, ToolAccess, TurnHistory,
 };
 use crate::core::tool::{Arguments, Outcome, escape_untrusted};
 use crate::runner::Report;
@@ -26,6 +26,7 @@ impl RunSummary<'_> {
             lines.extend(draw_turn(turn, index + 1, &started.spec, look));
         }
         lines.extend(self.said_before(turns.len()));
+        lines.extend(self.compensation(report, look));
         lines.extend(ending(report, look));
         lines
     }
@@ -52,6 +53,21 @@ impl RunSummary<'_> {
         lines.push(format!("{turns}, {calls}{executions}, {spent}"));
         lines.extend(self.origin());
         lines.extend(left_out_lines(self.left_out()).iter().map(|line| paint.yellow(line)));
+        lines
+    }
+
+    fn compensation(&self, report: &Report, look: DisplaySettings) -> Vec<String> {
+        let Some(Compensation { undone, in_doubt }) = &report.compensation else { return Vec::new() };
+        let mut lines = vec![look.paint.bold("compensation")];
+        for (call, result) in self.history.undos.iter().zip(undone) {
+            lines.extend(draw_call(call, look));
+            let (state, undoes) = (result.state.as_str().replace('_', " "), escape_untrusted(result.undoes.as_str()));
+            lines.push(format!("      {}", look.paint.dim(format!("{state}: the undo of {undoes}"))));
+        }
+        lines.extend(in_doubt.iter().map(|call| {
+            let call = escape_untrusted(call.as_str());
+            look.paint.yellow(format!("  ! call {call} may have taken effect, and is not undone"))
+        }));
         lines
     }
 

@@ -177,6 +177,7 @@ impl KnownNames<'_> {
             on_deny: OnDeny::default(),
             on_tool_error: OnToolError::default(),
             in_doubt: InDoubt::default(),
+            compensate: false,
             output_schema: None,
             finish_with: Vec::new(),
             stop_when: None,
@@ -292,6 +293,7 @@ impl KnownNames<'_> {
             on_deny: written.on_deny.unwrap_or(base.on_deny),
             on_tool_error: written.on_tool_error.unwrap_or(base.on_tool_error),
             in_doubt: written.in_doubt.unwrap_or(base.in_doubt),
+            compensate: written.compensate.unwrap_or(base.compensate),
             finish_with: match &written.finish_with {
                 Some(names) => stop_conditions::finish_with(names, output_schema.as_ref(), scope),
                 None => base.finish_with,

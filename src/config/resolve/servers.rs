@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_core::id::ServerId;
-use toolgate_core::tool::Validation;
 use toolgate_core::tool::result::ResultCheck;
+use toolgate_core::tool::{Undo, Validation};
 
 use super::auth;
 use crate::error::Fault;
@@ -17,7 +17,7 @@ use crate::settings::{
     McpProtocolVersion, McpStart, PinnedValue, RecheckTools, ServerSettings, TraceContext, TransportSettings,
 };
 use crate::spanned::{Located, Text};
-use crate::written::{Http, Server, ServerTool, Stdio};
+use crate::written::{Http, Server, ServerTool, Stdio, ToolUndo};
 
 const START_SECONDS: u64 = 60;
 const CALL_SECONDS: u64 = 60;
@@ -75,6 +75,7 @@ fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<Server
         validation: validation(written, scope),
         trace_context: written.trace_context.unwrap_or(TraceContext::All),
         pinned: written.tools.iter().flatten().map(|(tool, written)| (tool.clone(), pinned(written, scope))).collect(),
+        undos: undos(written, scope),
         ..ServerSettings::new(transport)
     })
 }
@@ -95,6 +96,27 @@ fn validation(written: &Server, scope: &mut Resolver<'_>) -> Validation {
 fn pinned(written: &ServerTool, scope: &mut Resolver<'_>) -> BTreeMap<String, PinnedValue> {
     let arguments = written.arguments.iter().flatten();
     arguments.filter_map(|(name, value)| Some((name.clone(), pinned_value(value, scope)?))).collect()
+}
+
+fn undos(written: &Server, scope: &mut Resolver<'_>) -> BTreeMap<String, Undo> {
+    let written = written.tools.iter().flatten().filter_map(|(name, tool)| Some((name.clone(), tool.undo.as_ref()?)));
+    written.map(|(name, written)| (name, undo(written, scope))).collect()
+}
+
+fn undo(written: &ToolUndo, scope: &mut Resolver<'_>) -> Undo {
+    let arguments = written.arguments.iter().flatten().map(|(name, pointer)| {
+        let place = pointer.place();
+        let pointer = scope.text(pointer);
+        let root = pointer.split('/').nth(1).filter(|_| pointer.starts_with('/'));
+        if !matches!(root, Some("arguments" | "result")) {
+            let fault = Fault::new(format!("`{pointer}` points to no part of the call that is undone"));
+            let remedy = "write a JSON pointer that begins with `/arguments` or `/result`, such as `/result/id`";
+            scope.fault(fault.with_remedy(remedy), place);
+        }
+        (name.clone(), pointer)
+    });
+    let arguments = arguments.collect();
+    Undo { tool: scope.text(&written.tool), arguments }
 }
 
 fn pinned_value(written: &Located<Value>, scope: &mut Resolver<'_>) -> Option<PinnedValue> {
@@ -182,6 +204,7 @@ impl ServerSettings {
             trace_context: TraceContext::All,
             egress: None,
             pinned: BTreeMap::new(),
+            undos: BTreeMap::new(),
         }
     }
 }

@@ -77,6 +77,9 @@ pub(crate) struct Agent {
     /// How a call with an unknown outcome is handled: `report` it to the model, or `ask` the user. Default: `report`.
     #[schemars(schema_with = "doubt_words")]
     pub(crate) in_doubt: Option<InDoubt>,
+    /// Whether a run that ends as failed or cancelled first undoes the calls that took effect, of tools with an `undo`. Default:
+    /// false.
+    pub(crate) compensate: Option<bool>,
     /// JSON Schema of the final answer, or the path of a file with it.
     pub(crate) output_schema: Option<Located<Value>>,
     /// Tools, by name pattern, whose successful call ends the run with its result as the answer. `finish` makes a tool of that
@@ -125,6 +128,7 @@ impl Agent {
             on_deny,
             on_tool_error,
             in_doubt,
+            compensate,
             output_schema,
             finish_with,
             stop_when,
@@ -156,6 +160,7 @@ impl Agent {
             || on_deny.is_some()
             || on_tool_error.is_some()
             || in_doubt.is_some()
+            || compensate.is_some()
             || output_schema.is_some()
             || finish_with.is_some()
             || stop_when.is_some()

@@ -161,6 +161,18 @@ pub(super) struct ServerTool {
     /// Arguments that every call of the tool has. The model neither sees nor sets them. Each is a value,
     /// `{ secret: '${NAME}' }`, or an object as `{ value: { … } }`.
     pub(super) arguments: Option<BTreeMap<String, Located<Value>>>,
+    /// How its calls are undone, in the runs of agents with `compensate: true`.
+    pub(super) undo: Option<ToolUndo>,
+}
+
+/// The tool that undoes the calls of another one.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolUndo {
+    /// The server's name of the tool; a tool of the same server.
+    pub(super) tool: Text,
+    /// Its arguments: JSON pointers into the undone call, which begin with `/arguments` or `/result`. Default: none.
+    pub(super) arguments: Option<BTreeMap<String, Text>>,
 }
 
 /// A program that toolgate starts.

@@ -26,6 +26,16 @@ pub struct CallRef {
     pub arguments: Option<Value>,
 }
 
+/// A call that undoes another one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UndoRef {
+    /// The call that it undoes.
+    pub undoes: CallId,
+    /// The undo call.
+    #[serde(flatten)]
+    pub call: CallRef,
+}
+
 /// The end of a call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallEnd {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, ModelAttempt, PendingRef};
+use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, ModelAttempt, PendingRef, UndoRef};
 use crate::chat::{Media, Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
@@ -106,6 +106,9 @@ pub enum LifecycleKind {
         tool_interactions: u32,
         usage: Usage,
     },
+    /// The run will end with this status, and undoes the calls that took effect before it.
+    #[serde(rename = "compensation.started")]
+    CompensationStarted { status: Status, undo: Vec<UndoRef> },
     /// The driver starts to build the context of a turn.
     #[serde(rename = "context.build.started")]
     ContextBuildStarted,
@@ -451,6 +454,7 @@ impl LifecycleKind {
             Self::Started { .. } => "execution.started",
             Self::Resumed { .. } => "execution.resumed",
             Self::Pending { .. } => "execution.pending",
+            Self::CompensationStarted { .. } => "compensation.started",
             Self::Paused { .. } => "execution.paused",
             Self::Unpaused { .. } => "execution.unpaused",
             Self::Completed { .. } => "execution.completed",

@@ -10,7 +10,7 @@ mod projector;
 
 use crate::error::Failure;
 
-pub use call::{CallEnd, CallRef, PendingRef, ToolRef};
+pub use call::{CallEnd, CallRef, PendingRef, ToolRef, UndoRef};
 pub use cumulative_usage::CumulativeUsage;
 pub use delta::{Delta, ModelAttempt};
 pub use event::{LifecycleEvent, LifecycleKind};

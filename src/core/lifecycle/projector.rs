@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind, ModelAttempt};
+use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind, ModelAttempt, UndoRef};
 use crate::chat::{Part, Reply, Usage};
 use crate::error::{FailedStep, Failure};
 use crate::id::{CallId, ModelName, RunId};
-use crate::run::{Budget, Call, CallState, Decision, Ending, Event, JournalEntry, OutputVerdict, Run, ToolAccess};
+use crate::run::{
+    Budget, Call, CallState, Decision, Ending, Event, JournalEntry, OutputVerdict, Run, ToolAccess, UndoCall,
+};
 use crate::tool::{Arguments, ElicitationRequest, Outcome, ToolCall, Toolset};
 
 /// The fold of one run's journal into its lifecycle events.
@@ -105,6 +107,9 @@ impl Lifecycle {
         }
         if let Event::CallCompleted { call, .. } = &recorded.event {
             self.sent.remove(call);
+        }
+        if matches!(recorded.event, Event::CompensationStarted { .. }) {
+            self.sent.clear();
         }
     }
 
@@ -241,6 +246,7 @@ impl Lifecycle {
             Event::Unpaused { by, via, limits } => {
                 vec![LifecycleKind::Unpaused { by: by.clone(), via: *via, limits: limits.clone() }]
             }
+            Event::CompensationStarted { ending, undo } => vec![self.compensation_started(ending, undo)],
             Event::Ended { ending: ending @ Ending::Failed { error } }
                 if error.step == Some(FailedStep::ContextBuild) =>
             {
@@ -379,6 +385,16 @@ impl Lifecycle {
         let problems = self.quotable_problems(outcome.problems());
         let stderr = if self.content == Content::Include { stderr.to_vec() } else { Vec::new() };
         LifecycleKind::McpCompleted { call, duration_ms, end, problems, stderr }
+    }
+
+    fn compensation_started(&self, ending: &Ending, undo: &[UndoCall]) -> LifecycleKind {
+        let tools = self.run.as_ref().and_then(Run::tools);
+        let undo_ref = |UndoCall { undoes, call }: &UndoCall| {
+            let tool = tools.and_then(|tools| tools.get(&call.name)).map(|tool| &**tool);
+            let call = CallRef::new(&call.id, &call.name, tool, Some(&call.arguments), self.content);
+            UndoRef { undoes: undoes.clone(), call }
+        };
+        LifecycleKind::CompensationStarted { status: ending.status(), undo: undo.iter().map(undo_ref).collect() }
     }
 
     fn ended(&self, ending: &Ending) -> LifecycleKind {

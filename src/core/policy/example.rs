@@ -59,6 +59,7 @@ impl Example {
             hidden: false,
             hash: String::new(),
             pinned: None,
+            undo: None,
         }
     }
 }

@@ -24,6 +24,9 @@ impl Run {
         if self.is_prevented_by_pause(event) {
             return contradiction("the run is paused");
         }
+        if let Some(why) = self.contradicts_compensation(event) {
+            return contradiction(why);
+        }
         match (event, &self.phase) {
             (Event::Started(_), _) => Err(InvalidEvent::NotTheBeginning { event: name, seq: self.length }),
             (Event::Resumed { limits, .. }, _) => match (limits, &self.started.trigger) {
@@ -148,6 +151,7 @@ impl Run {
                 false => Ok(()),
             },
             (Event::CompactionFailed { .. }, Phase::Compacting(_)) => Ok(()),
+            (Event::CompensationStarted { ending, undo }, _) => self.admit_compensation(ending, undo),
             (Event::Ended { ending }, phase) => self.admit_ending(ending, phase),
             (
                 Event::ToolsListed { .. }

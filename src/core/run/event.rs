@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{
     CallEstimate, CallVerdict, Channel, Decision, Ending, Limit, Limits, OutputVerdict, Segment, Started, ToolGrant,
+    UndoCall,
 };
 use crate::chat::{Message, Reply, Usage};
 use crate::error::Failure;
@@ -284,6 +285,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<Box<Limits>>,
     },
+    /// The ending of the run is decided, and the calls that took effect are undone before it.
+    #[serde(rename = "compensation.started")]
+    CompensationStarted {
+        /// The ending.
+        ending: Ending,
+        /// The undo calls, in their order.
+        undo: Vec<UndoCall>,
+    },
     /// The run is over.
     #[serde(rename = "execution.ended")]
     Ended {
@@ -408,6 +417,7 @@ impl Event {
             | Self::MessageAdded { .. }
             | Self::Paused { .. }
             | Self::Unpaused { .. }
+            | Self::CompensationStarted { .. }
             | Self::Ended { .. } => (&[], &[]),
         };
         calls.iter().chain(deferred)
@@ -472,6 +482,7 @@ impl Event {
             Self::MessageAdded { .. } => "message.added",
             Self::Paused { .. } => "execution.paused",
             Self::Unpaused { .. } => "execution.unpaused",
+            Self::CompensationStarted { .. } => "compensation.started",
             Self::Ended { .. } => "execution.ended",
         }
     }

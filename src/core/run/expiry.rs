@@ -74,9 +74,10 @@ impl Run {
         PendingCounts { due_at: pending_counts.due_at.into_iter().chain(self.ends_by(began)).min(), ..pending_counts }
     }
 
-    /// The deadline of a run that began then, if its limits have one.
+    /// The deadline of a run that began then, if its limits have one. It is over once the ending is decided.
     pub fn ends_by(&self, began: Timestamp) -> Option<Timestamp> {
-        let deadline = Duration::from_secs(self.started.spec.limits.deadline_s?);
+        let limit = self.started.spec.limits.deadline_s.filter(|_| !self.is_compensating());
+        let deadline = Duration::from_secs(limit?);
         began.checked_add(deadline).ok()
     }
 

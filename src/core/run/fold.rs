@@ -63,6 +63,7 @@ impl Run {
             pauses: Pauses::default(),
             replies: Default::default(),
             compactions: Default::default(),
+            compensating: Default::default(),
             phase: Phase::Ready { resolved: false },
             started,
         };
@@ -186,6 +187,7 @@ impl Run {
                 self.continue_within(limits.as_deref());
                 self.unpaused();
             }
+            Event::CompensationStarted { ending, undo } => self.compensation_started(ending, undo),
             Event::Ended { ending } => self.ended(ending),
         }
         self.note_intent(event);
@@ -226,7 +228,7 @@ impl Run {
         }
     }
 
-    fn new_call(&mut self, requested: crate::tool::ToolCall) -> Call {
+    pub(super) fn new_call(&mut self, requested: crate::tool::ToolCall) -> Call {
         self.calls_seen.insert(requested.id.clone());
         let tool = self.tools.as_ref().and_then(|tools| tools.get(&requested.name)).cloned();
         Call {
@@ -393,6 +395,7 @@ impl Run {
             self.external_results.insert(id.clone(), outcome.clone());
         }
         self.note_tool_error(id, outcome);
+        self.note_effect(id, outcome);
     }
 
     fn answered(&mut self, id: &CallId, given: &ElicitationAnswer) {
@@ -430,11 +433,10 @@ impl Run {
     }
 
     fn ended(&mut self, ending: &Ending) {
-        if let Phase::Working { turn, .. } = &mut self.phase {
-            turn.abandon();
-            self.close_turn();
+        match self.is_compensating() {
+            true => self.close_compensation(),
+            false => self.abandon_turn(ending),
         }
-        self.note_failed_attempt(ending);
         self.deliver_inbox();
         self.phase = Phase::Ended(ending.clone());
     }
@@ -445,7 +447,7 @@ impl Run {
 
     fn close_turn_if_settled(&mut self) {
         let Phase::Working { turn, .. } = &self.phase else { return };
-        if !turn.is_settled() {
+        if !turn.is_settled() || self.is_compensating() {
             return;
         }
         let verdict = if self.last_word.is_none() { self.stop_verdict(turn) } else { StopVerdict::Continue };
@@ -458,10 +460,11 @@ impl Run {
     }
 
     /// Adds the turn's assistant message and its results to the transcript, together.
-    fn close_turn(&mut self) {
+    pub(super) fn close_turn(&mut self) {
         let Phase::Working { turn, .. } = std::mem::replace(&mut self.phase, Phase::Ready { resolved: false }) else {
             return;
         };
+        self.note_doubts(&turn);
         let mode = self.started.spec.tiers;
         self.say(turn.assistant_message(mode));
         self.say(turn.results(mode));

@@ -50,7 +50,9 @@ impl Run {
         let Some(mut run) = Self::replay([first])? else { return Ok(0) };
         let (mut positions, mut before_turn) = (vec![run.length()], 1);
         let mut has_denied_beside_sent = false;
-        for event in rest {
+        // Undo calls are no part of what the model did.
+        let undoes = |event: &&Event| matches!(event, Event::CompensationStarted { .. });
+        for event in rest.iter().take_while(|event| !undoes(event)) {
             if has_message && matches!(event, Event::Ended { ending } if ending.output().is_some()) {
                 return Ok(run.length());
             }
@@ -92,6 +94,9 @@ impl Run {
     pub fn foregone_ending(&self) -> Option<Ending> {
         let mut run = self.clone();
         loop {
+            if run.is_compensating() {
+                return run.decided_ending().cloned();
+            }
             match run.next() {
                 Step::Record(events) => {
                     for event in events {
@@ -132,6 +137,7 @@ impl Run {
         self.cooling.clear();
         self.replies = Default::default();
         self.begin_unpaused();
+        self.forget_effects();
         self.forget_tried_compaction();
         if was_told && self.tool_access() == ToolAccess::Enabled {
             self.inbox.insert(0, Message::user(RENEWED_NOTE));

@@ -21,6 +21,8 @@ pub struct History<'a> {
     pub started: &'a Arc<Started>,
     /// The turns. A turn that a fork begins again is a turn of its own.
     pub turns: Vec<TurnHistory<'a>>,
+    /// The calls that undo others before the run ends, in their order.
+    pub undos: Vec<CallHistory<'a>>,
 }
 
 /// The history of a turn.
@@ -84,7 +86,7 @@ impl<'a> History<'a> {
     /// The history in a journal; `None` if the journal does not begin with `execution.started`.
     pub fn of(journal: &'a [JournalEntry]) -> Option<Self> {
         let Event::Started(started) = &journal.first()?.event else { return None };
-        let mut history = Self { started, turns: Vec::new() };
+        let mut history = Self { started, turns: Vec::new(), undos: Vec::new() };
         let (mut tools, mut granted): (_, &[ToolGrant]) = (None, &[]);
         for entry in journal {
             if let Event::ToolsListed { toolset } = &entry.event {
@@ -105,13 +107,17 @@ impl<'a> History<'a> {
             if let Some(turn) = history.turns.last_mut() {
                 turn.add(entry);
             }
+            if let Event::CompensationStarted { undo, .. } = &entry.event {
+                history.undos = undo.iter().map(|undo| CallHistory::new(undo.call.clone(), tools)).collect();
+            }
+            note(&mut history.undos, entry);
         }
         Some(history)
     }
 
-    /// The calls of all turns.
+    /// The calls of all turns, and the undo calls.
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &CallHistory<'a>> {
-        self.turns.iter().flat_map(|turn| &turn.calls)
+        self.turns.iter().flat_map(|turn| &turn.calls).chain(&self.undos)
     }
 
     /// The call with that id.
@@ -135,10 +141,7 @@ impl<'a> TurnHistory<'a> {
         let event = &entry.event;
         if let Event::ModelReplied { reply } = event {
             self.end_attempt(entry.at, AttemptEnd::Replied(reply));
-            let listed = |name: &str| self.tools.and_then(|tools| tools.get(name));
-            let call =
-                |requested: ToolCall| CallHistory { listed: listed(&requested.name), requested, entries: Vec::new() };
-            self.calls = reply.calls().map(call).collect();
+            self.calls = reply.calls().map(|requested| CallHistory::new(requested, self.tools)).collect();
         }
         if let Event::ModelFailed { error, usage, .. } = event {
             self.end_attempt(entry.at, AttemptEnd::Failed { error, usage });
@@ -149,9 +152,7 @@ impl<'a> TurnHistory<'a> {
         if let Event::TierSelected { priority, .. } = event {
             self.priority = Some(*priority);
         }
-        for call in self.calls.iter_mut().filter(|call| event.calls().any(|id| *id == call.requested.id)) {
-            call.entries.push(entry);
-        }
+        note(&mut self.calls, entry);
     }
 
     fn end_attempt(&mut self, at: Timestamp, end: AttemptEnd<'a>) {
@@ -171,7 +172,18 @@ impl AttemptEnd<'_> {
     }
 }
 
+/// Adds an entry to the calls that it is about.
+fn note<'a>(calls: &mut [CallHistory<'a>], entry: &'a JournalEntry) {
+    for call in calls.iter_mut().filter(|call| entry.event.calls().any(|id| *id == call.requested.id)) {
+        call.entries.push(entry);
+    }
+}
+
 impl<'a> CallHistory<'a> {
+    fn new(requested: ToolCall, tools: Option<&'a Arc<Toolset>>) -> Self {
+        Self { listed: tools.and_then(|tools| tools.get(&requested.name)), requested, entries: Vec::new() }
+    }
+
     /// The history up to that position, without it.
     #[must_use]
     pub fn before(&self, seq: u64) -> Self {

@@ -165,7 +165,9 @@ impl Run {
                     // A long reason must not prevent a cancellation.
                     let most = self.started.spec.limits.result_bytes();
                     let reason = reason.as_ref().map(|reason| shortened(reason, most));
-                    Ok(vec![Event::Ended { ending: Ending::Cancelled { reason } }])
+                    // A second cancellation ends the compensation, and the decided ending stays.
+                    let ending = self.decided_ending().cloned().unwrap_or(Ending::Cancelled { reason });
+                    Ok(vec![self.ending_event(ending)])
                 }
             },
         }

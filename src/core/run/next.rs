@@ -20,7 +20,7 @@ impl Run {
     /// The next step.
     pub fn next(&self) -> Step {
         if let Some(ending) = self.overdue_ending() {
-            return Step::Record(vec![Event::Ended { ending }]);
+            return Step::Record(vec![self.ending_event(ending)]);
         }
         if self.pause().is_some() && self.ending().is_none() {
             return Step::Wait(self.pending_items());
@@ -65,6 +65,7 @@ impl Run {
         let failed = |code, message: String| Some(Ending::Failed { error: Failure::new(code, message) });
         match &self.phase {
             Phase::Ended(_) => None,
+            _ if self.is_compensating() => self.compensated_ending(),
             _ if self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail => {
                 failed(ErrorCode::ToolDenied, self.denied.clone().unwrap_or_default())
             }
@@ -149,13 +150,16 @@ impl Run {
                 }
             }
         };
-        Step::Record(vec![Event::Ended { ending }])
+        Step::Record(vec![self.ending_event(ending)])
     }
 
     fn next_in_turn(&self, turn: &Turn, tool_access: ToolAccess) -> Step {
         let ids = |wanted: fn(&CallState) -> bool| -> Vec<CallId> {
             calls_in(turn, wanted).map(|call| call.requested.id.clone()).collect()
         };
+        if let Some(refused) = self.refused_undos() {
+            return refused;
+        }
         let untouched = ids(|state| matches!(state, CallState::New));
         let active = turn.calls.iter().any(|call| !call.is_settled() && call.state != CallState::New);
         if !untouched.is_empty() && !active {
@@ -172,7 +176,8 @@ impl Run {
             let settled = self.settle_repeated_denials(turn);
             return if settled.is_empty() { Step::CheckCalls(unchecked) } else { Step::Record(settled) };
         }
-        let ready: Vec<&Call> = turn.calls.iter().filter(|call| Self::may_be_sent(call)).collect();
+        let ready: Vec<&Call> =
+            turn.calls.iter().filter(|call| Self::may_be_sent(call) && self.is_its_turn(call)).collect();
         if !ready.is_empty() {
             return self.run_within_budget(&ready);
         }
@@ -247,7 +252,8 @@ impl Run {
 
     /// Only first sends to servers count: a call that is made again was counted before.
     fn run_within_budget(&self, ready: &[&Call]) -> Step {
-        let left = self.budget.mcp_calls_left().map_or(usize::MAX, |left| left as usize);
+        let left = self.budget.mcp_calls_left().filter(|_| !self.is_compensating());
+        let left = left.map_or(usize::MAX, |left| left as usize);
         let ids = |calls: &mut dyn Iterator<Item = &&Call>| calls.map(|call| call.requested.id.clone()).collect();
         let over: Vec<CallId> = ids(&mut ready.iter().filter(|call| !call.sent && !call.is_builtin()).skip(left));
         if over.is_empty() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Ending, Event, Input, Started};
+use super::{Answer, Ending, Event, Input, Started, UndoCall};
 use crate::chat::{Message, Part, Reply};
 use crate::error::Failure;
 use crate::redact::Secrets;
@@ -50,6 +50,7 @@ impl Event {
             Self::Paused { reason, .. } | Self::Ended { ending: Ending::Cancelled { reason } } => {
                 of_option(reason, secrets)
             }
+            Self::CompensationStarted { ending, undo } => of_compensation(ending, undo, secrets),
             Self::Resumed { .. }
             | Self::ToolsListed { .. }
             | Self::ApprovalsResolved { .. }
@@ -79,6 +80,7 @@ impl Event {
     fn failure_mut(&mut self) -> Option<&mut Failure> {
         if let Self::ModelFailed { error, .. }
         | Self::CompactionFailed { error, .. }
+        | Self::CompensationStarted { ending: Ending::Failed { error }, .. }
         | Self::Ended { ending: Ending::Failed { error } } = self
         {
             Some(error)
@@ -137,6 +139,15 @@ fn of_message(message: &mut Message, secrets: &Secrets) -> bool {
         message.provider_state = None;
     }
     changed
+}
+
+fn of_compensation(ending: &mut Ending, undo: &mut [UndoCall], secrets: &Secrets) {
+    if let Ending::Cancelled { reason } = ending {
+        of_option(reason, secrets);
+    }
+    for undo in undo.iter_mut().filter(|undo| is_in(&undo.call.arguments.to_value(), secrets)) {
+        undo.call.arguments = Arguments::Malformed(WITHHELD.into());
+    }
 }
 
 fn of_reply(reply: &Reply, secrets: &Secrets) -> Option<Reply> {

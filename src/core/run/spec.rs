@@ -196,6 +196,9 @@ pub struct Spec {
     /// The treatment of a call whose outcome is unknown.
     #[serde(default)]
     pub in_doubt: InDoubt,
+    /// Whether the calls that took effect are undone before the run ends as failed or cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compensate: bool,
     /// JSON Schema of the final answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::attempts::Attempts;
 use super::compaction::Compactions;
+use super::compensation::Compensating;
 use super::pause::Pauses;
 use super::replies::Replies;
 use super::transcript::say;
@@ -79,6 +80,7 @@ pub struct Run {
     pub(super) replies: Replies,
     /// The compactions of its conversation.
     pub(super) compactions: Compactions,
+    pub(super) compensating: Compensating,
     pub(super) phase: Phase,
 }
 
@@ -194,7 +196,7 @@ impl Run {
     /// caller with required actions sees this.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         let mut messages = self.conversation().to_vec();
-        if let Some(turn) = self.phase.turn() {
+        if let Some(turn) = self.phase.turn().filter(|_| !self.is_compensating()) {
             let mode = self.started.spec.tiers;
             say(&mut messages, turn.assistant_message(mode));
             say(&mut messages, turn.results(mode));

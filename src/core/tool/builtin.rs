@@ -86,6 +86,7 @@ impl Builtin {
             changed: false,
             hidden: false,
             pinned: None,
+            undo: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Endpoint, LeftOut, Origin, PinnedArguments, Problem, ToolName, external_name};
+use super::{Endpoint, LeftOut, Origin, PinnedArguments, Problem, ToolName, Undo, external_name};
 use crate::id::ServerId;
 use crate::json;
 use crate::policy::Verdict;
@@ -98,6 +98,10 @@ pub struct Tool {
     /// The arguments that the operator sets; `input_schema` lacks them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<PinnedArguments>,
+    /// The tool that undoes its calls, in the runs of agents that compensate. Not part of the hash: it changes neither what
+    /// the model reads nor what a call does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Undo>,
     /// Whether the operator trusts the server's hints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
@@ -161,6 +165,7 @@ impl ExternalTool {
             output_schema: output.cloned().map(Arc::new),
             annotations,
             pinned: None,
+            undo: None,
             trusted: false,
             priority: self.priority,
             deadline_s: self.deadline_s,

@@ -26,6 +26,7 @@ mod summary;
 mod task;
 mod tier;
 mod toolset;
+mod undo;
 mod validation;
 
 pub use arguments::Arguments;
@@ -54,4 +55,5 @@ pub use summary::{summary, summary_of_any, suspicious_names};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
 pub use toolset::{Pins, ServerTools, Toolset, ToolsetRules};
+pub use undo::Undo;
 pub use validation::Validation;

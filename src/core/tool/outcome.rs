@@ -134,6 +134,24 @@ impl Outcome {
         }
     }
 
+    /// Whether the call may have taken effect although it has no answer.
+    pub fn may_have_taken_effect(&self) -> bool {
+        match self {
+            Self::Returned(_) => false,
+            Self::Unknown => true,
+            Self::Failed(failure) => match failure.kind {
+                FailureKind::Timeout
+                | FailureKind::Disconnected
+                | FailureKind::Unreadable
+                | FailureKind::Cancelled
+                | FailureKind::Panicked
+                | FailureKind::Abandoned
+                | FailureKind::Expired => true,
+                FailureKind::Refused | FailureKind::Unavailable | FailureKind::Changed => false,
+            },
+        }
+    }
+
     /// The stable name of its error, as in `error.type` of a span; `None` without an error.
     pub fn error_type(&self) -> Option<&'static str> {
         match self {

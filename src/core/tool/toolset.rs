@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::name::{mcp_name, unprefixed_name};
 use super::{
     AskHuman, Builtin, Endpoint, ExternalTool, LeftOut, McpTool, Origin, ServerAuthorization, Tool, ToolFilter,
-    ToolName,
+    ToolName, Undo,
 };
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::NamePattern;
@@ -22,7 +22,6 @@ const RENAMINGS: usize = 3;
 /// The tools of one server, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerTools {
-    /// The configured server.
     pub server: ServerId,
     /// Whether the operator trusts its annotations.
     pub trusted: bool,
@@ -46,7 +45,6 @@ pub type Pins = BTreeMap<Origin, String>;
 pub struct ToolsetRules {
     /// The agent, for policy rules that name one.
     pub agent: Option<AgentName>,
-    /// The principal.
     pub principal: Option<Principal>,
     /// Every filter a tool has to pass: the agent's, then the run's.
     pub filters: Vec<ToolFilter>,
@@ -66,6 +64,8 @@ pub struct ToolsetRules {
     pub finish: Option<Value>,
     /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
     pub hide_unapproved: bool,
+    /// The undo of each tool that has one, in the runs of an agent that compensates.
+    pub undos: BTreeMap<Origin, Undo>,
     /// Servers whose tools policy rules may mean although the run does not use them.
     pub other_servers: Vec<ServerId>,
 }
@@ -313,6 +313,7 @@ impl ToolsetRules {
                 tool.output_schema.as_ref(),
                 (&tool.annotations, tool.pinned.as_ref()),
             ),
+            undo: self.undos.get(&origin).cloned(),
             name,
             own_name: None,
             origin,
@@ -370,13 +371,24 @@ impl ToolsetRules {
         let unlisted: Vec<ServerId> = incomplete.chain(&self.other_servers).cloned().collect();
         let (agent, principal) = (self.agent.as_ref(), self.principal.as_ref());
         let known = KnownNames { agent, principal, tools, left_out, servers: &listed, unlisted: &unlisted };
-        (
-            self.policy.unmatched_rules(&known),
-            self.written_patterns()
-                .filter(|(_, pattern)| known.misses(pattern))
-                .map(|(key, pattern)| format!("{key}: {}", pattern.as_str()))
-                .collect(),
-        )
+        let patterns = self.written_patterns().filter(|(_, pattern)| known.misses(pattern));
+        let patterns = patterns.map(|(key, pattern)| format!("{key}: {}", pattern.as_str()));
+        (self.policy.unmatched_rules(&known), patterns.chain(self.unmatched_undos(&known)).collect())
+    }
+
+    /// The undos that name a tool that is not listed, or undo with one that the agent may not use.
+    fn unmatched_undos(&self, known: &KnownNames<'_>) -> Vec<String> {
+        let mut unmatched = Vec::new();
+        for (origin, undo) in &self.undos {
+            let Origin::Mcp { server, tool } = origin else { continue };
+            let undoing = Origin::Mcp { server: server.clone(), tool: undo.tool.clone() };
+            let is_listed = known.tools.iter().any(|tool| tool.origin == *origin);
+            let is_usable = known.tools.iter().any(|tool| tool.origin == undoing && self.admits(tool));
+            if known.servers.contains(server) && !known.unlisted.contains(server) && !(is_listed && is_usable) {
+                unmatched.push(format!("servers.{server}.tools.{tool}.undo: {}", undo.tool));
+            }
+        }
+        unmatched
     }
 
     /// The agent's own patterns with their keys. A run's patterns are compared when it begins.

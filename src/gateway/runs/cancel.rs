@@ -24,7 +24,8 @@ pub(super) struct Cancel {
 
 /// Cancel a run
 ///
-/// Calls in progress are cancelled as well. A run that has ended does not change; it is returned to callers that may
+/// Calls in progress are cancelled as well. A run of an agent that compensates first undoes the calls that took effect, and
+/// ends then; cancelling it again ends it without that. A run that has ended does not change; it is returned to callers that may
 /// read it.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/cancel", tag = "runs", operation_id = "cancelRun", request_body = Cancel,
@@ -33,7 +34,7 @@ pub(super) struct Cancel {
         ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
     ),
     responses(
-        (status = 200, description = "The run, which has ended", body = RunView),
+        (status = 200, description = "The run, which has ended, or first undoes its calls", body = RunView),
     ),
 )]
 pub(super) async fn cancel(

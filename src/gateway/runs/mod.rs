@@ -1,6 +1,7 @@
 //! `/v1/runs`: the operations on runs, and the views they share.
 
 mod cancel;
+mod compensation;
 pub(super) mod create;
 mod delete;
 pub(super) mod events;

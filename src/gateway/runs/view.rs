@@ -12,6 +12,7 @@ use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
 use utoipa::ToSchema;
 
+use super::compensation::CompensationView;
 use super::failure::FailureView;
 use super::pending::{PendingCountsView, PendingView};
 
@@ -67,6 +68,9 @@ pub(crate) struct RunView {
     /// Warnings about the result of a run that completed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<WarningView>,
+    /// What became of the calls that the run undoes before it ends as failed or cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compensation: Option<CompensationView>,
     /// The error that ended the run, if it did not complete.
     error: Option<FailureView>,
     /// The result of the run in short.
@@ -351,6 +355,7 @@ impl RunView {
             pending: pending.iter().map(|item| PendingView::of(&row.id, item)).collect(),
             output: ending.and_then(|ending| ending.output()).map(OutputView::of),
             warnings: run.warnings().iter().map(WarningView::of).collect(),
+            compensation: run.compensation().map(CompensationView::of),
             error: run.failure().map(|failure| FailureView::of(failure.of_run(&row.id))),
             result: ResultView::of(run.result()),
             blocked: blocked.map(FailureView::of_blocked),

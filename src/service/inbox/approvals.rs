@@ -290,5 +290,5 @@ fn asked_at(run: &Run, event: u64) -> Option<PendingItem> {
 /// Whether a call no longer waits for the same decision once this event is written.
 fn settles(event: &Event, call: &CallId) -> bool {
     let is_about_call = event.calls().any(|of| of == call) && !matches!(event, Event::Extended { .. });
-    is_about_call || matches!(event, Event::Ended { .. })
+    is_about_call || matches!(event, Event::Ended { .. } | Event::CompensationStarted { .. })
 }

@@ -41,7 +41,10 @@ impl RunNotifications {
         // Facts that a fork copied happened to the original run.
         let copied = run.started().trigger.copied();
         for recorded in journal.iter().skip(1) {
-            let goes_on = matches!(recorded.event, Event::Resumed { .. } | Event::Ended { .. });
+            let goes_on = matches!(
+                recorded.event,
+                Event::Resumed { .. } | Event::CompensationStarted { .. } | Event::Ended { .. }
+            );
             if goes_on && scan.waits.is_some() && run.length() > copied {
                 scan.rests(&run, copied);
             }

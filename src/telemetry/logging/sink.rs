@@ -109,6 +109,9 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::ServerAuth { authorization: ServerAuthorization { server, status, reason: Some(reason) } } => {
             record!(warn, place, { %server, status = status.as_str(), reason, } "MCP server not authorized");
         }
+        LifecycleKind::CompensationStarted { status, undo } => {
+            record!(warn, place, { iteration, status = status.as_str(), calls = undo.len(), } "compensation started");
+        }
         LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
             record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "Tool registration complete");
             for tool in changed {

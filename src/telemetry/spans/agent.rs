@@ -161,6 +161,7 @@ pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanE
         | LifecycleKind::MessageAdded { .. }
         | LifecycleKind::Paused { .. }
         | LifecycleKind::Unpaused { .. }
+        | LifecycleKind::CompensationStarted { .. }
         | LifecycleKind::ModelCallRefused { .. }
         | LifecycleKind::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),
         // These have a span of their own, or are the start and end of the run.

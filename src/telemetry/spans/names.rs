@@ -151,6 +151,8 @@ pub(crate) const ORIGINAL_NAME: &str = "toolgate.tool.original_name";
 pub(crate) const PRIORITY: &str = "toolgate.tool.priority";
 /// Why a tool call is suspended: `input_required` or `task`.
 pub const TOOL_SUSPENDED: &str = "toolgate.tool.suspended";
+/// The call that this call undoes.
+pub const TOOL_UNDOES: &str = "toolgate.tool.undoes";
 /// The violated rules of arguments that do not match the tool's schema, at a server whose validation is advisory.
 pub(crate) const ARGUMENT_PROBLEMS: &str = "toolgate.tool.argument_problems";
 pub(crate) const EDITED: &str = "toolgate.tool.arguments_edited";

@@ -353,6 +353,7 @@ impl Journal {
             stop_when: None,
             on_exceed: Default::default(),
             in_doubt: Default::default(),
+            compensate: false,
             output_schema: None,
             fallback: Vec::new(),
             cooldown_s: 60,

@@ -25,6 +25,10 @@ impl Explanation {
             lines.extend(turn.calls.iter().flat_map(|call| call.draw(look)));
             before = Some(turn);
         }
+        if !self.undos.is_empty() {
+            lines.push(format!("{}  {}", paint.bold("compensation"), count(self.undos.len(), "undo call")));
+            lines.extend(self.undos.iter().flat_map(|call| call.draw(look)));
+        }
         lines
     }
 }

@@ -25,6 +25,9 @@ pub(in crate::cli) struct Explanation {
     /// The run's filter on its agent's tools. The journal does not name the tools that the filter hides.
     filter: ToolFilter,
     turns: Vec<Turn>,
+    /// The calls that undo others before the run ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    undos: Vec<Call>,
 }
 
 /// The tools that the model received in a turn, and the calls that it made.
@@ -73,15 +76,17 @@ const ASKS: &str = "the policy requires approval";
 impl Explanation {
     /// Explains a journal; `None` if it does not begin with `Started`.
     pub(in crate::cli) fn of(journal: &[JournalEntry], report: &Report, grants: &Grants) -> Option<Self> {
-        let History { started, turns } = History::of(journal)?;
+        let History { started, turns, undos } = History::of(journal)?;
         // A turn without a reply that a fork began again is shown once.
         let latest = turns.len().checked_sub(1);
         let shown = turns.iter().enumerate().filter(|(at, turn)| Some(*at) == latest || turn.reply().is_some());
         let mut turns: Vec<Turn> =
             shown.zip(1..).filter_map(|((_, turn), number)| Turn::of(turn, number, grants)).collect();
         look_back(&mut turns);
+        let mut undos: Vec<Call> = undos.iter().map(|call| Call::of(call, grants)).collect();
         let is_pending = |call: &Call| report.pending.iter().any(|item| item.call_id() == Some(&call.call_id));
-        for call in turns.iter_mut().flat_map(|turn| &mut turn.calls).filter(|call| is_pending(call)) {
+        let calls = turns.iter_mut().flat_map(|turn| &mut turn.calls).chain(&mut undos);
+        for call in calls.filter(|call| is_pending(call)) {
             call.stand = CallStatus::Pending;
         }
         Some(Self {
@@ -90,6 +95,7 @@ impl Explanation {
             status: report.status,
             filter: started.spec.tools.clone(),
             turns,
+            undos,
         })
     }
 }

@@ -175,6 +175,7 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
         | Event::MessageAdded { .. }
         | Event::Paused { .. }
         | Event::Unpaused { .. }
+        | Event::CompensationStarted { .. }
         | Event::Ended { .. } => return None,
     })
 }

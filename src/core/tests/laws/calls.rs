@@ -16,7 +16,7 @@ use crate::world::{journey, states, wild_journey};
 #[derive(Default)]
 struct Story {
     starts: u32,
-    /// Whether a server runs it.
+    /// Whether a server runs it, and the limit of such calls holds for it: it holds for no undo call.
     is_mcp: bool,
     in_doubt_approvals: u32,
     /// How often its server received answers after it had suspended the call.
@@ -35,9 +35,8 @@ fn stories(journal: &[Event]) -> BTreeMap<CallId, Story> {
                 for call in calls {
                     let story = stories.entry(call.clone()).or_default();
                     story.starts += 1;
-                    story.is_mcp = before
-                        .call(call)
-                        .is_some_and(|call| call.tool.as_ref().is_some_and(|tool| tool.server().is_some()));
+                    let tool = before.call(call).and_then(|call| call.tool.as_ref());
+                    story.is_mcp = tool.is_some_and(|tool| tool.server().is_some()) && !before.is_compensating();
                 }
             }
             Event::CallChecked { call, verdict, .. } => {

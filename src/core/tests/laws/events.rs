@@ -61,6 +61,9 @@ pub(crate) fn ids(journal: &[Event]) -> Vec<CallId> {
         if let Event::ModelReplied { reply } = event {
             ids.extend(reply.calls().map(|call| call.id));
         }
+        if let Event::CompensationStarted { undo, .. } = event {
+            ids.extend(undo.iter().map(|undo| undo.call.id.clone()));
+        }
     }
     ids
 }
@@ -91,13 +94,28 @@ pub(crate) fn any_questions(tape: &mut Tape) -> ElicitationRequest {
     ElicitationRequest { questions, state, task: None, restarts, interrupted: restarts && tape.once_in(2) }
 }
 
+/// The start of a compensation: as the run expects it, or otherwise.
+fn compensation(tape: &mut Tape, run: &Run) -> Event {
+    let failed = Ending::Failed { error: Failure::new(ErrorCode::Internal, "wild") };
+    let ending = tape.pick(&[failed, Ending::Cancelled { reason: Some("wild".into()) }, Ending::Expired]).clone();
+    match run.ending_event(ending) {
+        Event::CompensationStarted { ending, mut undo } if tape.once_in(2) => {
+            undo.reverse();
+            Event::CompensationStarted { ending, undo }
+        }
+        Event::Ended { ending } => Event::CompensationStarted { ending, undo: Vec::new() },
+        expected => expected,
+    }
+}
+
 /// A random event of any kind, about current, past or unknown calls.
 pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Timestamp) -> Event {
     let mut known = ids(journal);
     known.extend(["c0".into(), "unknown".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
-    match tape.below(28) {
+    match tape.below(29) {
+        28 => compensation(tape, run),
         27 => Event::Paused { by: "ada".into(), via: Channel::Library, reason: None },
         26 if tape.once_in(3) => Event::ModelCallRefused {
             model: "first".into(),

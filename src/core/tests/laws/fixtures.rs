@@ -1,5 +1,6 @@
 //! Fixtures: tools, specs, replies and results of the simulated world.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
@@ -14,8 +15,8 @@ use toolgate_core::run::{
 };
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate_core::tool::{
-    Annotations, Arguments, Builtin, Endpoint, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools,
-    TierMode, ToolCall, ToolOutput, Toolset, ToolsetRules,
+    Annotations, Arguments, Builtin, Endpoint, ExternalTool, FailureKind, McpTool, Origin, Outcome, Problem,
+    ServerTools, TierMode, ToolCall, ToolOutput, Toolset, ToolsetRules, Undo,
 };
 use toolgate_core::trace::{Trace, TraceId};
 
@@ -90,8 +91,25 @@ pub(crate) fn rules() -> ToolsetRules {
     ToolsetRules {
         policy: Arc::new(Policy { rules, ..Policy::allow_always() }),
         priorities: vec![("mcp_*first_*".into(), 5), ("mcp_*low_*".into(), -5)],
+        undos: undos(),
         ..ToolsetRules::default()
     }
+}
+
+/// Undos that a policy allows, asks about or denies, and one that finds no argument in most results.
+fn undos() -> BTreeMap<Origin, Undo> {
+    let undos = [
+        ("files", "write", "write", "/arguments/n"),
+        ("files", "first_read", "low_sync", "/result"),
+        ("files", "low_sync", "ask_write", "/arguments/n"),
+        ("files", "ask_write", "deny_wipe", "/arguments/n"),
+        ("web", "fetch", "first_post", "/result/price"),
+    ];
+    let undo = |(server, tool, undo, pointer): (&str, &str, &str, &str)| {
+        let arguments = BTreeMap::from([("n".to_owned(), pointer.to_owned())]);
+        (Origin::Mcp { server: server.into(), tool: tool.into() }, Undo { tool: undo.into(), arguments })
+    };
+    undos.map(undo).into()
 }
 
 pub(crate) fn toolset() -> Arc<Toolset> {
@@ -136,6 +154,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         on_deny: OnDeny::Report,
         on_tool_error: OnToolError::Report,
         in_doubt: InDoubt::Report,
+        compensate: false,
         output_schema: None,
         validate_output: false,
         finish_with: Vec::new(),
@@ -216,6 +235,7 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         required: if tape.once_in(4) { vec!["web".into()] } else { Vec::new() },
         on_tool_error: *tape.pick(&[OnToolError::Report, OnToolError::Report, OnToolError::Report, OnToolError::Fail]),
         in_doubt: *tape.pick(&[InDoubt::Report, InDoubt::Ask]),
+        compensate: tape.once_in(3),
         validate_output: tape.once_in(2),
         finish_with: if tape.once_in(5) { vec!["ext_order".into(), "mcp_*read".into()] } else { Vec::new() },
         on_exceed: *tape.pick(&[OnExceed::LastWord, OnExceed::LastWord, OnExceed::Fail, OnExceed::Ask, OnExceed::Warn]),

@@ -52,10 +52,11 @@ fn position(source: &[Event], has_message: bool) -> usize {
     Run::fork_position(source, has_message, &limits_of(source)).unwrap() as usize
 }
 
-/// The calls that a journal sends.
+/// The calls that a journal sends, without undo calls: a fork continues before them.
 fn sent(journal: &[Event]) -> BTreeSet<CallId> {
     let calls = |event: &Event| if let Event::CallsStarted { calls } = event { calls.clone() } else { Vec::new() };
-    journal.iter().flat_map(calls).collect()
+    let undoes = |event: &&Event| matches!(event, Event::CompensationStarted { .. });
+    journal.iter().take_while(|event| !undoes(event)).flat_map(calls).collect()
 }
 
 /// The journal without its ending.

@@ -16,6 +16,7 @@ mod world;
 
 mod calls;
 mod commands;
+mod compensation;
 mod consent;
 mod facts;
 mod fallback;

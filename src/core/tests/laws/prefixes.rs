@@ -12,7 +12,7 @@ use toolgate_core::run::{
     Answer, AnswerForm, Authorization, CallVerdict, Compaction, Decision, DecisionKind, Event, InDoubt, Input, Limits,
     OnDeny, OnToolError, OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
-use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolOutput};
+use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolCall, ToolOutput};
 
 use crate::answers::decision;
 use crate::events::asked;
@@ -233,6 +233,36 @@ fn a_tool_error_that_ends_the_run() {
         Input::Resume(ids.map(|id| (id, Answer::error("out of stock"))).collect())
     };
     script.waiting(fail).survives_every_cut(Status::Failed);
+}
+
+#[test]
+fn a_failed_or_cancelled_run_that_undoes_its_calls() {
+    let spec = |on_tool_error| Spec { compensate: true, on_tool_error, ..plain() };
+    let calls = || [ToolCall::new("a", "mcp_files_write", json!({"n": 1})), call("b", "ext_order")];
+    let replies = || [Reply::calling([call("x", "mcp_files_first_read")]), Reply::calling(calls())];
+    let script = |on_tool_error| Script::of(spec(on_tool_error), replies());
+    let undone = |journal: &[Event]| {
+        let is_undo =
+            |event: &&Event| matches!(event, Event::CallsStarted { calls } if calls[0].as_str().starts_with("undo_"));
+        journal.iter().filter(is_undo).count()
+    };
+    let fail = |items: &[PendingItem]| {
+        let is_external = |item: &&PendingItem| matches!(item.form(), AnswerForm::Result { .. });
+        match items.iter().find(is_external) {
+            Some(item) => {
+                Input::Resume([(item.call_id().unwrap().clone(), Answer::error("none"))].into_iter().collect())
+            }
+            None => resume(items, &approve()),
+        }
+    };
+    let failed = script(OnToolError::Fail).waiting(fail).survives_every_cut(Status::Failed);
+    let cancel = |items: &[PendingItem]| match items.iter().any(|item| matches!(item.form(), AnswerForm::Result { .. }))
+    {
+        true => Input::Cancel { reason: None, expected_version: None },
+        false => resume(items, &approve()),
+    };
+    let cancelled = script(OnToolError::Report).waiting(cancel).survives_every_cut(Status::Cancelled);
+    assert_eq!((undone(&failed), undone(&cancelled)), (2, 2));
 }
 
 #[test]

@@ -182,7 +182,7 @@ impl World {
         self.record(Event::ModelCalled { model, attempt, tool_access });
         self.may_be_lost()?;
         self.interrupt()?;
-        if self.run.ending().is_some() {
+        if self.run.ending().is_some() || self.run.is_compensating() {
             return Ok(());
         }
         if self.tape.once_in(8) {
@@ -205,7 +205,7 @@ impl World {
         self.record(Event::CompactionStarted { model: model.clone(), attempt, replaces, keeps });
         self.may_be_lost()?;
         self.interrupt()?;
-        if self.run.ending().is_some() {
+        if self.run.ending().is_some() || self.run.is_compensating() {
             return Ok(());
         }
         let end = match self.tape.once_in(4) {
@@ -270,13 +270,11 @@ impl World {
         for id in self.tape.shuffled(ids) {
             self.may_be_lost()?;
             self.interrupt()?;
-            if self.run.ending().is_some() {
+            // The run ended, or its turn was abandoned for a compensation.
+            if self.run.call(&id).is_none() {
                 return Ok(());
             }
             self.hold(&id)?;
-            if self.run.ending().is_some() {
-                return Ok(());
-            }
             let news = any_news(&mut self.tape, id);
             self.record(news);
         }
@@ -305,7 +303,7 @@ impl World {
     /// Answers pending items: some or all, validly or not. Tasks settle without answers, in any order.
     fn pay(&mut self, items: &[PendingItem]) {
         assert!(!items.is_empty(), "a wait has at least one pending item");
-        if self.tape.once_in(30) {
+        if self.tape.once_in(30) && !self.run.is_compensating() {
             return self.record(Event::Ended { ending: Ending::Expired });
         }
         if let Some(late) = items.iter().find(|item| can_be_late(item)).filter(|_| self.tape.once_in(8)) {

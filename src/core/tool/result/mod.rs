@@ -9,6 +9,8 @@ mod reading;
 mod search;
 mod truncation;
 
+pub(super) use pointer::find;
+
 pub use bounded::{BlobWrite, MIN_RESULT_BYTES, OverflowStorage, bounded};
 pub use reading::{Piece, ReadRequest, read};
 pub use truncation::{bounded_message, shortened};

@@ -9,7 +9,7 @@ const NAMED: usize = 40;
 const NAME_CHARS: usize = 80;
 
 /// The value a pointer leads to, or how far it led.
-pub(super) fn find<'a>(root: &'a Value, pointer: &str) -> Result<&'a Value, String> {
+pub(in crate::tool) fn find<'a>(root: &'a Value, pointer: &str) -> Result<&'a Value, String> {
     if pointer.is_empty() {
         return Ok(root);
     }

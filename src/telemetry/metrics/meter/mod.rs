@@ -128,7 +128,8 @@ impl Meter {
             | Event::MessageAdded { .. }
             | Event::Paused { .. }
             | Event::ModelCallRefused { .. }
-            | Event::Unpaused { .. } => Vec::new(),
+            | Event::Unpaused { .. }
+            | Event::CompensationStarted { .. } => Vec::new(),
         }
     }
 
@@ -169,6 +170,13 @@ impl Meter {
                 for call in reply.calls() {
                     let tool = self.toolset.as_ref().and_then(|tools| tools.get(&call.name));
                     self.calls.insert(call.id, MeteredCall::new(tool.map(|tool| &**tool)));
+                }
+            }
+            Event::CompensationStarted { undo, .. } => {
+                self.calls.clear();
+                for call in undo.iter().map(|undo| &undo.call) {
+                    let tool = self.toolset.as_ref().and_then(|tools| tools.get(&call.name));
+                    self.calls.insert(call.id.clone(), MeteredCall::new(tool.map(|tool| &**tool)));
                 }
             }
             Event::CallChecked { call, verdict, .. } => self.note(call, |call| call.was_checked(verdict, recorded.at)),

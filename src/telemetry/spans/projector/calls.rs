@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use toolgate_core::id::CallId;
-use toolgate_core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict, labels};
+use toolgate_core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict, Run, labels};
 use toolgate_core::tool::{CallTransport, Difference};
 
 use super::Projector;
@@ -97,8 +97,11 @@ impl Projector {
             events: exception.into_iter().collect(),
         };
         let iteration = self.lifecycle.iteration();
+        let mut undo_calls = self.lifecycle.run().into_iter().flat_map(Run::undo_calls);
+        let undoes = undo_calls.find(|undo| undo.call.id == call.requested.id).map(|undo| undo.undoes.clone());
         self.execution.as_mut()?.child(child, |to| {
             to.int(names::ITERATION, u64::from(iteration));
+            to.text_if(names::TOOL_UNDOES, undoes.as_ref().map(CallId::as_str));
             told.attributes(to);
         })
     }

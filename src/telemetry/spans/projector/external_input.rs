@@ -49,8 +49,8 @@ impl Projector {
             Event::InputGiven { call, given } => (call, InputKind::Input(given.clone())),
             Event::Expired { call } => (call, InputKind::Expired),
             Event::MessageAdded { .. } | Event::Extended { .. } => return true,
-            // The pause of a run that waited already is not the reason why its execution ended.
-            Event::Paused { .. } => return self.rests(),
+            // The pause or cancellation of a run that waited already is not the reason why its execution ended.
+            Event::Paused { .. } | Event::CompensationStarted { .. } => return self.rests(),
             Event::Started(_)
             | Event::Resumed { .. }
             | Event::ToolsListed { .. }
@@ -151,6 +151,7 @@ impl Projector {
             | Event::MessageAdded { .. }
             | Event::Paused { .. }
             | Event::Unpaused { .. }
+            | Event::CompensationStarted { .. }
             | Event::Ended { .. } => {}
         }
     }

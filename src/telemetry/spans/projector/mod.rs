@@ -262,6 +262,7 @@ impl Projector {
             Event::CallDrifted { call, differences, .. } => {
                 self.drift_span(*seq, *at, call, differences).into_iter().collect()
             }
+            Event::CompensationStarted { .. } => self.cut_short(CutShort::Cancelled, *at),
             Event::Ended { ending } => self.finish(Finish::Ended(ending), *at),
             Event::ApprovalsResolved { .. }
             | Event::TierSelected { .. }
@@ -298,12 +299,7 @@ impl Projector {
     }
 
     fn finish(&mut self, finish: Finish<'_>, at: Timestamp) -> Vec<Span> {
-        let cut = finish.cuts_short();
-        let mut spans: Vec<Span> = self.model_lost(cut, at).into_iter().collect();
-        let open = self.execution.as_mut().map(|execution| std::mem::take(&mut execution.calls)).unwrap_or_default();
-        spans.extend(open.iter().filter_map(|call| self.call_cut_short(call, at, cut)));
-        spans.extend(self.listing_cut_short(at, cut));
-
+        let mut spans = self.cut_short(finish.cuts_short(), at);
         let (Some(mut execution), Some(run)) = (self.execution.take(), self.lifecycle.run()) else { return spans };
         let started = run.started();
         let name = format!("invoke_agent {}", started.spec.agent);
@@ -317,6 +313,15 @@ impl Projector {
             agent::outcome(finish, &pending, self.content, to);
             agent::warnings(finish, run, to);
         }));
+        spans
+    }
+
+    /// Ends the spans of the work in progress.
+    fn cut_short(&mut self, cut: CutShort, at: Timestamp) -> Vec<Span> {
+        let mut spans: Vec<Span> = self.model_lost(cut, at).into_iter().collect();
+        let open = self.execution.as_mut().map(|execution| std::mem::take(&mut execution.calls)).unwrap_or_default();
+        spans.extend(open.iter().filter_map(|call| self.call_cut_short(call, at, cut)));
+        spans.extend(self.listing_cut_short(at, cut));
         spans
     }
 

@@ -1,0 +1,48 @@
+//! The API view of a compensation.
+
+use serde::Serialize;
+use toolgate_core::run::{Compensation, UndoResult, UndoState};
+use utoipa::ToSchema;
+
+/// What became of the calls that a run undoes before it ends.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Compensation)]
+pub(super) struct CompensationView {
+    /// The undo calls, in the order in which they are made.
+    undone: Vec<UndoView>,
+    /// The ids of calls that may have taken effect and are not undone, because their outcome is unknown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    in_doubt: Vec<String>,
+}
+
+/// A call that undoes another one.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Undo)]
+struct UndoView {
+    /// The id of the call that it undoes.
+    undoes: String,
+    /// Its id, by which it is approved and named in events.
+    call_id: String,
+    /// The name of its tool.
+    tool: String,
+    /// Its state: `open`, `undone`, `failed`, `refused` (not made: by policy, a person, or because it cannot be made),
+    /// `in_doubt` (sent, outcome unknown) or `not_made` (the run was cancelled again before).
+    #[schema(value_type = String, example = "undone")]
+    state: UndoState,
+    /// Why it was refused or failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl CompensationView {
+    pub(super) fn of(Compensation { undone, in_doubt }: Compensation) -> Self {
+        let in_doubt = in_doubt.iter().map(ToString::to_string).collect();
+        Self { undone: undone.into_iter().map(UndoView::of).collect(), in_doubt }
+    }
+}
+
+impl UndoView {
+    fn of(UndoResult { undoes, call_id, tool, state, reason }: UndoResult) -> Self {
+        Self { undoes: undoes.to_string(), call_id: call_id.to_string(), tool, state, reason }
+    }
+}
