@@ -2,7 +2,7 @@
 //! The floor is a lookup of the same tools in a map.
 //!
 //! `cargo bench --bench approvals` prints a table and one line of JSON.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::indexing_slicing)]
 
 use std::collections::HashMap;
 use std::hint::black_box;

@@ -1,6 +1,6 @@
 //! Verdicts per second for 300 tools and 50 rules, with and without conditions on the arguments. The floor is measured
 //! in the same run: the bare pattern matches of the same verdicts.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Replay speed: 10,000 events from memory and from JSON, and whether the cost of an event grows with the history.
 //! Replay is the only way to load a run, so it bounds every resume.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::hint::black_box;
 use std::sync::Arc;

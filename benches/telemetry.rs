@@ -2,7 +2,7 @@
 //! telemetry. A figure is the fastest of several rounds, because anything above it is noise of the machine.
 //!
 //! `cargo bench --bench telemetry`
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, dead_code, unreachable_pub)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, dead_code, unreachable_pub)]
 
 #[path = "../tests/it/telemetry/journals.rs"]
 mod journals;

@@ -2,7 +2,7 @@
 //!
 //! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 cargo run --example trace_fixture [run]`
 #![allow(clippy::print_stdout)]
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::wildcard_enum_match_arm)]
 
 #[path = "../tests/it/telemetry/journals.rs"]

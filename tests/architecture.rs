@@ -1,9 +1,11 @@
 //! Architecture tests: the table of imports in ARCHITECTURE.md against the manifests of the crates and the imports of the
 //! program, what the core and the service must not use, import circles, and the maximum length of a file.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 #[path = "architecture/circles.rs"]
 mod circles;
+#[path = "architecture/doc_comments.rs"]
+mod doc_comments;
 #[path = "architecture/source.rs"]
 mod source;
 
@@ -126,6 +128,12 @@ fn no_source_file_exceeds_the_maximum_length() {
         if lines > LONGEST_FILE { vec![finding] } else { Vec::new() }
     });
     report("long files", too_long);
+}
+
+#[test]
+fn public_items_have_doc_comments_that_say_more_than_a_name() {
+    report("public items without a doc comment", each_source_file(doc_comments::undocumented_items));
+    report("doc comments that repeat a name", each_source_file(doc_comments::repeated_names));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The checks of the fuzz targets (fuzz/checks) on mutations of their seeds, without libFuzzer and its instrumented build:
 //! some thousand inputs in seconds. `scripts/fuzz` searches for longer, guided by the code that an input reaches.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![cfg(feature = "config")]
 
 use std::fs;

@@ -5,7 +5,7 @@
 //! `cargo bench --bench gateway` prints tables and one line of JSON. Each number of clients has its own server process,
 //! so that its memory is measured alone; the processes share the machine's cores. docs/performance.md explains the
 //! figures.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
 #![allow(unreachable_pub, dead_code)]
 
 #[path = "../overhead/scenario.rs"]

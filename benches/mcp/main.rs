@@ -4,7 +4,7 @@
 //!
 //! `cargo bench --bench mcp` prints a table and one line of JSON; words after `--` select paths by name.
 //! docs/performance.md explains the figures.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
 #![allow(unreachable_pub)]
 
 mod idle;

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench overhead` prints a table per scenario and one line of JSON; words after `--` select scenarios
 //! by name. docs/performance.md explains the figures.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
 #![allow(unreachable_pub)]
 
 mod floor;

@@ -26,7 +26,6 @@ pub enum AccessError {
     Login {
         /// The server's id.
         server: ServerId,
-        /// The reason.
         error: auth::LoginError,
     },
     /// The redirect port cannot be opened.
@@ -34,7 +33,6 @@ pub enum AccessError {
     Port {
         /// The port; 0 means any.
         port: u16,
-        /// The reason.
         error: std::io::Error,
     },
 }

@@ -22,28 +22,13 @@ pub enum AppError {
     Config(#[from] ConfigError),
     /// The settings of a model are invalid.
     #[error("model `{model}`: {reason}")]
-    Model {
-        /// The name in the configuration.
-        model: ModelName,
-        /// The reason.
-        reason: String,
-    },
+    Model { model: ModelName, reason: String },
     /// The output schema of an agent is not a JSON Schema.
     #[error("agent `{agent}`: its output_schema cannot be used: {reason}")]
-    OutputSchema {
-        /// The name in the configuration.
-        agent: AgentName,
-        /// The reason.
-        reason: String,
-    },
+    OutputSchema { agent: AgentName, reason: String },
     /// An envelope key is invalid.
     #[error("envelope key `{id}`: {reason}")]
-    EnvelopeKey {
-        /// The key id.
-        id: String,
-        /// The reason.
-        reason: KeyError,
-    },
+    EnvelopeKey { id: String, reason: KeyError },
     /// The envelope keys cannot be used together.
     #[error("envelope: {0}")]
     EnvelopeKeys(KeyError),

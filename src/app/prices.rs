@@ -11,7 +11,6 @@ use crate::ports::{Model, ModelIdentity};
 /// The source of a model's cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pricing {
-    /// The configuration.
     Configured(Price),
     /// The built-in list.
     Listed(Price),

@@ -21,7 +21,6 @@ pub(super) use questions::{choice, model_question, questions};
 /// `CALL_ID=VALUE`, or `CALL_ID` alone where a value may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallArg {
-    /// The call.
     pub(super) call: CallId,
     /// The text after the first `=`.
     pub(super) value: Option<String>,

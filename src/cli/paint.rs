@@ -7,7 +7,6 @@ use std::fmt::Display;
 pub(super) enum Paint {
     /// ANSI colours.
     Colour,
-    /// Plain text.
     Plain,
 }
 

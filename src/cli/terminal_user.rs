@@ -18,7 +18,6 @@ use crate::service::binding_digest;
 /// The poll interval for answers of other processes while a prompt is open.
 const POLL: Duration = Duration::from_millis(500);
 
-/// The result of the prompts.
 struct PromptResult {
     /// The person's answers; `None` when there is no person or no answer.
     given: Option<Resume>,

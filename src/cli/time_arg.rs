@@ -6,12 +6,10 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
 use super::view::clock;
 
-/// A moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
     /// A duration, in the past or in the future as the flag defines.
     Away(SignedDuration),
-    /// A timestamp.
     At(Timestamp),
 }
 

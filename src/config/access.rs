@@ -7,7 +7,6 @@ use serde::Deserialize;
 /// How toolgate authenticates to an MCP server.
 #[derive(Clone, Debug)]
 pub enum AuthSettings {
-    /// With the configured headers.
     Headers,
     /// As a user who logs in, if the server requires authorization.
     Person {
@@ -38,18 +37,15 @@ pub enum AuthSettings {
 pub struct ClientSettings {
     /// The client id, which may be the URL of a client ID metadata document.
     pub id: String,
-    /// Its secret.
     pub secret: Option<SecretString>,
 }
 
 /// How a client authenticates at the token endpoint.
 #[derive(Clone, Debug)]
 pub enum ClientProof {
-    /// With a client secret.
     Secret(SecretString),
     /// With a signed assertion.
     PrivateKey {
-        /// The key, in PEM.
         pem: SecretString,
         /// The signature algorithm.
         algorithm: SigningAlgorithm,

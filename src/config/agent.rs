@@ -14,13 +14,10 @@ use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 /// An agent.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
-    /// Its name.
     pub name: AgentName,
     /// Other names under which runs may request it.
     pub aliases: Vec<AgentName>,
-    /// The agent in each of its variants.
     pub variants: BTreeMap<String, AgentSettings>,
-    /// Its model.
     pub model: ModelName,
     /// The fallback models, in order; each appears once.
     pub fallback: Vec<Candidate>,
@@ -78,7 +75,6 @@ pub struct AgentSettings {
     pub external_tools: Vec<ExternalTool>,
     /// When conversations are compacted; `None` for only on request.
     pub compaction: Option<Compaction>,
-    /// The limits of a run.
     pub limits: Limits,
 }
 

@@ -54,7 +54,6 @@ pub struct WebhookSettings {
 /// Allowed hosts of image and audio URLs in requests, besides those of the public internet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MediaHostSettings {
-    /// This machine.
     pub loopback: bool,
     /// Private networks.
     pub private: bool,
@@ -65,7 +64,6 @@ pub struct MediaHostSettings {
 pub struct WebhookEgressSettings {
     /// `http://` addresses.
     pub http: bool,
-    /// This machine.
     pub loopback: bool,
     /// Private networks.
     pub private: bool,
@@ -100,11 +98,8 @@ pub struct OidcSettings {
 /// Limits per caller. Each is at least 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayLimits {
-    /// Requests in a minute.
     pub requests_per_minute: u32,
-    /// Requests in a burst.
     pub burst: u32,
-    /// Concurrent requests.
     pub concurrent_requests: u64,
     /// Concurrent event streams.
     pub concurrent_streams: u64,

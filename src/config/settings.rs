@@ -28,7 +28,6 @@ pub struct Settings {
     pub file: Option<PathBuf>,
     /// The base folder of relative paths; empty for the current folder.
     pub folder: PathBuf,
-    /// The store of runs.
     pub store: StoreSettings,
     /// How long a run belongs to a process that no longer renews its lease.
     pub lease: Duration,
@@ -66,7 +65,6 @@ pub enum StoreSettings {
         /// What a committed event survives.
         durability: Durability,
     },
-    /// In memory.
     Memory,
 }
 
@@ -84,11 +82,9 @@ pub enum Durability {
 /// A language model.
 #[derive(Clone, Debug)]
 pub enum ModelSettings {
-    /// A model on a server.
     Http(Box<HttpModelSettings>),
     /// A conversation from a file.
     Scripted {
-        /// The file.
         file: PathBuf,
     },
     /// The environment should name a model and does not. This is an error only when the model is used.
@@ -116,7 +112,6 @@ pub enum Api {
 /// A model on a server.
 #[derive(Clone, Debug)]
 pub struct HttpModelSettings {
-    /// The API of the server.
     pub api: Api,
     /// The base URL, without a trailing slash.
     pub base_url: String,
@@ -124,11 +119,9 @@ pub struct HttpModelSettings {
     pub egress: EgressPolicy,
     /// The source of the key, if one is sent.
     pub key: Option<KeySettings>,
-    /// The model name in requests.
     pub model: String,
     /// Further HTTP headers.
     pub headers: BTreeMap<String, SecretString>,
-    /// The proxy.
     pub proxy: ProxySettings,
     /// Timeout for the connection.
     pub connect_timeout: Duration,
@@ -168,7 +161,6 @@ pub struct HttpModelSettings {
     pub media: Option<Vec<MediaKind>>,
     /// Whether to request prompt caching.
     pub prompt_cache: PromptCache,
-    /// The trace context in requests.
     pub trace_context: TraceContext,
     /// Additional members of the request body.
     pub extra: Map<String, Value>,
@@ -180,12 +172,7 @@ pub enum KeySettings {
     /// From the configuration or the environment.
     Fixed(SecretString),
     /// From a program.
-    Command {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        args: Vec<String>,
-    },
+    Command { command: String, args: Vec<String> },
 }
 
 /// How to reach a server.
@@ -194,7 +181,6 @@ pub enum ProxySettings {
     /// As the environment specifies.
     #[default]
     Environment,
-    /// Directly.
     Direct,
     /// Through this proxy.
     Url(SecretString),
@@ -233,7 +219,6 @@ pub enum PromptCache {
 /// An MCP server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// The transport.
     pub transport: TransportSettings,
     /// Whether the hints of its tools are trusted.
     pub trusted: bool,
@@ -251,7 +236,6 @@ pub struct ServerSettings {
     pub max_concurrency: usize,
     /// The maximum of tools used from its list; at least 1.
     pub max_tools: usize,
-    /// The protocol version.
     pub protocol_version: McpProtocolVersion,
     /// Whether the server may ask the run's user for input during a call (elicitation).
     pub elicitation: bool,
@@ -265,7 +249,6 @@ pub struct ServerSettings {
     pub check_results: ResultCheck,
     /// How toolgate treats arguments that do not match the tool's input schema.
     pub validation: Validation,
-    /// The trace context in requests.
     pub trace_context: TraceContext,
     /// The addresses at which it may be; `None` for any.
     pub egress: Option<EgressPolicy>,
@@ -280,7 +263,6 @@ pub struct ServerSettings {
 pub enum PinnedValue {
     /// A value that people may see.
     Plain(Value),
-    /// A secret.
     Secret(SecretString),
 }
 
@@ -342,7 +324,6 @@ pub enum TransportSettings {
     Stdio {
         /// The program: a name on the PATH, or a path.
         command: String,
-        /// Its arguments.
         args: Vec<String>,
         /// Additional environment variables.
         env: BTreeMap<String, SecretString>,
@@ -357,7 +338,6 @@ pub enum TransportSettings {
         url: String,
         /// Additional HTTP headers.
         headers: BTreeMap<String, SecretString>,
-        /// The authentication.
         auth: AuthSettings,
     },
     /// An entry of an editor's file that cannot be used.
@@ -376,7 +356,6 @@ pub struct TelemetrySettings {
     pub protocol: Option<OtlpProtocol>,
     /// HTTP headers for the receiver.
     pub headers: BTreeMap<String, SecretString>,
-    /// The service name.
     pub service_name: String,
     /// How much content spans contain.
     pub content: ContentMode,
@@ -436,9 +415,7 @@ pub struct EnvelopeSettings {
 /// A key for envelopes.
 #[derive(Clone, Debug)]
 pub struct EnvelopeKeySettings {
-    /// The key id.
     pub id: String,
-    /// The key material.
     pub material: KeyMaterial,
 }
 
@@ -447,7 +424,6 @@ pub struct EnvelopeKeySettings {
 pub enum KeyMaterial {
     /// A secret that all nodes share.
     Hmac(SecretString),
-    /// An Ed25519 key.
     Ed25519 {
         /// The private or public key, in PEM or base64.
         key: SecretString,

@@ -26,7 +26,6 @@ pub(super) struct Located<T>(Spanned<T>);
 pub(super) type Text = Located<String>;
 
 impl<T> Located<T> {
-    /// The value.
     pub(super) fn value(&self) -> &T {
         &self.0.value
     }

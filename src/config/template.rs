@@ -5,7 +5,6 @@
 pub struct TemplateFile {
     /// The file name, relative to the configuration's folder.
     pub name: &'static str,
-    /// The content.
     pub text: &'static str,
 }
 

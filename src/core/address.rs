@@ -10,7 +10,6 @@ pub enum AddressClass {
     Public,
     /// A host of a private network: RFC 1918, shared address space, unique local addresses.
     Private,
-    /// This machine.
     Loopback,
     /// Not a host that serves the public: link-local, cloud metadata, multicast, unspecified, documentation, reserved.
     Forbidden,

@@ -184,10 +184,8 @@ impl MalformedReply {
 /// The run that a failure ended, and the attempt at a model that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureContext {
-    /// The run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// Its agent.
     pub agent: AgentName,
     /// The model of the failed attempt, by its configured name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

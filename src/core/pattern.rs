@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 /// Any text. Bytewise, which matches the same names as whole characters on both sides, and is faster.
 const ANY_TEXT: &str = "(?s-u:.)*";
 
-/// Any character.
 const ANY_CHARACTER: &str = "(?s:.)";
 
 /// Characters with a special meaning, besides `\\`.

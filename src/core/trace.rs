@@ -48,7 +48,6 @@ pub struct Trace {
 /// The context of an outgoing request, with which the other side can continue the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanContext {
-    /// The trace.
     pub trace: TraceId,
     /// The parent span of the other side's spans.
     pub span: SpanId,

@@ -108,7 +108,6 @@ impl Driver<'_> {
 
 /// An event during running calls.
 enum CallEvent {
-    /// A call has its reply.
     Landed((CallId, DeliveredReply)),
     /// The server of a call sends an elicitation request.
     Asked(Elicitation),

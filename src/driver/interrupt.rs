@@ -10,7 +10,6 @@ use super::{Driver, Journal};
 
 /// The result of waiting for a step.
 pub(super) enum StepOutcome<T> {
-    /// It finished.
     Done(T),
     /// The run was ended or claimed by another process, or its deadline passed; the step was dropped, which cancels it.
     Interrupted,

@@ -24,9 +24,7 @@ pub(super) const STORE_WAITS: [Duration; 3] =
 /// The run store, with the identity of this process.
 #[derive(Clone)]
 pub struct Store {
-    /// The journals.
     pub runs: Arc<dyn RunStore>,
-    /// This process.
     pub node: NodeId,
     /// The duration of a lease without renewal.
     pub lease: Duration,
@@ -67,12 +65,7 @@ pub enum DriveError {
     SessionChanged,
     /// The journal holds an impossible event.
     #[error("the journal of run `{run}` cannot be used: {reason}")]
-    Corrupt {
-        /// The run.
-        run: RunId,
-        /// The error.
-        reason: InvalidEvent,
-    },
+    Corrupt { run: RunId, reason: InvalidEvent },
 }
 
 /// The result of a commit.

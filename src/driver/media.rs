@@ -77,6 +77,5 @@ impl Ports {
 enum MediaStoreError {
     /// The store failed; a later attempt may succeed.
     Store(StoreError),
-    /// The media are unusable.
     Unusable(Failure),
 }

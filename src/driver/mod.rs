@@ -63,7 +63,6 @@ pub struct Ports {
     pub blobs: Option<Arc<dyn BlobStore>>,
     /// How results of servers are processed; unlisted servers have the defaults.
     pub results: Arc<BTreeMap<ServerId, ServerResults>>,
-    /// MCP servers.
     pub servers: Arc<dyn McpServers>,
     /// Saved approvals.
     pub approvals: Arc<dyn ApprovalCache>,
@@ -79,7 +78,6 @@ pub struct Ports {
     pub governor: Option<Arc<dyn Governor>>,
     /// Live streams, spans and other observers.
     pub sinks: Arc<[Arc<dyn EventSink>]>,
-    /// Time.
     pub clock: Arc<dyn Clock>,
     /// The interval at which a running step checks whether the run was ended elsewhere.
     pub poll: Duration,

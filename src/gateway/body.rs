@@ -109,7 +109,6 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     path.iter().filter_map(step).map(|step| format!("/{step}")).collect()
 }
 
-/// The query.
 pub(super) struct Query<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {

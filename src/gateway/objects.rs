@@ -15,7 +15,6 @@ use serde::de::{
 /// The wrapper around a deserializer, a visitor or an access type of serde.
 pub(super) struct StrictObjects<T> {
     inner: T,
-    /// Whether the value is a struct.
     is_object: bool,
 }
 

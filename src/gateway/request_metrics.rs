@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolgate_ports::RequestMeter;
 
-/// Request metrics.
 #[derive(Default)]
 pub(super) struct RequestMetrics {
     /// The recorder of answered requests, if there is one.

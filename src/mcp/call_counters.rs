@@ -16,7 +16,6 @@ pub struct CallStats {
     pub made: u64,
     /// Sent calls that got no answer. An answer that reports an error counts as an answer.
     pub failed: u64,
-    /// Calls in flight.
     pub in_flight: u64,
     /// Calls that wait for the concurrency limit, or for the server.
     pub waiting: u64,

@@ -39,7 +39,6 @@ struct State {
     is_suspending: bool,
 }
 
-/// An open question.
 #[derive(Debug)]
 struct OpenQuestion {
     question: Question,

@@ -59,7 +59,6 @@ pub(super) enum NextElicitation {
     Alone { _exclusive: OwnedRwLockWriteGuard<()> },
 }
 
-/// A call in flight.
 #[derive(Debug)]
 pub(super) struct InFlightCall {
     router: ElicitationRouter,

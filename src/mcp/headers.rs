@@ -15,7 +15,6 @@ use toolgate_core::tool::McpTool;
 const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
 
-/// An argument and its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct HeaderArgument {
     path: Vec<String>,
@@ -102,7 +101,6 @@ fn repeated(schema: &Value) -> Result<Vec<HeaderArgument>, String> {
     }
 }
 
-/// The position in a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum SchemaPosition {
     Root,

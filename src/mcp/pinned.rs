@@ -31,7 +31,6 @@ const WHOLE: [&str; 12] = [
 pub enum PinnedValue {
     /// A value that is part of the tool's definition: with another value, approvals of the tool do not hold.
     Plain(Value),
-    /// A secret.
     Secret(SecretString),
 }
 

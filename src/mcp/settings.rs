@@ -101,7 +101,6 @@ pub enum Transport {
 pub struct StdioSettings {
     /// The program, by path or by name in `PATH`.
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
     /// Environment variables besides the harmless few that every program needs (`PATH`, `HOME`, locale and the like).
     pub env: BTreeMap<String, SecretString>,
@@ -114,7 +113,6 @@ pub struct StdioSettings {
 /// A server that is dialled.
 #[derive(Clone, Debug, Default)]
 pub struct HttpSettings {
-    /// The endpoint.
     pub url: String,
     /// The headers of every request.
     pub headers: BTreeMap<String, SecretString>,

@@ -13,9 +13,7 @@ use super::supervisor::{State, Supervisor};
 /// The current status of a server. Reading it sends nothing to the server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServerStatus {
-    /// The configured id.
     pub id: ServerId,
-    /// Its state.
     #[serde(flatten)]
     pub state: ServerState,
     /// When it entered this state.

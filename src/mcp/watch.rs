@@ -10,11 +10,8 @@ use toolgate_core::id::ServerId;
 /// A finished exchange with a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The server.
     pub server: ServerId,
-    /// What kind of exchange it was.
     pub kind: ExchangeKind,
-    /// Its duration.
     pub took: Duration,
     /// Whether it failed: the connection was lost, or there was no complete list.
     pub failed: bool,

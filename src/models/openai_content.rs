@@ -32,7 +32,6 @@ pub(crate) struct Reader {
     pub(crate) said: BTreeSet<MediaKind>,
     /// The media it accepts in results of calls.
     pub(crate) results: BTreeSet<MediaKind>,
-    /// The most tools of a request.
     pub(crate) most_tools: Option<usize>,
     is_openai: bool,
 }

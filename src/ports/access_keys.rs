@@ -30,17 +30,13 @@ pub struct AccessKey {
     pub principal: Option<Principal>,
     /// Its scopes by name. A scope that this version does not know allows nothing.
     pub scopes: Vec<String>,
-    /// When it was created.
     pub created_at: Timestamp,
-    /// Its creator.
     pub created_by: String,
-    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// When it was last used, to about a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Timestamp>,
-    /// Its revocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Revoked>,
 }

@@ -29,7 +29,6 @@ pub struct Grant {
     pub principal: Option<Principal>,
     /// The name the model sees.
     pub tool: ToolName,
-    /// The origin of the tool.
     pub origin: Origin,
     /// Hash of the tool's definition. A tool with a changed definition is not covered.
     pub definition: String,
@@ -43,20 +42,15 @@ pub struct Grant {
     pub summary: String,
     /// The person who gave it.
     pub by: String,
-    /// The channel they used.
     pub via: Channel,
-    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The call it was given with; `None` if it was given for future calls.
     #[serde(flatten)]
     pub given_with: Option<ApprovedCall>,
-    /// When it was created.
     pub created_at: Timestamp,
-    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Its revocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Revoked>,
 }
@@ -72,9 +66,7 @@ impl Grant {
 /// The call whose approval created the grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedCall {
-    /// Its run.
     pub run: RunId,
-    /// The call.
     pub call: CallId,
 }
 
@@ -90,11 +82,8 @@ pub struct Revoked {
 /// The run whose grants are looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GrantContext {
-    /// The tenant of the run.
     pub tenant: Tenant,
-    /// The session.
     pub session: SessionId,
-    /// The agent.
     pub agent: AgentName,
     /// The principal on whose behalf it acts.
     pub principal: Option<Principal>,

@@ -18,14 +18,12 @@ pub const MAX_BLOB_BYTES: usize = 64 * 1024 * 1024;
 pub struct Blob {
     /// The media type, for example `image/png`.
     pub media_type: String,
-    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
 /// The metadata of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobInfo {
-    /// The media type.
     pub media_type: String,
     /// The number of bytes.
     pub size: u64,

@@ -10,7 +10,6 @@ use toolgate_core::run::JournalEntry;
 pub enum Update {
     /// An event, after it is in the journal.
     JournalEntry(JournalEntry),
-    /// A fragment.
     Delta(Delta),
 }
 

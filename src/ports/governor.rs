@@ -7,13 +7,9 @@ use toolgate_core::run::{Budget, CallEstimate};
 /// A model call that is about to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedCall<'a> {
-    /// The run.
     pub run: &'a RunId,
-    /// Its tenant.
     pub tenant: &'a Tenant,
-    /// Its session.
     pub session: &'a SessionId,
-    /// The model, by its configured name.
     pub model: &'a ModelName,
     /// The number of the attempt at this turn, from 1.
     pub attempt: u32,

@@ -18,7 +18,6 @@ pub const MAX_REPLY_BYTES: usize = 1024 * 1024;
 /// A request that must be handled only once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotentRequest {
-    /// The tenant of the request.
     pub tenant: Tenant,
     /// The caller, as journals name them.
     pub caller: String,
@@ -41,7 +40,6 @@ pub struct IdempotencyRecord {
     pub fingerprint: String,
     /// The id of the run that it starts.
     pub run: Option<RunId>,
-    /// Its state.
     pub state: RequestState,
 }
 
@@ -53,7 +51,6 @@ pub enum RequestState {
         /// Until when its handler is certainly active.
         held_until: Timestamp,
     },
-    /// It was answered.
     Answered(StoredResponse),
     /// It was answered with a response that is not stored: a secret, a stream, or too much.
     NotStored,
@@ -70,7 +67,6 @@ pub struct StoredResponse {
     /// The session that it quotes; the response is deleted with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The headers of the response.
     pub headers: Vec<(String, String)>,
     /// The body, at most [`MAX_REPLY_BYTES`].
     #[serde(skip)]

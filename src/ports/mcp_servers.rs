@@ -19,7 +19,6 @@ pub struct McpCall<'a> {
     pub run: &'a RunId,
     /// The call; `run/call` is its idempotency key.
     pub call: &'a CallId,
-    /// The server.
     pub server: &'a ServerId,
     /// The server's name of the tool.
     pub tool: &'a str,
@@ -56,11 +55,9 @@ pub struct McpTask<'a> {
     pub run: &'a RunId,
     /// The call that became the task.
     pub call: &'a CallId,
-    /// The server.
     pub server: &'a ServerId,
     /// The server's name of the tool.
     pub tool: &'a str,
-    /// The task.
     pub task: &'a TaskHandle,
     /// The trace context for `_meta`.
     pub trace: &'a SpanContext,

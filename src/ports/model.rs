@@ -47,7 +47,6 @@ pub type DeltaSink<'a> = &'a (dyn Fn(Delta) + Send + Sync);
 /// A failed attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelFailure {
-    /// The error.
     pub failure: Failure,
     /// Its usage, as far as the provider reported it before the failure.
     pub usage: Usage,
@@ -63,7 +62,6 @@ impl From<Failure> for ModelFailure {
 /// are checked against that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolFit {
-    /// Unchanged.
     Whole,
     /// Without these details, each a sentence.
     Lossy(Vec<String>),
@@ -73,7 +71,6 @@ pub enum ToolFit {
 
 /// A language model.
 pub trait Model: Send + Sync {
-    /// Its identity.
     fn identity(&self) -> &ModelIdentity;
 
     /// How well a tool can be declared to it.

@@ -15,7 +15,6 @@ use super::{BlobStore, SessionClaim, SessionRow, SessionStore, StoreError};
 /// Events to append to a run's journal.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The run.
     pub run: RunId,
     /// The length the journal must have; 0 creates the run.
     pub at: u64,
@@ -35,11 +34,8 @@ pub struct Append {
 /// The index row of a run, for listings; derived from its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
-    /// The run.
     pub id: RunId,
-    /// Its agent.
     pub agent: AgentName,
-    /// Its session.
     #[serde(rename = "session_id", alias = "session")]
     pub session: SessionId,
     /// The run whose conversation it continues.
@@ -51,10 +47,8 @@ pub struct RunRow {
     /// The schedule that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Its tenant.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
-    /// Its status.
     pub status: Status,
     /// The length of its journal.
     pub version: u64,
@@ -64,7 +58,6 @@ pub struct RunRow {
     pub created_at: Timestamp,
     /// When the last event was written.
     pub updated_at: Timestamp,
-    /// Its pending counts.
     #[serde(default, skip_serializing_if = "PendingCounts::is_empty")]
     pub pending_counts: PendingCounts,
     /// Its tokens and cost, as far as they are known.
@@ -116,7 +109,6 @@ pub struct RunFilter {
 pub enum PendingKind {
     /// A required approval.
     Approval,
-    /// A task at a server.
     Task,
 }
 
@@ -149,7 +141,6 @@ impl PendingKind {
 /// The position of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPosition {
-    /// The run.
     pub run: RunId,
     /// The length of its journal.
     pub version: u64,
@@ -184,10 +175,7 @@ pub struct Claim {
 pub enum AppendError {
     /// The journal is not `at` long; its actual length is given.
     #[error("the journal has {length} events")]
-    Conflict {
-        /// Its length.
-        length: u64,
-    },
+    Conflict { length: u64 },
     /// Another owner holds an unexpired lease.
     #[error("{0} executes the run")]
     Owned(NodeId),

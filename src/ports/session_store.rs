@@ -22,10 +22,8 @@ use super::{RunRow, StoreError};
 pub struct SessionRow {
     /// The session. Ids are unique within a tenant.
     pub id: SessionId,
-    /// Its tenant.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
-    /// Its agent.
     pub agent: AgentName,
     /// The principal that its runs act for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,10 +52,8 @@ pub struct SessionRow {
     /// The authenticated name of the caller who created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// The authors of its runs.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub authors: BTreeSet<String>,
-    /// When it was created.
     pub created_at: Timestamp,
     /// When a run last claimed it, or a caller changed it.
     pub updated_at: Timestamp,
@@ -70,7 +66,6 @@ pub struct SessionRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionSettings {
-    /// Metadata of the caller.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// The limits of its runs together.
@@ -112,7 +107,6 @@ pub struct SessionRuntime {
     /// The MCP servers that it could use.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub servers: BTreeSet<ServerId>,
-    /// The policy for its calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyMark>,
 }
@@ -120,7 +114,6 @@ pub struct SessionRuntime {
 /// The latest run of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionHead {
-    /// The run.
     pub run: RunId,
     /// Its status, from its index row when the session is read. Stores ignore it in a write.
     pub status: Status,
@@ -189,7 +182,6 @@ pub struct SessionClaim {
 /// A run of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChainLink {
-    /// The run.
     pub run: RunId,
     /// Its segment. `None` if no run continued it, or its content was deleted.
     pub segment: Option<Segment>,
@@ -224,7 +216,6 @@ impl SessionFilter {
 /// The result of a request to write a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionSaved {
-    /// It was written.
     Saved,
     /// It is at another version, deleted, or to be deleted with a live run, and nothing was written; `None`: there is no
     /// such session.

@@ -8,7 +8,6 @@ use toolgate_core::tool::{Problem, Tool};
 /// The result of checking arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputFindings {
-    /// They are valid.
     Valid,
     /// They are invalid; the model reads why.
     Invalid(Vec<Problem>),

@@ -19,7 +19,6 @@ use super::{RunRow, StoreError};
 /// The kind of a webhook message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum WebhookKind {
-    /// A run is pending.
     #[serde(rename = "run.pending")]
     RunPending,
     /// A run ended with a valid answer.
@@ -28,7 +27,6 @@ pub enum WebhookKind {
     /// A run ended with an error.
     #[serde(rename = "run.failed")]
     RunFailed,
-    /// A run was cancelled.
     #[serde(rename = "run.cancelled")]
     RunCancelled,
     /// A run waited too long.
@@ -63,7 +61,6 @@ pub struct EndpointSecrets {
 /// A webhook endpoint of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookEndpoint {
-    /// Its id.
     pub id: EndpointId,
     /// The tenant whose runs are announced to it.
     pub tenant: Tenant,
@@ -75,9 +72,7 @@ pub struct WebhookEndpoint {
     /// A description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its secrets.
     pub secrets: EndpointSecrets,
-    /// When it was created.
     pub created_at: Timestamp,
     /// Whether it is part of the operator's configuration, and can only be changed there.
     #[serde(default)]
@@ -88,7 +83,6 @@ pub struct WebhookEndpoint {
     /// Since when every message has failed.
     #[serde(skip)]
     pub failing_since: Option<Timestamp>,
-    /// Set if it is disabled.
     #[serde(skip)]
     pub disabled: Option<Disabled>,
 }
@@ -118,7 +112,6 @@ pub struct EndpointFilter {
 /// The result of saving an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndpointSaved {
-    /// It was written.
     Saved,
     /// It was changed or removed since it was read.
     Stale,
@@ -140,11 +133,9 @@ pub struct UnannouncedRun {
 /// An announcement of a run.
 #[derive(Clone, Debug)]
 pub struct Announcement {
-    /// The run.
     pub run: RunId,
     /// The announced length of its journal.
     pub up_to: u64,
-    /// The messages.
     pub deliveries: Vec<WebhookDelivery>,
 }
 
@@ -153,18 +144,14 @@ pub struct Announcement {
 pub struct WebhookDelivery {
     /// The id of the message; the same for every attempt.
     pub id: MessageId,
-    /// The endpoint.
     pub endpoint: EndpointId,
-    /// Its kind.
     pub kind: WebhookKind,
     /// The run it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// Its body, byte for byte.
     pub body: String,
-    /// When it was created.
     pub created_at: Timestamp,
-    /// Its state.
     pub state: DeliveryState,
     /// The number of attempts since it was created, or since it was last requested again.
     #[serde(default)]
@@ -183,7 +170,6 @@ pub enum DeliveryState {
         /// When it is due, or, while a sender is working on it, when it becomes available again.
         due_at: Timestamp,
     },
-    /// It arrived.
     Delivered,
     /// The last attempt failed.
     Failed,
@@ -207,9 +193,7 @@ pub struct Attempt {
 /// An endpoint with a due delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueEndpoint {
-    /// The endpoint.
     pub id: EndpointId,
-    /// Its tenant.
     pub tenant: Tenant,
 }
 
@@ -232,14 +216,12 @@ pub enum EndpointHealth {
     Well,
     /// It did not accept a message, at that time.
     Failing(Timestamp),
-    /// It is disabled.
     Disabled(Disabled),
     /// It is disabled because it has failed for too long. If a message was accepted meanwhile, its failures count from
     /// the beginning instead.
     GivenUp {
         /// Since when it fails, as known when the attempt began.
         since: Timestamp,
-        /// When and why it is disabled.
         disabled: Disabled,
     },
 }
@@ -247,7 +229,6 @@ pub enum EndpointHealth {
 /// A filter of deliveries, newest first.
 #[derive(Clone, Debug)]
 pub struct DeliveryFilter {
-    /// To this endpoint.
     pub endpoint: EndpointId,
     /// Only this one.
     pub id: Option<MessageId>,

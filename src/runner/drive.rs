@@ -474,10 +474,8 @@ impl AgentRunner {
     }
 }
 
-/// The end of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExecutionEnd {
-    /// The run is idle.
     Idle,
     /// The process stops and another one resumes the run.
     Released,

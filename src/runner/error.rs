@@ -20,18 +20,12 @@ pub enum RunnerError {
     Incomplete(&'static str),
     /// An agent names a model twice: a model cannot be its own fallback.
     #[error("agent `{agent}` names model `{model}` twice; name each model once, as `model` or in `fallback`")]
-    ModelTwice {
-        /// The agent.
-        agent: AgentName,
-        /// The model.
-        model: ModelName,
-    },
+    ModelTwice { agent: AgentName, model: ModelName },
     /// Unknown agent.
     #[error("unknown agent `{name}`; configured agents: {}", names(known.iter().map(AgentName::as_str)))]
     NoSuchAgent {
         /// The requested name.
         name: AgentName,
-        /// The configured names.
         known: Vec<AgentName>,
     },
     /// The agent does not have the tool, at least not now.
@@ -39,7 +33,6 @@ pub enum RunnerError {
         "agent `{agent}` has no tool `{tool}` now; `toolgate tools` lists its tools, and what was left out and why"
     )]
     NoSuchTool {
-        /// The agent.
         agent: AgentName,
         /// The requested name.
         tool: String,
@@ -50,7 +43,6 @@ pub enum RunnerError {
     /// Arguments that do not match the schema of their tool.
     #[error("tool `{tool}`: {problems}")]
     InvalidArguments {
-        /// The tool.
         tool: String,
         /// The validation problems.
         problems: String,
@@ -58,7 +50,6 @@ pub enum RunnerError {
     /// The run requests a model that its agent does not allow.
     #[error("agent `{agent}` does not allow model `{model}`; it allows {}", names(known.iter().map(ModelName::as_str)))]
     NoSuchModel {
-        /// The agent.
         agent: AgentName,
         /// The requested model.
         model: ModelName,
@@ -68,11 +59,9 @@ pub enum RunnerError {
     /// The run or session requests a permission mode that its agent does not have.
     #[error("agent `{agent}` has no permission mode `{mode}`; it has {}", names(known.iter().map(String::as_str)))]
     NoSuchMode {
-        /// The agent.
         agent: AgentName,
         /// The requested mode.
         mode: String,
-        /// The modes that it has.
         known: Vec<String>,
     },
     /// The condition of a grant cannot be used.
@@ -81,7 +70,6 @@ pub enum RunnerError {
     /// The run requests a server that its agent does not have.
     #[error("agent `{agent}` has no server `{server}`; a run may narrow its agent's servers, never widen them")]
     NoSuchServer {
-        /// The agent.
         agent: AgentName,
         /// The requested server.
         server: ServerId,
@@ -92,7 +80,6 @@ pub enum RunnerError {
         foreign.name
     )]
     ForeignTool {
-        /// The agent.
         agent: AgentName,
         /// The requested name.
         foreign: ForeignName,
@@ -103,7 +90,6 @@ pub enum RunnerError {
         limit.name, limit.wanted, limit.most
     )]
     WiderLimit {
-        /// The agent.
         agent: AgentName,
         /// The requested limit.
         limit: WiderLimit,
@@ -113,38 +99,19 @@ pub enum RunnerError {
         "run `{run}` uses the MCP server `{server}` of the host application, and that server is missing; the input was not \
          accepted. Inject it again (`AgentRunner::inject`) before you resume the run"
     )]
-    InjectionMissing {
-        /// The run.
-        run: RunId,
-        /// The server.
-        server: ServerId,
-    },
+    InjectionMissing { run: RunId, server: ServerId },
     /// The run uses a server that its agent does not have in this process.
     #[error(
         "run `{run}` uses MCP server `{server}`, which agent `{agent}` does not have here; the input was not accepted. \
          Configure the server, or name its file with --mcp-config"
     )]
-    ServerMissing {
-        /// The run.
-        run: RunId,
-        /// Its agent.
-        agent: AgentName,
-        /// The missing server.
-        server: ServerId,
-    },
+    ServerMissing { run: RunId, agent: AgentName, server: ServerId },
     /// The run has a permission mode that its agent does not have in this process.
     #[error(
         "run `{run}` has the permission mode `{mode}`, which agent `{agent}` does not have here; the input was not \
          accepted. Add it to the `modes` of the agent"
     )]
-    ModeMissing {
-        /// The run.
-        run: RunId,
-        /// Its agent.
-        agent: AgentName,
-        /// The missing mode.
-        mode: String,
-    },
+    ModeMissing { run: RunId, agent: AgentName, mode: String },
     /// An injected server has the name of another server of the run.
     #[error("MCP server `{0}` is already configured; inject the server under another name")]
     ServerTwice(ServerId),
@@ -156,9 +123,7 @@ pub enum RunnerError {
     UnusableTool {
         /// Its index in the request, from 0.
         place: usize,
-        /// The tool.
         tool: String,
-        /// The reason.
         why: String,
     },
     /// The output schema is invalid.
@@ -173,33 +138,21 @@ pub enum RunnerError {
     /// The content of the run was deleted.
     #[error("run `{run}` was deleted at {at}")]
     Purged {
-        /// The run.
         run: RunId,
         /// The time of the deletion.
         at: Timestamp,
     },
     /// The run has not ended, so its content cannot be deleted.
     #[error("run `{run}` is {}, and only an ended run can be deleted; cancel it first", status.as_str())]
-    NotOver {
-        /// The run.
-        run: RunId,
-        /// Its status.
-        status: Status,
-    },
+    NotOver { run: RunId, status: Status },
     /// The run has not ended, so it cannot be retried.
     #[error(
         "run `{run}` is {}, and only an ended run can be retried; answer it, cancel it or wait for it", status.as_str()
     )]
-    NotEnded {
-        /// The run.
-        run: RunId,
-        /// Its status.
-        status: Status,
-    },
+    NotEnded { run: RunId, status: Status },
     /// Another run is the latest of the session, so that this one cannot be retried.
     #[error("run `{run}` is not the latest of its session; fork it")]
     NotTheHead {
-        /// The run.
         run: RunId,
         /// The latest run of its session.
         head: Option<Box<SessionHead>>,
@@ -213,7 +166,6 @@ pub enum RunnerError {
     /// The session was deleted.
     #[error("session `{session}` was deleted at {at}, and its id is not used again; choose another one")]
     SessionDeleted {
-        /// The session.
         session: SessionId,
         /// The time of the deletion.
         at: Timestamp,
@@ -229,24 +181,17 @@ pub enum RunnerError {
     InvalidSession {
         /// `title` or `metadata`.
         member: &'static str,
-        /// The rule.
         why: String,
     },
     /// A session id is that of a run in another session.
     #[error("run `{run}` belongs to session `{session}`; name that session")]
-    RunOfAnotherSession {
-        /// The run.
-        run: RunId,
-        /// Its session.
-        session: SessionId,
-    },
+    RunOfAnotherSession { run: RunId, session: SessionId },
     /// The session has a live run. It runs one at a time.
     #[error(
         "session `{session}` has a run that is {}: {}; answer it, cancel it or wait for it",
         head.status.as_str(), head.run
     )]
     SessionBusy {
-        /// The session.
         session: SessionId,
         /// The live run.
         head: Box<SessionHead>,
@@ -256,43 +201,25 @@ pub enum RunnerError {
     SessionChanging(SessionId),
     /// A limit of the session is used up.
     #[error("session `{session}` has used up its `{limit}` of {max}; raise the limit, or start another session")]
-    SessionLimit {
-        /// The session.
-        session: SessionId,
-        /// The limit.
-        limit: &'static str,
-        /// Its value.
-        max: String,
-    },
+    SessionLimit { session: SessionId, limit: &'static str, max: String },
     /// A raised limit of a live run exceeds what is left of its session's.
     #[error(
         "session `{session}` leaves this run a `{}` of {}, not {}; raise the limit of the session first",
         limit.name, limit.most, limit.wanted
     )]
-    WiderThanSession {
-        /// The session.
-        session: SessionId,
-        /// The limit.
-        limit: WiderLimit,
-    },
+    WiderThanSession { session: SessionId, limit: WiderLimit },
     /// A request brings messages before its input, but the session has a conversation.
     #[error("session `{0}` has a history of its own; send only the new message")]
     SessionHasHistory(SessionId),
     /// The session belongs to another agent.
     #[error("session `{session}` belongs to agent `{agent}`; name that agent, or another session")]
-    SessionOfAnotherAgent {
-        /// The session.
-        session: SessionId,
-        /// Its agent.
-        agent: AgentName,
-    },
+    SessionOfAnotherAgent { session: SessionId, agent: AgentName },
     /// The session belongs to another principal, or to none.
     #[error("session `{0}` belongs to another principal; name that principal, or another session")]
     SessionOfAnotherPrincipal(SessionId),
     /// No such position in the journal of the run.
     #[error("run `{run}` has {length} events; it cannot be forked at {at}")]
     NoSuchPosition {
-        /// The run.
         run: RunId,
         /// The length of its journal.
         length: u64,
@@ -306,7 +233,6 @@ pub enum RunnerError {
         status.as_str()
     )]
     ForkEnds {
-        /// The run.
         run: RunId,
         /// The requested position.
         at: u64,
@@ -323,7 +249,6 @@ pub enum RunnerError {
         "another process ({node}) executes run `{run}`; if that process died, the run is free once its lease expires"
     )]
     DrivenElsewhere {
-        /// The run.
         run: RunId,
         /// The node of that process.
         node: NodeId,

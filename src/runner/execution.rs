@@ -10,7 +10,6 @@ use super::{Report, RunnerError, Watch};
 /// The execution of a run in this process. Dropping it does not affect the run.
 #[derive(Debug)]
 pub struct Execution {
-    /// The run.
     pub run: RunId,
     /// The updates since the first event of this execution.
     pub updates: Watch,

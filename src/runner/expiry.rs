@@ -17,9 +17,7 @@ const PAGE: usize = 500;
 /// A run with overdue items, or a run whose state could not be read.
 #[derive(Debug)]
 pub struct ExpiredRun {
-    /// The run.
     pub run: RunId,
-    /// The expired items.
     pub late: ExpiredItems,
     /// The execution of the run, or why it could not be resumed. In that case the items are still overdue, and the next
     /// sweep finds them again.
@@ -29,7 +27,6 @@ pub struct ExpiredRun {
 /// Expired items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpiredItems {
-    /// The expired calls.
     Calls(Vec<CallId>),
     /// The deadline of the run itself.
     Run,

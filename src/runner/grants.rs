@@ -26,7 +26,6 @@ pub struct NewGrant {
     pub arguments: Option<Map<String, Value>>,
     /// The condition that covered calls meet, in the language of policies; `None` without one.
     pub when: Option<String>,
-    /// The reason.
     pub reason: Option<String>,
     /// The expiry time; `None` means until it is revoked.
     pub expires_at: Option<Timestamp>,

@@ -16,7 +16,6 @@ use super::{Report, RunnerError};
 /// The end of an execution, shared by everyone who waits for it.
 pub(super) type SharedResult = Shared<oneshot::Receiver<Result<Report, RunnerError>>>;
 
-/// The active runs.
 #[derive(Default)]
 pub(super) struct ActiveRuns {
     entries: Mutex<Entries>,

@@ -12,13 +12,11 @@ use toolgate_core::run::{Budget, Compensation, Output, PendingItem, Run, RunResu
 /// interactions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The run.
     pub run_id: RunId,
     /// The conversation of the run.
     pub session_id: SessionId,
     /// The length of the journal.
     pub version: u64,
-    /// The status.
     pub status: Status,
     /// The answer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +36,6 @@ pub struct Report {
     pub messages: Vec<Arc<Message>>,
     /// Turns with tools, and rejected answers.
     pub tool_interactions: u32,
-    /// The budget that the run used.
     pub budget: Budget,
     /// Its duration, summary, exit code and models.
     #[serde(flatten)]

@@ -19,7 +19,6 @@ use super::{Agent, RunnerError};
 /// A request for a new run.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The agent.
     pub agent: AgentName,
     /// The user's message.
     pub input: Message,
@@ -58,7 +57,6 @@ pub struct Request {
     pub cause: Cause,
     /// The parent trace.
     pub trace: Option<Trace>,
-    /// Metadata of the caller.
     pub metadata: Map<String, Value>,
 }
 
@@ -70,9 +68,7 @@ pub enum Cause {
     Manual,
     /// A request over HTTP.
     Api,
-    /// A schedule of the caller.
     Schedule {
-        /// The name of the schedule.
         name: String,
     },
 }

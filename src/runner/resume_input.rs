@@ -13,7 +13,6 @@ use super::{AgentRunner, RunnerError};
 /// The validated form of an input for one state of the journal. If the journal has grown, the input must be validated
 /// again: a result that matched one definition of a tool may not match another.
 pub(super) struct ValidatedInput {
-    /// The events.
     pub(super) events: Vec<Event>,
     /// The blobs to store before the events are written.
     pub(super) wholes: Vec<BlobWrite>,

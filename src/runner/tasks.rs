@@ -45,7 +45,6 @@ pub struct TaskStatus {
     pub message: Option<String>,
 }
 
-/// The results of a poll.
 #[derive(Debug, Default)]
 pub(super) struct PollResults {
     /// The events. Empty if all tasks are unfinished.

@@ -33,7 +33,6 @@ pub struct NewKey {
     pub principal: Option<Principal>,
     /// What the key may do.
     pub scopes: Scopes,
-    /// When the key expires.
     pub expires_at: Option<Timestamp>,
     /// The caller who creates it.
     pub by: String,
@@ -48,7 +47,6 @@ pub struct RequestedKey {
     pub principal: Option<Principal>,
     /// What the key may do.
     pub scopes: Vec<Scope>,
-    /// When the key expires.
     pub expires_at: Option<Timestamp>,
 }
 

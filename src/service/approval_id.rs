@@ -12,7 +12,6 @@ const OF_RUNS: &str = "run_";
 /// The place where an approval was requested. A second request for the same call is another approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalId {
-    /// The run.
     pub run: RunId,
     /// The position of the fact that requests it.
     pub event: u64,

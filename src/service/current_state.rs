@@ -8,22 +8,16 @@ use toolgate_ports::{RunRow, SessionHead, SessionRow};
 /// The state of a run or session when a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CurrentState {
-    /// A run.
     Run {
-        /// The run.
         id: RunId,
-        /// Its status.
         status: Status,
         /// The length of its journal.
         version: u64,
     },
-    /// A session.
     Session {
-        /// The session.
         id: SessionId,
         /// Its latest run.
         head: Option<SessionHead>,
-        /// Its version.
         version: u64,
     },
 }

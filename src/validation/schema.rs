@@ -45,7 +45,6 @@ pub enum SchemaError {
     },
 }
 
-/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct CompiledSchema {
     pub(super) validator: Validator,

@@ -88,7 +88,6 @@ pub(super) fn of(schema: &Value) -> Weight {
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Count {
-    /// All nodes.
     Nodes,
     /// The nodes that apply to the value itself.
     NodesInPlace,

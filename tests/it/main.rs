@@ -1,5 +1,5 @@
 //! The one integration binary: scenarios over the whole program, with strict fakes for the world.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::wildcard_enum_match_arm)]
 
 mod cli;

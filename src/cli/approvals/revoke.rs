@@ -71,7 +71,6 @@ impl Revoke {
     }
 }
 
-/// A revoked grant.
 #[derive(Serialize)]
 struct RevokedGrant<'a> {
     #[serde(flatten)]

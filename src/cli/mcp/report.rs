@@ -17,7 +17,6 @@ use crate::core::chat::{Media, Part};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput, escape_untrusted};
 
-/// The outcome of the call.
 #[derive(Debug)]
 pub(super) enum CallOutcome {
     /// The tool answered. The answer may report an error, violate MCP, or not match the declared schema.
@@ -98,12 +97,10 @@ impl CallOutcome {
     }
 }
 
-/// The destination of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultDestination {
     /// Standard output.
     Here,
-    /// A file.
     Elsewhere,
 }
 
@@ -226,7 +223,6 @@ fn result(output: &ToolOutput, out: &mut Output) {
 /// How the text repeats the structured content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mirror {
-    /// The text is its JSON.
     Json,
     /// The text is the content of an object with the single member `result`. Frameworks wrap values that are not
     /// objects in one.

@@ -89,7 +89,6 @@ pub(super) struct Target {
     credentials: PathBuf,
 }
 
-/// The configured servers.
 pub(super) struct ConfiguredServers {
     pub(super) servers: BTreeMap<ServerId, ServerSettings>,
     /// The folder with their stored credentials.

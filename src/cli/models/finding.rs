@@ -27,7 +27,6 @@ const REMEDIES: &[(ErrorCode, &str)] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Capability {
-    /// The model answers.
     Answers,
     /// The model streams its text.
     Streaming,
@@ -54,7 +53,6 @@ impl Capability {
 /// The result for one capability.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Finding {
-    /// The capability.
     pub(super) check: Capability,
     /// Whether it works; `None` if it could not be tested.
     pub(super) works: Option<bool>,

@@ -27,7 +27,6 @@ pub(super) struct Show {
     json: bool,
 }
 
-/// A report as JSON.
 #[derive(Serialize)]
 struct ReportJson<'a> {
     #[serde(flatten)]

@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 pub(super) enum Signal {
     /// SIGTERM or Ctrl-C.
     Stop,
-    /// SIGHUP.
     Reload,
 }
 

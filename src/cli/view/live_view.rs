@@ -16,7 +16,6 @@ use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, ToolN
 /// Output to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum LiveOutput {
-    /// A whole line.
     Line(String),
     /// A part of a line that continues.
     Fragment(String),

@@ -30,7 +30,6 @@ pub(super) use words::{findings, in_words, left_out_lines, media_line};
 
 use super::paint::Paint;
 
-/// Display settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DisplaySettings {
     /// Coloured or plain.

@@ -11,7 +11,6 @@ use crate::core::run::{
 };
 use crate::core::tool::{ElicitationRequest, LeftOut, TaskHandle, escape_untrusted};
 
-/// The summary of a run.
 #[derive(Debug)]
 pub(in crate::cli) struct RunSummary<'a> {
     journal: &'a [JournalEntry],

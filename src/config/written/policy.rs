@@ -135,7 +135,6 @@ pub(crate) enum WrittenWord {
 }
 
 impl WrittenWord {
-    /// The alternatives.
     pub(crate) fn alternatives(&self) -> Vec<String> {
         match self {
             Self::Word(word) => vec![word.clone()],

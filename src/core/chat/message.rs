@@ -23,14 +23,12 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub enum Role {
     /// The user, the calling application, or a tool result.
     User,
-    /// The model.
     Assistant,
 }
 
 /// One message of the conversation. Roles alternate strictly within a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// The author.
     pub role: Role,
     /// The parts of the message, in order.
     pub content: Vec<Part>,
@@ -74,19 +72,14 @@ impl ProviderState {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     /// Plain text.
-    Text {
-        /// The text.
-        text: String,
-    },
+    Text { text: String },
     /// An image, inline or by reference.
     Image(Media),
     /// Audio, inline or by reference.
     Audio(Media),
     /// Any other content: an embedded resource or a link to one.
     Resource {
-        /// Where it is.
         uri: String,
-        /// Its name, if one was given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// Its media type, if known.
@@ -104,9 +97,7 @@ pub enum Part {
         /// The visible text; may be empty when the provider sends only a signature.
         text: String,
     },
-    /// The model requests a tool call.
     ToolUse {
-        /// The call.
         id: CallId,
         /// The name that the model wrote; it may not exist.
         name: String,

@@ -42,7 +42,6 @@ pub struct Rates {
 pub struct LongContext {
     /// The number of input tokens above which these rates apply, to all tokens of the request.
     pub above: u64,
-    /// The rates.
     #[serde(flatten)]
     pub rates: Rates,
 }

@@ -36,7 +36,6 @@ pub struct Reply {
 pub enum Stop {
     /// The reply is finished.
     End,
-    /// The model requests tools.
     ToolCalls,
     /// The reply reached its output limit.
     MaxTokens,

@@ -11,14 +11,12 @@ use crate::tool::{Arguments, Origin, StoredContent, Tool};
 /// A call as the model requested it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallRef {
-    /// The call.
     pub call_id: CallId,
     /// The name the model wrote.
     pub name: String,
     /// The tool it resolves to; `None` when there is no such tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolRef>,
-    /// The priority of its tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// Its arguments; only with `Content::Include`.
@@ -29,9 +27,7 @@ pub struct CallRef {
 /// A call that undoes another one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UndoRef {
-    /// The call that it undoes.
     pub undoes: CallId,
-    /// The undo call.
     #[serde(flatten)]
     pub call: CallRef,
 }
@@ -41,7 +37,6 @@ pub struct UndoRef {
 pub struct CallEnd {
     /// Whether it failed.
     pub is_error: bool,
-    /// The kind of the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'static str>,
     /// The size of its text in bytes, including text that is not shown.

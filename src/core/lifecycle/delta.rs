@@ -11,20 +11,12 @@ use crate::tool::Progress;
 pub enum Delta {
     /// Text of the answer.
     #[serde(rename = "llm.text.delta")]
-    Text {
-        /// The fragment.
-        text: String,
-    },
+    Text { text: String },
     /// Visible reasoning.
     #[serde(rename = "llm.reasoning.delta")]
-    Reasoning {
-        /// The fragment.
-        text: String,
-    },
-    /// Progress of a call.
+    Reasoning { text: String },
     #[serde(rename = "tool.mcp.progress")]
     Progress {
-        /// The call.
         call: CallId,
         /// The server's report.
         #[serde(flatten)]

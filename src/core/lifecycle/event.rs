@@ -22,7 +22,6 @@ pub struct LifecycleEvent {
     /// one fact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// The run.
     pub run_id: RunId,
     /// The time of the event; `None` for fragments.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +36,6 @@ pub struct LifecycleEvent {
 /// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type")]
-#[allow(missing_docs)] // the fields are those of the JSON in docs/events.md
 pub enum LifecycleKind {
     /// The run was created.
     #[serde(rename = "execution.started")]
@@ -98,7 +96,6 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         media: Vec<Media>,
     },
-    /// The run was cancelled.
     #[serde(rename = "execution.cancelled")]
     Cancelled {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,7 +152,6 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         instead_of: Option<ModelName>,
     },
-    /// The model replied.
     #[serde(rename = "llm.call.completed")]
     ModelReplied {
         model: ModelName,
@@ -357,7 +353,6 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The approval expired.
     #[serde(rename = "approval.expired")]
     ApprovalExpired {
         #[serde(flatten)]
@@ -417,7 +412,6 @@ pub enum LifecycleKind {
     /// The answer matches its schema.
     #[serde(rename = "output.validated")]
     OutputValidated,
-    /// A message was added to the run.
     #[serde(rename = "message.added")]
     MessageAdded {
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,11 +18,8 @@ pub struct Example {
     pub tool: String,
     /// The hints it carries.
     pub annotations: Annotations,
-    /// Whether its server is trusted.
     pub trusted: bool,
-    /// The agent that calls it.
     pub agent: Option<String>,
-    /// The principal.
     pub principal: Option<String>,
     /// The arguments; a rule with a condition needs them.
     pub arguments: Option<Map<String, Value>>,

@@ -23,15 +23,10 @@ pub enum UnmetCriterion {
     Tool,
     /// The origin's name for the tool.
     ToolName,
-    /// The server.
     Server,
-    /// The origin.
     Origin,
-    /// The agent.
     Agent,
-    /// The principal.
     Principal,
-    /// A hint.
     Hint(Hint),
     /// A hint that would allow, from a server that is not trusted.
     Untrusted,
@@ -39,22 +34,16 @@ pub enum UnmetCriterion {
     Trust,
     /// A name that would allow, for a tool whose server is neither trusted nor named by the rule.
     NameAlone,
-    /// The command.
     Command,
-    /// The condition.
     Condition,
 }
 
 /// A server's hint about its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// `readOnlyHint`.
     ReadOnly,
-    /// `destructiveHint`.
     Destructive,
-    /// `idempotentHint`.
     Idempotent,
-    /// `openWorldHint`.
     OpenWorld,
 }
 

@@ -55,7 +55,6 @@ pub struct Policy {
 /// The version of a policy at some time, for the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyMark {
-    /// Its name.
     pub name: String,
     /// Hash of its text.
     pub version: String,
@@ -68,7 +67,6 @@ pub struct Subject<'a> {
     pub tool: &'a Tool,
     /// The agent that would call it.
     pub agent: Option<&'a AgentName>,
-    /// The principal.
     pub principal: Option<&'a Principal>,
     /// The arguments of the call; `None` while no call is known. If the verdict depends on them it is then *ask*: a
     /// tool that some call may use is not hidden, and a call that may be forbidden does not run.
@@ -78,7 +76,6 @@ pub struct Subject<'a> {
 /// A verdict and the rule that decided it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// The verdict.
     pub verdict: Verdict,
     /// The id of the deciding rule; `None` when the policy's default decided.
     pub rule: Option<String>,

@@ -16,7 +16,6 @@ const KINDS: [&str; 3] = ["mcp", "external", "builtin"];
 pub struct Rule {
     /// Unique within the policy; decisions name it.
     pub id: String,
-    /// The verdict.
     pub verdict: Verdict,
     /// The reason, for the approver and for the model whose call is refused.
     pub reason: String,
@@ -36,11 +35,8 @@ pub struct Rule {
 /// The source position of a rule: lines and columns from 1, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RulePlaces {
-    /// Its id.
     pub id: Option<(usize, usize)>,
-    /// Its criteria.
     pub matches: Option<(usize, usize)>,
-    /// Its condition.
     pub when: Option<(usize, usize)>,
 }
 
@@ -79,34 +75,20 @@ pub struct Match {
 pub enum RuleError {
     /// An invalid pattern.
     #[error("rule `{rule}`: `{pattern}` is not a valid pattern: {reason}")]
-    Pattern {
-        /// The rule.
-        rule: String,
-        /// The pattern.
-        pattern: String,
-        /// The error.
-        reason: String,
-    },
+    Pattern { rule: String, pattern: String, reason: String },
     /// An unknown origin.
     #[error("rule `{rule}`: origin `{origin}` is none of `mcp`, `external`, `builtin`")]
     Origin {
-        /// The rule.
         rule: String,
         /// The word that was written.
         origin: String,
     },
     /// An invalid command pattern.
     #[error("rule `{rule}`: {reason}")]
-    Command {
-        /// The rule.
-        rule: String,
-        /// The error.
-        reason: String,
-    },
+    Command { rule: String, reason: String },
     /// An example is not matched, or a counter-example is.
     #[error("rule `{rule}`: the example `{example}` {}: {why}", if *should_match { "should match and does not" } else { "should not match and does" })]
     Example {
-        /// The rule.
         rule: String,
         /// The example's tool.
         example: String,
@@ -118,7 +100,6 @@ pub enum RuleError {
     /// An example of a rule with a condition has no arguments.
     #[error("rule `{rule}`: the example `{example}` has no arguments, and whether it matches depends on them")]
     NoArguments {
-        /// The rule.
         rule: String,
         /// The example's tool.
         example: String,
@@ -126,11 +107,9 @@ pub enum RuleError {
     /// The condition cannot be evaluated for an example.
     #[error("rule `{rule}`: the example `{example}` neither matches nor does not: {why}")]
     Unclear {
-        /// The rule.
         rule: String,
         /// The example's tool.
         example: String,
-        /// The reason.
         why: String,
     },
 }

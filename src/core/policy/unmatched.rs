@@ -18,7 +18,6 @@ const PREFIXES: [&str; 2] = ["mcp_", "ext_"];
 /// A rule that asks or denies and matches no tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnmatchedRule {
-    /// The policy.
     pub policy: String,
     /// The id of the rule.
     pub rule: String,

@@ -21,7 +21,6 @@ pub enum Answer {
     Result(Outcome),
     /// The decision about a call that requires approval.
     Decision {
-        /// The decision.
         decision: Box<Decision>,
         /// The digest of the call as it was shown to the approver ([`super::Binding::digest`]). If the call has changed
         /// since, the whole resume is refused.

@@ -14,7 +14,6 @@ use crate::tool::{Arguments, Origin, ToolName};
 pub struct Decision {
     /// Approve or deny.
     pub answer: DecisionKind,
-    /// The approver.
     pub by: String,
     /// The channel the approver used.
     #[serde(default)]
@@ -118,7 +117,6 @@ pub struct Binding {
 pub struct ToolGrant {
     /// The name the model sees.
     pub tool: ToolName,
-    /// The grant.
     pub grant: GrantId,
     /// Hash of the only arguments it covers; `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +124,6 @@ pub struct ToolGrant {
     /// The condition that covered calls meet; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }

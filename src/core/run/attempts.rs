@@ -20,7 +20,6 @@ pub(super) struct Attempts {
     pub(super) unanswered: u32,
     /// Whether a failed attempt used tokens or money.
     pub(super) was_charged: bool,
-    /// The attempts at each model.
     pub(super) tried: BTreeMap<ModelName, ModelAttempts>,
 }
 

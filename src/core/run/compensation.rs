@@ -9,7 +9,6 @@ use crate::tool::{Arguments, Origin, ToolCall};
 /// A call that undoes another one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UndoCall {
-    /// The call that it undoes.
     pub undoes: CallId,
     /// Its id, tool and arguments. Malformed arguments are the reason why there are none.
     #[serde(flatten)]
@@ -29,13 +28,9 @@ pub struct Compensation {
 /// What became of an undo call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoResult {
-    /// The call that it undoes.
     pub undoes: CallId,
-    /// Its id.
     pub call_id: CallId,
-    /// The name of its tool.
     pub tool: String,
-    /// Its state.
     pub state: UndoState,
     /// The reason, if it was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +43,6 @@ pub struct UndoResult {
 pub enum UndoState {
     /// It is not settled yet.
     Open,
-    /// It succeeded.
     Undone,
     /// It ended with an error.
     Failed,

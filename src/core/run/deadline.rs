@@ -13,7 +13,6 @@ pub struct Deadline {
     pub since: Option<Timestamp>,
     /// The number of seconds there are for it.
     pub answer_timeout_s: Option<u64>,
-    /// The extended deadline.
     pub extended: Option<Timestamp>,
 }
 

@@ -14,23 +14,17 @@ use crate::json;
 pub enum Ending {
     /// The model gave a final answer, and it was valid.
     Completed {
-        /// The answer.
         output: Output,
     },
-    /// The run failed.
     Failed {
-        /// The error.
         error: Failure,
     },
-    /// The run was cancelled.
     Cancelled {
-        /// The reason, if one was given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// A hard limit was reached. The transcript holds all results so far.
     TurnLimit {
-        /// The limit.
         limit: Limit,
         /// The last answer, given without tools, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -51,7 +51,6 @@ pub enum Event {
     /// The model is called (intent, written before the request is sent).
     #[serde(rename = "llm.call.started")]
     ModelCalled {
-        /// The model, by its configured name.
         model: ModelName,
         /// 1 for the first attempt of this turn, at any model.
         attempt: u32,
@@ -60,18 +59,12 @@ pub enum Event {
     },
     /// The model answered.
     #[serde(rename = "llm.call.completed")]
-    ModelReplied {
-        /// The whole reply.
-        reply: Arc<Reply>,
-    },
+    ModelReplied { reply: Arc<Reply> },
     /// A model call was not made: its worst case would exceed a hard limit, or the governor refused it.
     #[serde(rename = "llm.call.refused")]
     ModelCallRefused {
-        /// The model, by its configured name.
         model: ModelName,
-        /// The limit.
         limit: Limit,
-        /// The reason.
         reason: String,
         /// The size of the call.
         estimate: CallEstimate,
@@ -79,7 +72,6 @@ pub enum Event {
     /// An attempt at the model failed.
     #[serde(rename = "llm.call.failed")]
     ModelFailed {
-        /// The error.
         error: Failure,
         /// The usage of the failed attempt.
         #[serde(default)]
@@ -108,7 +100,6 @@ pub enum Event {
     /// A call was checked: it may run, requires approval, or is rejected.
     #[serde(rename = "tool.checked")]
     CallChecked {
-        /// The call.
         call: CallId,
         /// The result of the check.
         verdict: CallVerdict,
@@ -118,18 +109,11 @@ pub enum Event {
     },
     /// An approver decided about a call.
     #[serde(rename = "approval.decided")]
-    ApprovalDecided {
-        /// The call.
-        call: CallId,
-        /// The decision.
-        decision: Decision,
-    },
+    ApprovalDecided { call: CallId, decision: Decision },
     /// A call differs from what was approved, or its authorization is no longer valid. It is checked again.
     #[serde(rename = "tool.drifted")]
     CallDrifted {
-        /// The call.
         call: CallId,
-        /// The differences.
         differences: Vec<Difference>,
         /// The current tool, when the tool is different.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,28 +122,22 @@ pub enum Event {
     /// The deadline of a pending item was extended.
     #[serde(rename = "pending.extended")]
     Extended {
-        /// The call.
         call: CallId,
         /// The new deadline.
         until: Timestamp,
         /// The person who extended it.
         by: String,
-        /// The channel they used.
         #[serde(default)]
         via: Channel,
     },
     /// A pending item was not answered in time.
     #[serde(rename = "pending.expired")]
-    Expired {
-        /// The call.
-        call: CallId,
-    },
+    Expired { call: CallId },
     /// The user answered the model's question.
     #[serde(rename = "question.answered")]
     QuestionAnswered {
         /// The call that asked.
         call: CallId,
-        /// The answer.
         answer: HumanAnswer,
     },
     /// Calls are sent to servers, or run by toolgate itself (intent, written before they are).
@@ -171,9 +149,7 @@ pub enum Event {
     /// A call ended.
     #[serde(rename = "tool.completed")]
     CallCompleted {
-        /// The call.
         call: CallId,
-        /// The outcome.
         outcome: Arc<Outcome>,
         /// The server's stderr during a failed call. For people; the model does not read it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -185,9 +161,7 @@ pub enum Event {
     /// The server requests input during the open call, which is held for the answer (MCP elicitation).
     #[serde(rename = "tool.input.requested")]
     InputRequested {
-        /// The call.
         call: CallId,
-        /// The elicitation request.
         needed: Arc<ElicitationRequest>,
         /// Until when the call is held; `None` for as long as its driver waits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,9 +170,7 @@ pub enum Event {
     /// The call is suspended until its server's questions are answered.
     #[serde(rename = "tool.input.required")]
     InputRequired {
-        /// The call.
         call: CallId,
-        /// The elicitation request.
         needed: Arc<ElicitationRequest>,
         /// How its server was reached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,16 +178,10 @@ pub enum Event {
     },
     /// The server's questions about a call were answered.
     #[serde(rename = "tool.input.given")]
-    InputGiven {
-        /// The call.
-        call: CallId,
-        /// The answers.
-        given: ElicitationAnswer,
-    },
+    InputGiven { call: CallId, given: ElicitationAnswer },
     /// The call became a task at its server, which is polled later.
     #[serde(rename = "tool.task.started")]
     TaskStarted {
-        /// The call.
         call: CallId,
         /// The task it became.
         task: Arc<TaskHandle>,
@@ -226,7 +192,6 @@ pub enum Event {
     /// A model is called for a summary of the conversation (intent, written before the request is sent).
     #[serde(rename = "compaction.started")]
     CompactionStarted {
-        /// The model, by its configured name.
         model: ModelName,
         /// 1 for the first attempt of this compaction.
         attempt: u32,
@@ -240,22 +205,17 @@ pub enum Event {
     CompactionCompleted {
         /// The summary as the model wrote it.
         summary: String,
-        /// The usage of the call.
         #[serde(default)]
         usage: Usage,
-        /// The model, by its configured name.
         model: ModelName,
     },
     /// There is no summary, and the turn continues without one.
     #[serde(rename = "compaction.failed")]
     CompactionFailed {
-        /// The error.
         error: Failure,
-        /// The usage of the failed call.
         #[serde(default)]
         usage: Usage,
     },
-    /// A message was added to the run.
     #[serde(rename = "message.added")]
     MessageAdded {
         /// The message; a user message.
@@ -266,10 +226,8 @@ pub enum Event {
     Paused {
         /// The person or program that paused it.
         by: String,
-        /// The channel they used.
         #[serde(default)]
         via: Channel,
-        /// The reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -278,7 +236,6 @@ pub enum Event {
     Unpaused {
         /// The person or program that continued the run.
         by: String,
-        /// The channel they used.
         #[serde(default)]
         via: Channel,
         /// The limits of the run from now on, if they change.
@@ -288,17 +245,13 @@ pub enum Event {
     /// The ending of the run is decided, and the calls that took effect are undone before it.
     #[serde(rename = "compensation.started")]
     CompensationStarted {
-        /// The ending.
         ending: Ending,
         /// The undo calls, in their order.
         undo: Vec<UndoCall>,
     },
     /// The run is over.
     #[serde(rename = "execution.ended")]
-    Ended {
-        /// The ending.
-        ending: Ending,
-    },
+    Ended { ending: Ending },
 }
 
 /// A journal entry: an event with its position and time.
@@ -308,7 +261,6 @@ pub struct JournalEntry {
     pub seq: u64,
     /// When it was written.
     pub at: Timestamp,
-    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -334,7 +286,6 @@ pub struct ElicitationAnswer {
     pub reactions: ElicitationResponses,
     /// The person who answered.
     pub by: String,
-    /// The channel they used.
     #[serde(default)]
     pub via: Channel,
     /// Whether the call may be sent a second time although it had begun when it was cancelled.
@@ -345,12 +296,10 @@ pub struct ElicitationAnswer {
 /// A person's answer to a question of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HumanAnswer {
-    /// The choice.
     #[serde(flatten)]
     pub choice: Choice,
     /// The person who answered.
     pub by: String,
-    /// The channel they used.
     #[serde(default)]
     pub via: Channel,
 }

@@ -28,7 +28,6 @@ pub struct History<'a> {
 /// The history of a turn.
 #[derive(Clone, Debug)]
 pub struct TurnHistory<'a> {
-    /// The toolset.
     pub tools: Option<&'a Arc<Toolset>>,
     /// The grants for the guarded tools.
     pub granted: &'a [ToolGrant],
@@ -49,7 +48,6 @@ pub struct AttemptHistory<'a> {
     pub seq: u64,
     /// When the model was called.
     pub at: Timestamp,
-    /// The model.
     pub model: &'a ModelName,
     /// Whether the model could call tools.
     pub tool_access: ToolAccess,
@@ -60,21 +58,13 @@ pub struct AttemptHistory<'a> {
 /// The end of an attempt at the model.
 #[derive(Clone, Copy, Debug)]
 pub enum AttemptEnd<'a> {
-    /// The model replied.
     Replied(&'a Reply),
-    /// The attempt failed.
-    Failed {
-        /// The error.
-        error: &'a Failure,
-        /// The usage of the failed attempt.
-        usage: &'a Usage,
-    },
+    Failed { error: &'a Failure, usage: &'a Usage },
 }
 
 /// The history of a call.
 #[derive(Clone, Debug)]
 pub struct CallHistory<'a> {
-    /// The call as the model requested it.
     pub requested: ToolCall,
     /// The tool as listed when the model requested the call; `None` if there is no such tool.
     listed: Option<&'a Arc<Tool>>,

@@ -26,7 +26,6 @@ pub enum Input {
     Message(Message),
     /// Extends the deadline of a pending item.
     Extend {
-        /// The call.
         call: CallId,
         /// The new deadline.
         until: Timestamp,
@@ -35,9 +34,7 @@ pub enum Input {
         /// The channel they use.
         via: Channel,
     },
-    /// Pauses the run.
     Pause {
-        /// The reason.
         reason: Option<String>,
         /// The person or program that pauses it.
         by: String,
@@ -46,9 +43,7 @@ pub enum Input {
         /// The journal length that the sender saw; any other length is refused.
         expected_version: Option<u64>,
     },
-    /// Cancels the run.
     Cancel {
-        /// The reason.
         reason: Option<String>,
         /// The journal length that the sender saw; any other length is refused.
         expected_version: Option<u64>,

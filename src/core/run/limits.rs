@@ -70,7 +70,6 @@ impl Limits {
 /// A partial set of limits for one run, tighter than its agent's. A limit that is absent stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[allow(missing_docs)] // the fields are those of `Limits`
 pub struct TighterLimits {
     pub max_tool_interactions: Option<u32>,
     pub max_iterations: Option<u32>,
@@ -86,11 +85,9 @@ pub struct TighterLimits {
 /// A limit that is not tighter than the one it should replace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WiderLimit {
-    /// The limit.
     pub name: &'static str,
     /// The requested value.
     pub wanted: String,
-    /// The maximum.
     pub most: String,
 }
 
@@ -212,7 +209,6 @@ impl Limit {
 /// The usage of a run so far. Passed to context builders and validators.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// The limits.
     pub limits: Limits,
     /// Turns with tools, and rejected answers.
     pub tool_interactions: u32,

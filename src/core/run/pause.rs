@@ -9,9 +9,7 @@ use super::{Channel, TighterLimits};
 pub struct Pause {
     /// The person or program that paused the run.
     pub by: String,
-    /// The channel they used.
     pub via: Channel,
-    /// The reason.
     pub reason: Option<String>,
     /// The position of the event.
     pub event: u64,

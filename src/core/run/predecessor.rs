@@ -11,7 +11,6 @@ use crate::id::RunId;
 /// The run whose conversation a run continues.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Predecessor {
-    /// The run.
     pub run: RunId,
     /// The length of its journal. It had ended.
     pub position: u64,

@@ -11,75 +11,45 @@ use crate::id::CallId;
 pub enum ResumeError {
     /// The run has no such call.
     #[error("call `{call_id}` is not a call of this run that waits; `toolgate runs show` lists what is pending")]
-    UnknownCall {
-        /// The id that was given.
-        call_id: CallId,
-    },
+    UnknownCall { call_id: CallId },
     /// The call is settled already, with a different answer.
     #[error("call `{call_id}` is settled already, with a different answer")]
-    AlreadySettled {
-        /// The call.
-        call_id: CallId,
-    },
+    AlreadySettled { call_id: CallId },
     /// A result for a call that waits for a decision, or another wrong kind of answer.
     #[error("call `{call_id}` waits for {expected}, not for {given}")]
-    WrongKind {
-        /// The call.
-        call_id: CallId,
-        /// The expected kind.
-        expected: String,
-        /// The given kind.
-        given: String,
-    },
+    WrongKind { call_id: CallId, expected: String, given: String },
     /// The same call is answered twice.
     #[error("call `{call_id}` is answered twice in one request")]
-    Duplicate {
-        /// The call.
-        call_id: CallId,
-    },
+    Duplicate { call_id: CallId },
     /// The call is not what was shown to the approver.
     #[error("call `{call_id}` changed since it was shown; review it and decide again")]
-    Drifted {
-        /// The call.
-        call_id: CallId,
-    },
+    Drifted { call_id: CallId },
     /// The answer came too late.
     #[error(
         "call `{call_id}` was not answered in time, and accepts no answer any more; `toolgate resume RUN` (or \
          `toolgate approvals expire`) resumes a run that still waits for it, and its model reads that there was no answer"
     )]
-    TooLate {
-        /// The call.
-        call_id: CallId,
-    },
+    TooLate { call_id: CallId },
     /// Answers that would send a call a second time, without explicit consent to that.
     #[error(
         "call `{call_id}` had begun when its server asked, and was cancelled: with answers it is sent a second time, and \
          whatever it did may be done twice; confirm that with `--repeat {call_id}` (`\"repeat\": true` beside the answers), or \
          decline, and the model reads that the outcome is unknown"
     )]
-    RepeatUnconfirmed {
-        /// The call.
-        call_id: CallId,
-    },
+    RepeatUnconfirmed { call_id: CallId },
     /// An extension that does not extend the deadline.
     #[error("call `{call_id}` has time until {until} already; give a later time")]
     NotLater {
-        /// The call.
         call_id: CallId,
         /// The current deadline.
         until: Timestamp,
     },
     /// An extension for an item without a deadline.
     #[error("call `{call_id}` has no deadline; there is time for it as long as the run lives")]
-    NoDeadline {
-        /// The call.
-        call_id: CallId,
-    },
+    NoDeadline { call_id: CallId },
     /// An extension to a time in the past.
     #[error("the deadline {until} for call `{call_id}` has passed; give a later time")]
     InThePast {
-        /// The call.
         call_id: CallId,
         /// The given deadline.
         until: Timestamp,
@@ -93,13 +63,11 @@ pub enum ResumeError {
     /// The input does not match the request, or is too large for any run.
     #[error("{what} of call `{call_id}` {problems}")]
     Invalid {
-        /// The call.
         call_id: CallId,
         /// The part, in words, such as `the result`.
         what: String,
         /// The first invalid location in it, as a JSON Pointer; empty for the whole.
         at: String,
-        /// The problems.
         problems: String,
     },
     /// The journal has more events than the sender saw.
@@ -107,9 +75,7 @@ pub enum ResumeError {
     VersionConflict {
         /// The version the sender saw.
         expected: u64,
-        /// The current version.
         actual: u64,
-        /// The current status.
         status: String,
     },
     /// The run has no pause to end.
@@ -117,10 +83,7 @@ pub enum ResumeError {
     NotPaused,
     /// The run is over.
     #[error("the run is over: {status}")]
-    RunEnded {
-        /// The status.
-        status: String,
-    },
+    RunEnded { status: String },
     /// The input is larger than a run accepts.
     #[error("{what} has more than {most} bytes; say it with less, or raise `max_result_bytes`")]
     Oversized {

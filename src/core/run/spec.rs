@@ -43,7 +43,6 @@ pub struct Started {
     pub trigger: Trigger,
     /// The trace of the first execution.
     pub trace: Trace,
-    /// Metadata of the caller.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
@@ -74,15 +73,11 @@ pub enum Trigger {
     /// A request over HTTP started it.
     Api,
     /// A schedule of the caller started it.
-    Schedule {
-        /// The name of the schedule.
-        name: String,
-    },
+    Schedule { name: String },
     /// A user or an application asked for a compaction of a session.
     Compaction,
     /// It copies the journal of another run up to a position.
     Fork {
-        /// The source.
         run: RunId,
         /// The number of copied events: the source's events up to a position, without unused consents.
         at: u64,
@@ -93,7 +88,6 @@ pub enum Trigger {
     },
     /// It copies the journal of another run of its session up to a position, and takes the place of that run.
     Retry {
-        /// The source.
         run: RunId,
         /// The number of copied events, as for a fork.
         at: u64,
@@ -218,7 +212,6 @@ pub struct Spec {
     /// When the conversation is compacted; `None` for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
-    /// The limits of the run.
     #[serde(default)]
     pub limits: Limits,
 }
@@ -233,7 +226,6 @@ fn default_cooldown_s() -> u64 {
 /// A fallback model, used when the models before it fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Its configured name.
     pub model: ModelName,
     /// Attempts at it in one turn, the first included; `None` for the run's `max_attempts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

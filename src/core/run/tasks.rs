@@ -12,11 +12,8 @@ use crate::trace::SpanContext;
 pub struct OpenTask {
     /// The call that became the task.
     pub call: CallId,
-    /// The origin of the tool.
     pub origin: Origin,
-    /// The task.
     pub task: TaskHandle,
-    /// The trace context of the call.
     pub trace: SpanContext,
 }
 

@@ -12,9 +12,7 @@ pub enum TriggerKind {
     Manual,
     /// A request over HTTP.
     Api,
-    /// A schedule of the caller.
     Schedule,
-    /// A request for a compaction.
     Compaction,
     /// A fork of another run.
     Fork,

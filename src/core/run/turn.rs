@@ -53,7 +53,6 @@ pub struct Call {
     pub drift: Vec<Difference>,
     /// The deadline of its pending item; meaningful while it waits for an answer.
     pub deadline: Deadline,
-    /// Its state.
     pub state: CallState,
 }
 
@@ -65,27 +64,19 @@ pub enum CallAuthorization {
     /// A grant covers it.
     Grant(GrantId),
     /// A person approved the question of this rule, with this reason.
-    HumanApproval {
-        /// The rule.
-        rule: Option<String>,
-        /// The reason.
-        reason: String,
-    },
+    HumanApproval { rule: Option<String>, reason: String },
 }
 
 /// Questions of a server with their answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnsweredElicitation {
-    /// The questions.
     pub needed: Arc<ElicitationRequest>,
-    /// The answers.
     pub given: Arc<ElicitationAnswer>,
 }
 
 /// A server's questions on a call that is held open for the answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldElicitation {
-    /// The questions.
     pub needed: Arc<ElicitationRequest>,
     /// Until when the call is held; `None` for as long as its driver waits.
     pub until: Option<Timestamp>,
@@ -104,7 +95,6 @@ pub enum CallState {
     Asked {
         /// The rule that asks.
         rule: Option<String>,
-        /// The reason.
         reason: String,
         /// The policy that asks.
         policy: Option<PolicyMark>,
@@ -115,13 +105,11 @@ pub enum CallState {
     },
     /// It may run.
     Authorized,
-    /// It was sent.
     Started,
     /// Its server suspended it until its questions are answered.
     NeedsInput(Arc<ElicitationRequest>),
     /// It runs as a task at its server.
     Task(Arc<TaskHandle>),
-    /// It is settled.
     Settled(Settlement),
 }
 
@@ -135,7 +123,6 @@ pub enum Settlement {
         /// The reason, for the model.
         message: String,
     },
-    /// It was run.
     Completed(Arc<Outcome>),
     /// The run ended before the call was settled.
     Abandoned,

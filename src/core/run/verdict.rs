@@ -12,17 +12,13 @@ use crate::tool::Problem;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputVerdict {
-    /// It is valid.
     Valid {
         /// The parsed answer, if it has to be JSON.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
         value: Option<Value>,
     },
     /// It is invalid; the model reads why.
-    Invalid {
-        /// The problems.
-        problems: Vec<Problem>,
-    },
+    Invalid { problems: Vec<Problem> },
 }
 
 /// The result of checking a call.
@@ -30,16 +26,12 @@ pub enum OutputVerdict {
 #[serde(rename_all = "snake_case")]
 pub enum CallVerdict {
     /// The call may run.
-    Run {
-        /// The authorization.
-        by: Authorization,
-    },
+    Run { by: Authorization },
     /// The call requires approval.
     Ask {
         /// The policy rule that asks; `None` for the policy's default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// The reason.
         reason: String,
         /// The policy that asks; `None` if the question does not come from a policy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +47,6 @@ pub enum CallVerdict {
     Rejected {
         /// The kind, for machines.
         reason: Rejection,
-        /// The message for the model.
         message: String,
         /// The problems of the arguments, when they do not match the schema.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -72,15 +63,11 @@ pub enum Authorization {
         /// The rule; `None` for the policy's default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// The policy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
     },
     /// A grant covers it.
-    Grant {
-        /// The grant.
-        grant: GrantId,
-    },
+    Grant { grant: GrantId },
     /// A person approved it, and it is unchanged since then. Recorded for calls that are answered outside; for calls
     /// that are sent, `tool.started` implies it.
     HumanApproval,

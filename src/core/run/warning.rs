@@ -15,20 +15,14 @@ pub enum RunWarning {
     /// The run completed with an answer without text and media.
     EmptyAnswer,
     /// The run continued beyond a hard limit, as `on_exceed: warn` tells.
-    LimitExceeded {
-        /// The limit.
-        limit: Limit,
-    },
+    LimitExceeded { limit: Limit },
     /// The run ended without all tools: these servers were not available, or did not list all of their tools.
     IncompleteTools {
         /// The servers, sorted.
         servers: Vec<ServerId>,
     },
     /// The run did not continue the conversation of its session.
-    SessionRestarted {
-        /// Why.
-        restart: Restart,
-    },
+    SessionRestarted { restart: Restart },
 }
 
 impl RunWarning {

@@ -9,7 +9,6 @@ use crate::json;
 /// In JSON an object stays an object and malformed text is a string.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
-    /// A JSON object.
     Object(Map<String, Value>),
     /// The model's text, unparsed.
     Malformed(String),

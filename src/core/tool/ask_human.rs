@@ -19,7 +19,6 @@ pub struct AskHuman {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// The question.
     pub question: String,
     /// The answers to choose from; without options the answer is text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -7,9 +7,7 @@ use crate::id::ServerId;
 /// Authorization at a server, according to the latest request that shows it. Never contains credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerAuthorization {
-    /// The configured server.
     pub server: ServerId,
-    /// The status.
     pub status: AuthorizationStatus,
     /// The cause and the remedy, unless the status is `authorized`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

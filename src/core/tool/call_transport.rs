@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// The transport of one call to its server and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTransport {
-    /// The transport.
     #[serde(flatten)]
     pub transport: Transport,
     /// The MCP protocol version.
@@ -34,7 +33,6 @@ pub enum Transport {
         /// The host of the server's address.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         address: Option<String>,
-        /// Its port.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
     },

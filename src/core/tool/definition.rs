@@ -38,7 +38,6 @@ pub struct Annotations {
 pub struct ExternalTool {
     /// The caller's name for it; the model sees `ext_<name>`.
     pub name: String,
-    /// Its description for the model.
     #[serde(default)]
     pub description: String,
     /// JSON Schema of its arguments; default: any object.
@@ -60,7 +59,6 @@ pub struct ExternalTool {
 pub struct McpTool {
     /// The server's name for it.
     pub name: String,
-    /// Its description for the model.
     pub description: String,
     /// The `inputSchema`, unaltered except for pinned arguments.
     pub input_schema: Value,
@@ -85,7 +83,6 @@ pub struct Tool {
     /// The endpoint of its MCP server: another program or address under the same name is another server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
-    /// Its description for the model.
     pub description: String,
     /// JSON Schema of its arguments, verbatim.
     pub input_schema: Arc<Value>,

@@ -23,7 +23,6 @@ pub struct ForeignName {
     pub list: &'static str,
     /// Its index in the list.
     pub index: usize,
-    /// The name.
     pub name: String,
 }
 

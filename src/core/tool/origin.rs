@@ -10,7 +10,6 @@ use crate::id::ServerId;
 pub enum Origin {
     /// toolgate calls an MCP server.
     Mcp {
-        /// The configured server.
         server: ServerId,
         /// The server's name for the tool.
         tool: String,

@@ -68,7 +68,6 @@ pub enum FailureKind {
     Cancelled,
     /// The code that made the call panicked.
     Panicked,
-    /// The caller abandoned the call.
     Abandoned,
     /// The caller returned no result in time.
     Expired,

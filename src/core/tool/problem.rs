@@ -12,7 +12,6 @@ pub struct Problem {
     pub path: String,
     /// The violated rule: a JSON Schema keyword, or a validator's own name for it.
     pub rule: String,
-    /// The description.
     pub message: String,
     /// The received value, if it is short.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]

@@ -14,14 +14,11 @@ pub struct DeliveredReply {
 /// A server's reply to a call: usually its end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallReply {
-    /// The call ended.
     Ended {
-        /// The outcome.
         outcome: Outcome,
         /// The server's stderr during a failed call: the last lines, bounded, without secrets.
         stderr: Vec<String>,
     },
-    /// The server needs input first.
     NeedsInput(ElicitationRequest),
     /// The server continues the call as a task, to be polled later.
     Task(TaskHandle),

@@ -99,7 +99,6 @@ pub(super) async fn handle_once(
 
 /// The state of a repeated request.
 enum RepeatedRequest {
-    /// Its response.
     Answer(Response),
     /// Its run was to have this id and was never started, so that nothing was done.
     NeverStarted(RunId),

@@ -125,7 +125,6 @@ impl NewPart {
 /// an error within a list.
 struct TextOr<T>(std::marker::PhantomData<T>);
 
-/// A text, or a list.
 enum TextOrList<T> {
     Text(String),
     List(Vec<T>),

@@ -35,7 +35,6 @@ pub(crate) struct Access {
     obtaining: tokio::sync::Mutex<RequestedScopes>,
 }
 
-/// The state of the token.
 #[derive(Clone, Debug)]
 enum TokenState {
     /// Not read yet.

@@ -168,7 +168,6 @@ fn login_command(server: &ServerId, scopes: &[String]) -> String {
     format!("toolgate mcp login {server}{scopes}")
 }
 
-/// The root cause.
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     if let Some(refused) = egress::refusal(error) {
         return refused.to_string();

@@ -38,7 +38,6 @@ pub enum Grant {
     },
     /// toolgate gets access in its own name (`client_credentials`). Tokens are kept in memory.
     Client {
-        /// The client id.
         id: String,
         /// The proof of the client's identity.
         proof: ClientProof,
@@ -53,7 +52,6 @@ pub enum ClientIdentity {
     Registering,
     /// A client that was registered beforehand.
     Registered {
-        /// The client id.
         id: String,
         /// The client secret, if there is one.
         secret: Option<SecretString>,
@@ -69,13 +67,10 @@ pub enum ClientIdentity {
 /// The proof of a client's identity.
 #[derive(Clone, Debug)]
 pub enum ClientProof {
-    /// A client secret.
     Secret(SecretString),
     /// A signature (`private_key_jwt`).
     PrivateKey {
-        /// The key, in PEM.
         pem: SecretString,
-        /// The signing algorithm.
         algorithm: SigningAlgorithm,
     },
 }

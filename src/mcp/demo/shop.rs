@@ -20,7 +20,6 @@ pub(super) struct Customer {
     pub(super) points: u32,
 }
 
-/// An order.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Order {
     pub(super) id: &'static str,

@@ -121,7 +121,6 @@ pub(super) async fn get(
     }
 }
 
-/// A posted message.
 struct PostedMessage<'a> {
     message: &'a ClientJsonRpcMessage,
     /// The id of a request; a notification or a reply has none.

@@ -41,11 +41,9 @@ pub(super) struct HandshakeTransport<T> {
 pub(super) enum Question {
     /// `server/discover`.
     Discover,
-    /// `initialize`.
     Initialize,
 }
 
-/// An answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) to: Question,

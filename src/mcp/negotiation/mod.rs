@@ -39,7 +39,6 @@ pub(super) enum Era {
     Modern,
 }
 
-/// The result of a negotiation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NegotiationResult {
     /// The era of the revision.

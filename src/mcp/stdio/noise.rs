@@ -15,7 +15,6 @@ const KEPT_CHARS: usize = 200;
 /// Lines on stdout that are not messages of the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StdoutNoise {
-    /// The number of lines.
     pub lines: u64,
     /// The first few lines, shortened and redacted.
     pub first: Vec<String>,

@@ -30,7 +30,6 @@ pub(crate) enum State<L> {
     Idle,
     /// Being started or dialled.
     Starting,
-    /// Connected.
     Ready(Arc<L>),
     /// Waiting for the automatic retry.
     BackingOff {

@@ -198,7 +198,6 @@ impl<D: Dial> Supervisor<D> {
 /// Why the keeper stops following a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConnectionEnd {
-    /// The connection is lost.
     Lost,
     /// The server is being closed for good.
     Closing,

@@ -20,7 +20,6 @@ const LONGEST: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(crate) struct StartLimiter(Arc<Semaphore>);
 
-/// A permit to start.
 pub(super) struct StartPermit {
     permit: Option<OwnedSemaphorePermit>,
 }

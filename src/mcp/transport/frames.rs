@@ -70,7 +70,6 @@ impl Frames {
         if self.text.is_empty() && !self.skips { self.line.len() } else { 0 }
     }
 
-    /// That line.
     pub(super) fn line(&self) -> &[u8] {
         trimmed(&self.line)
     }

@@ -71,7 +71,6 @@ struct Anonymous {
 /// The part of an answer that fails a request.
 #[derive(Debug)]
 enum Failure {
-    /// An error.
     Error(ErrorData),
     /// An unreadable answer, with the reason.
     Unreadable(String),
@@ -85,7 +84,6 @@ enum Address {
     Response(RequestId),
     /// A request that was never made.
     Stranger(RequestId),
-    /// Unknown.
     Anonymous,
 }
 

@@ -22,7 +22,6 @@ pub(super) struct PartialBlock {
 pub(super) enum BlockText {
     /// Text of the answer.
     Text(String),
-    /// Text of the reasoning.
     Reasoning(String),
 }
 

@@ -10,9 +10,12 @@ use serde_json::{Map, Value};
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Block<'a> {
     /// Text that is not blank.
-    Text { text: Cow<'a, str> },
-    /// An image.
-    Image { source: Source<'a> },
+    Text {
+        text: Cow<'a, str>,
+    },
+    Image {
+        source: Source<'a>,
+    },
     /// A PDF or a text file.
     Document {
         source: Source<'a>,
@@ -20,8 +23,11 @@ pub(super) enum Block<'a> {
         title: String,
     },
     /// A tool call.
-    ToolUse { id: Cow<'a, str>, name: Cow<'a, str>, input: Cow<'a, Map<String, Value>> },
-    /// The result of a call.
+    ToolUse {
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        input: Cow<'a, Map<String, Value>>,
+    },
     ToolResult {
         tool_use_id: Cow<'a, str>,
         content: Vec<Block<'a>>,

@@ -8,7 +8,6 @@ use toolgate_core::chat::{Message, ProviderState};
 pub(super) struct Author {
     /// The name of the wire format.
     pub(super) wire: &'static str,
-    /// The model.
     pub(super) model: String,
     /// The server, as `host` or `host:port`.
     pub(super) origin: String,

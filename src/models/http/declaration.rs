@@ -12,7 +12,6 @@ use super::settings::ToolChoice;
 pub(crate) enum Declared {
     /// The tool can be declared.
     As {
-        /// The declaration.
         json: Value,
         /// The dropped rules of its schema, each a sentence.
         lost: Vec<String>,

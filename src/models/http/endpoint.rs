@@ -23,7 +23,6 @@ pub(crate) struct Address<'a> {
     pub(crate) path: &'a [&'a str],
     /// The query parameter, if there is one.
     pub(crate) query: Option<(&'a str, &'a str)>,
-    /// The header for the key.
     pub(crate) key: KeyHeader,
     /// Headers of every request, unless the settings override them.
     pub(crate) headers: &'a [(&'static str, &'static str)],

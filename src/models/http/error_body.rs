@@ -13,7 +13,6 @@ pub(crate) struct ErrorBody {
     pub(super) code: Option<String>,
     /// The HTTP status, or a `code` that is one.
     pub(crate) status: Option<u16>,
-    /// The message.
     pub(crate) text: Option<String>,
     /// The delay that the body requests (Google's `RetryInfo`), in milliseconds.
     pub(super) delay_ms: Option<u64>,

@@ -29,7 +29,6 @@ pub trait KeySource: fmt::Debug + Send + Sync {
 /// The credential for the server.
 #[derive(Clone, Debug)]
 pub enum Key {
-    /// A fixed key.
     Fixed(SecretString),
     /// A key from a source, which is asked again when the key is rejected.
     From(Arc<dyn KeySource>),
@@ -38,9 +37,7 @@ pub enum Key {
 /// A program that prints the key.
 #[derive(Clone, Debug)]
 pub struct KeyCommand {
-    /// The program.
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
 }
 

@@ -20,11 +20,9 @@ pub struct Settings {
     pub egress: EgressPolicy,
     /// Sent in the provider's own header; local servers need no key.
     pub api_key: Option<Key>,
-    /// The model name to request.
     pub model: String,
     /// Further headers; their values are treated as secrets.
     pub headers: BTreeMap<String, SecretString>,
-    /// The proxy to the server.
     pub proxy: Proxy,
     /// Whether replies arrive in fragments.
     pub stream: bool,
@@ -38,7 +36,6 @@ pub struct Settings {
     pub top_p: Option<f64>,
     /// The seed for repeatable sampling.
     pub seed: Option<i64>,
-    /// The reasoning settings.
     pub reasoning: Reasoning,
     /// The tools that the model may or must call while tools are available.
     pub tool_choice: ToolChoice,
@@ -66,7 +63,6 @@ pub enum Proxy {
     /// The proxy of `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
     #[default]
     Environment,
-    /// No proxy.
     Direct,
     /// This proxy; the address may hold a password.
     Url(SecretString),
@@ -114,11 +110,9 @@ pub enum ToolChoice {
 /// A kind of content other than text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
-    /// Images.
     Images,
     /// Documents, mostly PDF.
     Files,
-    /// Audio.
     Audio,
 }
 
@@ -162,7 +156,6 @@ pub enum SettingsError {
     Unsupported {
         /// The wire format.
         wire: &'static str,
-        /// The setting.
         setting: &'static str,
     },
     /// A value that this provider does not support.

@@ -28,7 +28,6 @@ struct CallDraft {
 /// Whether the reply reached its own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Truncation {
-    /// It is complete.
     No,
     /// It hit a limit or was stopped, possibly inside the last call.
     Early,

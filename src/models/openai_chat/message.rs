@@ -42,7 +42,6 @@ pub(super) enum ReasoningReplay {
 pub(super) enum WireMessage<'a> {
     /// A user message.
     User { content: UserContent<'a> },
-    /// An assistant message.
     Assistant {
         content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,7 +16,6 @@ const SIGNATURES: [(&str, &str); 4] =
 /// An answer on its way to a reply.
 #[derive(Debug)]
 pub(super) struct ImagesFold {
-    /// The format requested, if any.
     requested_format: Option<String>,
     answer: Answer,
 }

@@ -7,10 +7,8 @@ use toolgate_core::tool::Arguments;
 /// The name of this wire format.
 pub const WIRE: &str = "openai_responses";
 
-/// The end of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResponseEnd {
-    /// It is complete.
     Own,
     /// It was cut off.
     Early,

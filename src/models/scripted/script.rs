@@ -84,7 +84,6 @@ pub struct Streaming {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedFailure {
-    /// The error code.
     pub code: ErrorCode,
     /// The message; by default one that names the turn.
     #[serde(default)]

@@ -18,7 +18,6 @@ pub enum TranscriptFault {
     BrokenAlternation {
         /// The message, from 0.
         index: usize,
-        /// The role expected.
         expected: Role,
     },
     /// The last message is the assistant's.
@@ -39,7 +38,6 @@ pub enum TranscriptFault {
     DuplicateCall {
         /// The message, from 0.
         index: usize,
-        /// The id.
         id: CallId,
     },
     /// The message after the calls lacks a result.

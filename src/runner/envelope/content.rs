@@ -22,7 +22,6 @@ pub(super) struct Content {
     blobs: Vec<BlobJson>,
 }
 
-/// A blob as JSON.
 #[derive(Serialize, Deserialize)]
 struct BlobJson {
     media_type: String,

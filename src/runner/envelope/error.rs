@@ -12,31 +12,18 @@ pub enum EnvelopeError {
     NotConfigured,
     /// Only a pending run can be handed over.
     #[error("run `{run}` is {status}; only a pending run can be exported as an envelope")]
-    NotPending {
-        /// The run.
-        run: RunId,
-        /// Its status.
-        status: &'static str,
-    },
+    NotPending { run: RunId, status: &'static str },
     /// The run is too large for an envelope.
     #[error(
         "run `{run}` is too large for an envelope, whose token has at most {most} bytes; resume it where it is stored"
     )]
-    TooLarge {
-        /// The run.
-        run: RunId,
-        /// The limit.
-        most: usize,
-    },
+    TooLarge { run: RunId, most: usize },
     /// The system's cryptography fails: no random numbers, or no signature.
     #[error("failed to encrypt the envelope: the system's cryptography does not work")]
     Sealing,
     /// The input is larger than any envelope.
     #[error("the envelope is larger than the limit of {most} bytes")]
-    Oversized {
-        /// The limit.
-        most: usize,
-    },
+    Oversized { most: usize },
     /// Not an envelope: truncated, or of another format.
     #[error("malformed or incomplete envelope; pass it as it was exported")]
     Malformed,
@@ -70,16 +57,10 @@ pub enum EnvelopeError {
     Unreadable,
     /// The envelope was used before, or the run continued without it.
     #[error("the envelope is outdated: run `{run}` has changed since the export; read the current state of the run")]
-    Spent {
-        /// The run.
-        run: RunId,
-    },
+    Spent { run: RunId },
     /// The store has a different history of the run.
     #[error("the store holds another history of run `{run}` than the envelope; the input was not accepted")]
-    Diverged {
-        /// The run.
-        run: RunId,
-    },
+    Diverged { run: RunId },
 }
 
 impl EnvelopeError {

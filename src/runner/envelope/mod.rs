@@ -33,11 +33,9 @@ pub const MOST_ENVELOPE_BYTES: usize = 2 * MOST_TOKEN_BYTES;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "UniqueMembers")]
 pub struct Envelope {
-    /// The run.
     pub run_id: RunId,
     /// The conversation so far, including the open turn.
     pub messages: Vec<Arc<Message>>,
-    /// The pending items.
     pub pending: Vec<PendingItem>,
     /// Turns with tools, and rejected answers.
     pub tool_interactions: u32,

@@ -28,7 +28,6 @@ const SALT_BYTES: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
-    /// The run.
     pub run: RunId,
     /// The length of its journal.
     pub length: u64,

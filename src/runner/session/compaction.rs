@@ -10,9 +10,7 @@ use crate::{AgentRunner, Execution, RunnerError};
 /// A compaction of a session.
 #[derive(Clone, Debug)]
 pub struct SessionCompaction {
-    /// The tenant of the session.
     pub tenant: Tenant,
-    /// The session.
     pub session: SessionId,
     /// The version that the session must have, if the caller saw one.
     pub session_version: Option<u64>,

@@ -15,7 +15,6 @@ use crate::{AgentRunner, RunnerError};
 pub struct SessionMessage {
     /// The run that added it.
     pub run: RunId,
-    /// The message.
     pub message: Arc<Message>,
 }
 

@@ -25,11 +25,8 @@ const MAX_METADATA_BYTES: usize = 16 * 1024;
 pub struct NewSession {
     /// Its id. Default: a new one.
     pub id: Option<SessionId>,
-    /// Its tenant.
     pub tenant: Tenant,
-    /// The agent of its runs.
     pub agent: AgentName,
-    /// The principal of its runs.
     pub principal: Option<Principal>,
     /// Its title, of at most 256 bytes without control, bidirectional and invisible characters. Default: the beginning of the first message.
     pub title: Option<String>,
@@ -86,7 +83,6 @@ pub enum MemberChange<T> {
     Keep,
     /// The member is `null`.
     Clear,
-    /// The member has this value.
     Set(T),
 }
 

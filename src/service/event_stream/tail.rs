@@ -29,7 +29,6 @@ pub enum Until {
 
 /// The next item of a stream.
 pub enum StreamItem {
-    /// An event.
     Event(Box<RunEvent>),
     /// The server stops, and the run continues elsewhere or later.
     Draining,

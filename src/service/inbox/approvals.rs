@@ -18,17 +18,14 @@ use crate::runs::{TenantRun, TenantRunner};
 
 /// An approval: the question whether one call may run.
 pub struct Approval {
-    /// The run.
     pub of: TenantRun,
     /// The run's status.
     pub status: Status,
     /// The run as it was while the approval was pending.
     pub run: Run,
-    /// The pending item.
     pub item: PendingItem,
     /// The call to decide about.
     call: CallId,
-    /// The outcome.
     pub state: ApprovalState,
 }
 
@@ -36,9 +33,7 @@ pub struct Approval {
 pub enum ApprovalState {
     /// Not decided yet.
     Pending,
-    /// Decided.
     Decided {
-        /// The decision.
         decision: Decision,
         /// When it was made.
         at: Timestamp,

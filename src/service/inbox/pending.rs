@@ -16,19 +16,15 @@ use crate::operator::Operator;
 pub struct InboxItem {
     /// The run with the pending item.
     pub run_id: RunId,
-    /// The agent of the run.
     pub agent: AgentName,
-    /// The session of the run.
     pub session_id: SessionId,
     /// The length of the run's journal.
     pub version: u64,
     /// The digest of the pending call. A decision that names it is refused once the pending call differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The context of the call.
     #[serde(flatten)]
     pub context: CallContext,
-    /// The pending item.
     #[serde(flatten)]
     pub item: PendingItem,
     /// The call of the pending item.
@@ -50,7 +46,6 @@ pub struct InboxFilter {
 pub struct UnreadableRun {
     /// Always `unreadable`.
     kind: &'static str,
-    /// The run.
     pub run_id: RunId,
     /// The error of the read.
     pub error: Failure,
@@ -59,7 +54,6 @@ pub struct UnreadableRun {
 /// The pending items, oldest run first, and the runs that cannot be read.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    /// The items.
     pub waiting: Vec<InboxItem>,
     /// The runs that cannot be read.
     pub unreadable: Vec<UnreadableRun>,

@@ -14,7 +14,6 @@ const DIAL: Duration = Duration::from_secs(10);
 /// How much of a response is read, so that its connection can be used again.
 const READ: usize = 4 * 1024;
 
-/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AttemptOutcome {
     /// The message was received.
@@ -26,7 +25,6 @@ pub(super) enum AttemptOutcome {
     Gone,
     /// The receiver answered with another status.
     Refused {
-        /// The status.
         status: u16,
         /// The `Retry-After` header.
         retry_after: Option<String>,

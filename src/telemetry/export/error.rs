@@ -9,12 +9,7 @@ use opentelemetry_otlp::ExporterBuildError;
 pub enum SettingsError {
     /// A protocol that OTLP does not have.
     #[error("{name} is `{value}`: set it to `http/protobuf`, `http/json` or `grpc`")]
-    Protocol {
-        /// The variable.
-        name: String,
-        /// Its value.
-        value: String,
-    },
+    Protocol { name: String, value: String },
     /// An invalid address. It may contain secrets, so the message does not repeat it.
     #[error("the address in {name} {why}; give one such as http://localhost:4318, or http://localhost:4317 for gRPC")]
     Endpoint {
@@ -31,12 +26,7 @@ pub enum SettingsError {
     Header(String),
     /// A compression that is not built in.
     #[error("{name} is `{value}`: set it to `gzip` or `none`")]
-    Compression {
-        /// The variable.
-        name: String,
-        /// Its value.
-        value: String,
-    },
+    Compression { name: String, value: String },
     /// Only one of the client's certificate and key.
     #[error("{name} is set without its counterpart: set OTEL_EXPORTER_OTLP_{other} too")]
     HalfIdentity {
@@ -59,18 +49,11 @@ pub enum SettingsError {
     Sampler(String),
     /// A switch that is neither `true` nor `false`.
     #[error("{name} is `{value}`: set it to `true` or `false`")]
-    Switch {
-        /// The variable.
-        name: String,
-        /// Its value.
-        value: String,
-    },
+    Switch { name: String, value: String },
     /// A value that is not a number, or a number that is too small.
     #[error("{name} is `{value}`: give a whole number, at least {least}")]
     Number {
-        /// The variable.
         name: String,
-        /// Its value.
         value: String,
         /// The smallest number allowed.
         least: usize,
@@ -98,9 +81,7 @@ pub enum ExportError {
     /// A certificate or key cannot be used.
     #[error("{variable} names `{path}`, which {why}: name a file in PEM")]
     Certificate {
-        /// The variable.
         variable: String,
-        /// The file.
         path: PathBuf,
         /// The problem of the file.
         why: String,
@@ -115,7 +96,6 @@ pub enum ExportError {
         lost: u64,
         /// What the items are.
         what: &'static str,
-        /// The receiver.
         address: String,
         /// Why the last of them were lost.
         reason: String,

@@ -36,7 +36,6 @@ pub(crate) struct LogLine {
     pub(crate) fields: Vec<(&'static str, FieldValue)>,
 }
 
-/// The value of a field.
 #[derive(Clone, Debug)]
 pub(crate) enum FieldValue {
     Text(String),

@@ -13,7 +13,6 @@ use crate::spans::{Redaction, SpanContent};
 /// The export settings of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ExportSettings {
-    /// The receiver.
     pub destination: Destination,
     /// The service name if the environment has no name; `toolgate` by default.
     pub service_name: Option<String>,

@@ -49,7 +49,6 @@ impl<S> Filter<S> for ExportFilter {
     }
 }
 
-/// The layer.
 pub(super) struct ExportLayer;
 
 /// The fields of a run's span that its records repeat.

@@ -39,7 +39,6 @@ pub enum LoggingError {
     Filter {
         /// The filter as written.
         filter: String,
-        /// The parse error.
         source: ParseError,
     },
     /// The writer thread cannot be started.

@@ -8,7 +8,6 @@ use super::names::Metric;
 /// A value for a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// The metric.
     pub metric: Metric,
     /// The value, in the unit of the metric.
     pub value: f64,

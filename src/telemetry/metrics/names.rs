@@ -43,7 +43,6 @@ macro_rules! metrics {
     ($($metric:ident: $name:literal, $shape:ident, $unit:literal, $buckets:expr, $description:literal;)*) => {
         /// The metrics.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)] // the table below describes each metric
         pub enum Metric {
             $($metric,)*
         }

@@ -60,12 +60,7 @@ pub enum MetricsError {
         "the metrics endpoint cannot listen on {address}: {reason}. Set OTEL_EXPORTER_PROMETHEUS_HOST and \
          OTEL_EXPORTER_PROMETHEUS_PORT to a free address of this machine."
     )]
-    Listen {
-        /// The address.
-        address: String,
-        /// The error.
-        reason: String,
-    },
+    Listen { address: String, reason: String },
     /// The last export failed.
     #[error("the last metrics may be lost: {0}. Check the OTLP endpoint.")]
     Flush(String),
@@ -78,7 +73,6 @@ pub struct McpOperation<'a> {
     pub server: &'a str,
     /// The method that was called; `None` for the connection as a whole.
     pub method: Option<&'static str>,
-    /// The duration.
     pub took: Duration,
     /// The stable error word, if it failed.
     pub error: Option<&'static str>,

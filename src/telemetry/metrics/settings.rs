@@ -59,9 +59,7 @@ pub enum MetricsSettingsError {
     /// A value that is not the number required.
     #[error("{name} is `{value}`: give {wanted}")]
     Number {
-        /// The variable.
         name: &'static str,
-        /// Its value.
         value: String,
         /// The values allowed.
         wanted: &'static str,

@@ -18,7 +18,6 @@ use super::{SpanContent, names};
 /// The end of an execution.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Finish<'a> {
-    /// The run ended.
     Ended(&'a Ending),
     /// The run waits for its pending items.
     Paused,

@@ -23,15 +23,12 @@ pub type Attribute = (Arc<str>, Value);
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Text.
     Text(Arc<str>),
     /// Several texts.
     Texts(Vec<String>),
     /// A whole number.
     Int(i64),
-    /// A fraction.
     Float(f64),
-    /// A flag.
     Bool(bool),
 }
 

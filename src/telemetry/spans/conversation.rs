@@ -20,7 +20,6 @@ pub(super) struct Conversation {
     has_system: bool,
     /// The number of messages that readers see.
     length: usize,
-    /// The tool of each call.
     tools: HashMap<CallId, String>,
 }
 

@@ -20,7 +20,6 @@ pub(super) struct Execution {
     pub(super) seq: u64,
     /// How long the run was idle before, in milliseconds.
     pub(super) waited_ms: Option<u64>,
-    /// Its AGENT span.
     pub(super) root: SpanId,
     /// The start time.
     pub(super) started: Timestamp,
@@ -28,7 +27,6 @@ pub(super) struct Execution {
     pub(super) last: Timestamp,
     /// The root span of the previous execution.
     pub(super) link: Option<Link>,
-    /// The open model call.
     pub(super) model: Option<OpenModelCall>,
     /// The calls sent to their servers.
     pub(super) calls: Vec<OpenCall>,

@@ -21,7 +21,6 @@ const NAMED: usize = 200;
 /// The result of tool discovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DiscoveryResult<'a> {
-    /// The tools found.
     Found(&'a Toolset),
     /// The execution ended first.
     CutShort(CutShort),

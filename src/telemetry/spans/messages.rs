@@ -41,7 +41,6 @@ enum TracePart {
     Call(usize),
 }
 
-/// The form of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MessageForm {
     /// Text and calls.

@@ -10,11 +10,9 @@ use super::{Value, names};
 /// A finished span.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Span {
-    /// The trace of the span.
     pub trace: TraceId,
     /// The span id, derived from the trace and from what the span represents.
     pub id: SpanId,
-    /// The parent span.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
     /// The caller's `tracestate`.
@@ -27,7 +25,6 @@ pub struct Span {
     pub name: String,
     /// The OTLP kind.
     pub kind: Kind,
-    /// The start time.
     pub start: Timestamp,
     /// The end time; never before the start.
     pub end: Timestamp,
@@ -75,9 +72,7 @@ pub struct Parent {
 /// A span of another trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// The other trace.
     pub trace: TraceId,
-    /// The span in it.
     pub span: SpanId,
 }
 
@@ -93,7 +88,6 @@ pub enum Kind {
 /// The status of a span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Status {
-    /// Success.
     Ok,
     /// Failure, with a description.
     Error(String),
@@ -102,7 +96,6 @@ pub enum Status {
 /// An event within a span.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SpanEvent {
-    /// The name of the event.
     pub name: &'static str,
     /// The time; within the span.
     pub at: Timestamp,

@@ -17,7 +17,6 @@ use super::{SpanContent, names};
 pub(super) struct ToolCall<'a> {
     pub(super) call: &'a Call,
     pub(super) result: CallResult<'a>,
-    /// The transport to its server.
     pub(super) wire: Option<&'a CallTransport>,
     /// How long the run waited for its external result.
     pub(super) waited_ms: Option<u64>,
@@ -36,7 +35,6 @@ pub(super) enum CutShort {
 /// The end of a call for its span.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallResult<'a> {
-    /// The call has an outcome.
     Outcome(&'a Outcome),
     /// The server suspended the call, for this reason; it continues in a span of its own.
     Suspended(&'static str),

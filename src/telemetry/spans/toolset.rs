@@ -9,7 +9,6 @@ use super::attributes::{Attribute, Attributes, json_text};
 use super::conversation::list;
 use super::{Redaction, names};
 
-/// A rendered toolset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RenderedToolset {
     toolset: Option<Arc<Toolset>>,

@@ -38,7 +38,6 @@ fn warnings(policy: &Policy, position: usize, rule: &Rule) -> Vec<Warning> {
     found
 }
 
-/// A message and its remedy.
 type MessageAndRemedy = (String, String);
 
 /// Warnings about the form of a rule; an example that the rule matches suppresses them.

@@ -165,7 +165,6 @@ struct Shared {
     device: Option<Arc<Device>>,
     /// The former mode, while the terminal is in line mode.
     former: Option<Termios>,
-    /// The open prompt.
     prompt: Option<OpenPrompt>,
     last: u64,
     /// Whether the program ends: no further prompt is opened.

@@ -32,7 +32,6 @@ pub(super) enum CallStatus {
     Refused,
     /// The deadline passed without an answer.
     Expired,
-    /// The call is pending.
     Pending,
     /// The call may run.
     Cleared,
@@ -75,7 +74,6 @@ pub(super) struct Step {
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<Channel>,
-    /// The step as text.
     pub(super) reason: String,
     /// Whether the policy itself allowed the call.
     #[serde(skip)]

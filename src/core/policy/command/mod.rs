@@ -55,7 +55,6 @@ pub enum FollowingWords {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Matches,
-    /// The reason.
     Differs(String),
     /// The arguments are not known yet.
     Unknown,

@@ -14,7 +14,6 @@ pub enum Outlook {
 /// A test of a part of an argument: `args.command.startsWith('git diff')`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextTest {
-    /// The function.
     pub function: TextFunction,
     /// The argument, as `args.command`. Items of a list have the name of the list.
     pub argument: String,
@@ -25,11 +24,8 @@ pub struct TextTest {
 /// A function that tests a part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFunction {
-    /// `startsWith`.
     StartsWith,
-    /// `endsWith`.
     EndsWith,
-    /// `contains`.
     Contains,
     /// `matches`, with a regular expression.
     Matches,

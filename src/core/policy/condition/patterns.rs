@@ -27,7 +27,6 @@ const SIZES: [usize; 7] = [1 << 10, 1 << 12, 1 << 14, 1 << 15, 1 << 16, 1 << 18,
 /// Bytes of a compiled pattern for which a character of text costs one unit, at worst.
 const BYTES_A_UNIT: u64 = 8;
 
-/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(super) struct CompiledPattern {
     /// The name of its variable.

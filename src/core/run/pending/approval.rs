@@ -18,7 +18,6 @@ pub struct PendingApproval {
     pub call_id: CallId,
     /// The call in one line.
     pub summary: String,
-    /// The origin of the tool.
     pub origin: Origin,
     /// The name the model sees.
     pub name: ToolName,

@@ -13,7 +13,6 @@ use crate::tool::{Annotations, Ask, Difference, Problem, Question};
 /// The description of a pending item of any kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description<'a> {
-    /// The kind, as in JSON.
     pub kind: &'static str,
     /// The call, to which answers are addressed; `None` for an item of the run itself.
     pub call_id: Option<&'a CallId>,
@@ -23,7 +22,6 @@ pub struct Description<'a> {
     pub since: Option<Timestamp>,
     /// The deadline; without it, the item stays pending as long as the run lives.
     pub until: Option<Timestamp>,
-    /// The form of the answer.
     pub form: AnswerForm<'a>,
 }
 
@@ -52,7 +50,6 @@ pub enum AnswerForm<'a> {
     Continue {
         /// The person or program that paused it.
         by: &'a str,
-        /// The reason.
         reason: Option<&'a str>,
     },
 }
@@ -104,7 +101,6 @@ pub struct BackgroundWork<'a> {
     pub place: &'static str,
     /// The event that ends the wait, such as `its server to finish the task`.
     pub awaited: &'static str,
-    /// The id of the work.
     pub id: &'a str,
     /// The interval at which it is polled, if one is requested.
     pub poll_ms: Option<u64>,

@@ -16,11 +16,9 @@ use crate::tool::{Arguments, Origin, Question, Tool, ToolName};
 pub struct PendingInput {
     /// The call; answers are addressed to it.
     pub call_id: CallId,
-    /// The origin of the tool.
     pub origin: Origin,
     /// The name the model sees.
     pub name: ToolName,
-    /// The arguments of the call.
     pub arguments: Arguments,
     /// The questions, by the server's keys. All are answered together.
     pub questions: BTreeMap<String, Question>,

@@ -54,9 +54,7 @@ pub struct PendingCall<'a> {
     pub id: &'a CallId,
     /// The name of the tool that the model sees.
     pub name: &'a ToolName,
-    /// The origin of the tool.
     pub origin: Cow<'a, Origin>,
-    /// The arguments.
     pub arguments: Cow<'a, Arguments>,
 }
 

@@ -11,10 +11,8 @@ use crate::run::{Channel, Pause};
 pub struct PendingPause {
     /// The person or program that paused the run.
     pub by: String,
-    /// The channel they used.
     #[serde(default)]
     pub via: Channel,
-    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The position of the event that paused the run.

@@ -17,7 +17,6 @@ pub struct PendingQuestion {
     pub call_id: CallId,
     /// The name the model sees.
     pub name: ToolName,
-    /// The question.
     #[serde(flatten)]
     pub ask: Ask,
     /// The position of the event that asks.

@@ -12,15 +12,11 @@ use crate::tool::{Arguments, Origin, TaskHandle, Tool, ToolName};
 /// A call that runs as a task at its server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PendingTask {
-    /// The call.
     pub call_id: CallId,
-    /// The origin of the tool.
     pub origin: Origin,
     /// The name the model sees.
     pub name: ToolName,
-    /// The arguments of the call.
     pub arguments: Arguments,
-    /// The task.
     pub task: TaskHandle,
 }
 

@@ -84,6 +84,15 @@ fn stops_at_limit(journal: &[Event], own: usize) -> bool {
     })
 }
 
+/// Whether a call after this position closed the copied turn, after which a stop condition of the agent ended the run: what
+/// the source has copied cannot foretell the results of the fork.
+fn stops_by_condition(journal: &[Event], own: usize) -> bool {
+    let Some(Event::Started(started)) = journal.first() else { return false };
+    let has_condition = started.spec.stop_when.is_some() || !started.spec.finish_with.is_empty();
+    let settles = |event: &Event| matches!(event, Event::CallChecked { .. } | Event::CallCompleted { .. });
+    has_condition && journal[own..].iter().any(settles)
+}
+
 /// Whether a check after this position denied a call, and denials end the run: what the source has copied cannot
 /// foretell the policy of the fork.
 fn is_denied_by_check(journal: &[Event], from: usize) -> bool {
@@ -117,8 +126,10 @@ proptest! {
         let own = journal.len();
         prop_assert_eq!(Run::replay(&journal).unwrap().unwrap().foregone_ending(), None);
         let whole = World::resume_run(&journal, Tape::blank()).into_ended();
-        let ends_early =
-            is_denied_by_check(&whole, own) || has_nothing_to_compact(&whole) || stops_at_limit(&whole, own);
+        let ends_early = is_denied_by_check(&whole, own)
+            || has_nothing_to_compact(&whole)
+            || stops_at_limit(&whole, own)
+            || stops_by_condition(&whole, own);
         prop_assert!(asks_or_waits(&whole, own) || ends_early, "{}", to_json(&whole).join("\n"));
     }
 
@@ -138,7 +149,9 @@ proptest! {
         let asked = whole[journal.len()..].iter().position(|event| matches!(event, Event::ModelCalled { .. }));
         let Some(asked) = asked else {
             let own = journal.len();
-            prop_assert!(asks_or_waits(&whole, own) || is_denied_by_check(&whole, own) || stops_at_limit(&whole, own));
+            let ends_early =
+                is_denied_by_check(&whole, own) || stops_at_limit(&whole, own) || stops_by_condition(&whole, own);
+            prop_assert!(asks_or_waits(&whole, own) || ends_early);
             return Ok(());
         };
         let before = Run::replay(&whole[..journal.len() + asked]).unwrap().unwrap();

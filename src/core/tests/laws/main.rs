@@ -1,7 +1,7 @@
 //! The laws of a run (ARCHITECTURE.md) as property tests, and the scenarios that led to them. No clock, no runtime, and
 //! no I/O, except that `stored_journals` reads a file. All tests use the public types of the core, and this binary links
 //! nothing else.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::wildcard_enum_match_arm)]
 
 mod answers;

@@ -35,11 +35,8 @@ pub enum OverflowStorage<'a> {
 /// Content that has to be stored before the result that names it is recorded.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BlobWrite {
-    /// Its handle.
     pub handle: BlobHandle,
-    /// Its media type.
     pub media_type: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 

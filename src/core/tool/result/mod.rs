@@ -23,11 +23,8 @@ use crate::blob::BlobHandle;
 /// looks like a handle is untrusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredContent {
-    /// Its handle.
     pub handle: BlobHandle,
-    /// Its media type.
     pub media_type: String,
-    /// The number of bytes.
     pub bytes: u64,
     /// The part of the result.
     pub form: StoredForm,
@@ -39,7 +36,6 @@ pub struct StoredContent {
 pub enum StoredForm {
     /// A text whose beginning and end are in the content.
     Text,
-    /// The structured form, as JSON.
     Structured,
     /// A text that is also the JSON of the structured form.
     Both,
@@ -56,7 +52,6 @@ pub enum StoredForm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultCheck {
-    /// No check.
     Off,
     /// The result is accepted, and the model and people read the problems.
     #[default]

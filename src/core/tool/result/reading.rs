@@ -22,7 +22,6 @@ pub struct ReadRequest {
     pub handle: BlobHandle,
     /// A JSON pointer to a value in it; without one, the whole.
     pub pointer: Option<String>,
-    /// The piece of that.
     pub piece: Piece,
 }
 
@@ -47,7 +46,6 @@ pub enum Piece {
     },
     /// The places of this text.
     Search {
-        /// The text.
         wanted: String,
         /// The byte from which the search begins.
         offset: usize,

@@ -7,7 +7,6 @@ const AROUND: usize = 100;
 /// The maximum number of places in one answer.
 const PLACES: usize = 100;
 
-/// The result of a search.
 pub(super) struct SearchResult {
     /// One line for each place.
     pub(super) lines: String,

@@ -11,7 +11,6 @@ pub(super) type Who = (Tenant, Arc<str>);
 /// The kind of a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// A request.
     Request,
     /// An event stream.
     Stream,

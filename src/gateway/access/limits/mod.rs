@@ -31,9 +31,7 @@ use crate::problem::Problem;
 /// Limits of one caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The request rate.
     pub requests: Option<Rate>,
-    /// Concurrent requests.
     pub concurrent_requests: Option<usize>,
     /// Concurrent event streams.
     pub concurrent_streams: Option<usize>,

@@ -18,7 +18,6 @@ type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInform
 /// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Requests per minute.
     pub per_minute: NonZeroU32,
     /// The largest burst.
     pub burst: NonZeroU32,

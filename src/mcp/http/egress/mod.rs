@@ -30,7 +30,6 @@ pub enum Egress {
 /// The permitted addresses.
 #[derive(Clone, Debug)]
 pub(crate) enum AllowedAddresses {
-    /// All addresses.
     Anywhere,
     /// Public addresses, and the operator's exceptions.
     Public(Exceptions),

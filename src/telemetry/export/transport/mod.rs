@@ -22,9 +22,7 @@ pub use build::MetricExport;
 /// The kind of telemetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Spans.
     Traces,
-    /// Metrics.
     Metrics,
     /// Log records.
     Logs,

@@ -7,7 +7,6 @@ use super::super::ExportError;
 use super::{NamedFile, TlsFiles};
 
 impl TlsFiles {
-    /// For HTTP.
     pub(super) fn for_http(&self, mut client: ClientBuilder) -> Result<ClientBuilder, ExportError> {
         if let Some(file) = &self.authority {
             let trusted = reqwest::Certificate::from_pem_bundle(&file.authority()?);
