@@ -28,6 +28,7 @@ fn started() -> Arc<Started> {
             cooldown_s: 0,
             system: String::new(),
             working_directory: None,
+            mode: None,
             servers: vec!["files".into()],
             required: Vec::new(),
             injected: Vec::new(),

@@ -78,6 +78,7 @@ pub(crate) struct SessionView {
 /// Limits of the runs of a session together. A run begins with what the runs before it left; with nothing left, it is
 /// refused with `budget_exhausted`.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = SessionLimits)]
 pub(super) struct SessionLimitsView {
     /// Replies of models.

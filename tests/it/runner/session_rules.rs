@@ -208,7 +208,7 @@ async fn row_0_07_a_session_begins_afresh_after_the_changes_that_its_agent_names
     for (restart, change) in changes {
         let known = world.another_process().await;
         say_to(&known, "Back").await;
-        let ignoring = world.another_process_where(|agent| change(agent)).await;
+        let ignoring = world.another_process_where(change).await;
         assert_eq!(say_to(&ignoring, "Continued").await.warnings, vec![], "{restart:?} is not named");
         say_to(&known, "Back").await;
         let watching = world.another_process_where(|agent| {
