@@ -205,8 +205,8 @@ impl Journal {
         self.run.ends_by(self.created_at)
     }
 
-    /// The orphaned tasks of a run that ended or compensates, as far as they are known here: servers continue them until they are
-    /// cancelled.
+    /// The orphaned tasks of a run that ended or compensates, as far as they are known here: servers continue them until
+    /// they are cancelled.
     pub fn orphans(&self) -> &[OpenTask] {
         &self.orphans
     }

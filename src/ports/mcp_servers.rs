@@ -82,8 +82,8 @@ pub trait McpServers: Send + Sync {
     /// never delays the others beyond its own deadline.
     async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools>;
 
-    /// A number that grows when [`list`](Self::list) may return other tools or another authorization status. Contacts no server. Implementations whose
-    /// tools never change need not implement it.
+    /// A number that grows when [`list`](Self::list) may return other tools or another authorization status. Contacts no
+    /// server. Implementations whose tools never change need not implement it.
     fn generation(&self, _servers: &[ServerId]) -> u64 {
         0
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use toolgate_core::policy::PolicyMark;
-use toolgate_core::run::{Segment, Status};
+use toolgate_core::run::{Segment, Status, TighterLimits};
 
 use super::{RunRow, StoreError};
 
@@ -94,6 +94,13 @@ pub struct SessionLimits {
     /// Seconds since the session was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_s: Option<u64>,
+}
+
+impl From<SessionLimits> for TighterLimits {
+    fn from(limits: SessionLimits) -> Self {
+        let SessionLimits { max_iterations, max_tokens, max_cost_usd, deadline_s } = limits;
+        Self { max_iterations, max_tokens, max_cost_usd, deadline_s, ..Self::default() }
+    }
 }
 
 /// The configuration of a session's latest run, against which the next one is compared (FEATURES 0.06, 0.07, 0.28).

@@ -55,22 +55,17 @@ impl AgentRunner {
         let started = run.started();
         let Some(row) = self.session(&started.tenant, &started.session).await? else { return Ok(()) };
         let left = left(&row, &Spent::before_head(&row), began)?;
-        let most = Limits {
-            max_iterations: left.max_iterations.unwrap_or(u32::MAX),
-            max_tokens: left.max_tokens,
-            max_cost_usd: left.max_cost_usd,
-            deadline_s: left.deadline_s,
+        // Only the session's limits are checked here.
+        let unlimited = Limits {
+            max_tool_interactions: u32::MAX,
+            max_iterations: u32::MAX,
+            max_corrections: u32::MAX,
+            max_attempts: u32::MAX,
+            max_result_bytes: u64::MAX,
             ..Limits::default()
         };
-        let named = TighterLimits {
-            max_iterations: raised.max_iterations,
-            max_tokens: raised.max_tokens,
-            max_cost_usd: raised.max_cost_usd,
-            deadline_s: raised.deadline_s,
-            ..TighterLimits::default()
-        };
         let wider = |limit| RunnerError::WiderThanSession { session: row.id.clone(), limit };
-        most.tightened(&named).map(drop).map_err(wider)
+        unlimited.with(&left.into()).tightened(raised).map(drop).map_err(wider)
     }
 }
 
@@ -81,15 +76,7 @@ pub(super) fn within_session(
     spent: &Spent,
     now: Timestamp,
 ) -> Result<Limits, RunnerError> {
-    let left = left(row, spent, now)?;
-    let left = TighterLimits {
-        max_iterations: left.max_iterations,
-        max_tokens: left.max_tokens,
-        max_cost_usd: left.max_cost_usd,
-        deadline_s: left.deadline_s,
-        ..TighterLimits::default()
-    };
-    Ok(limits.with(&left).within(limits))
+    Ok(limits.with(&left(row, spent, now)?.into()).within(limits))
 }
 
 /// What is left of the limits of a session; an error if one of them is used up.

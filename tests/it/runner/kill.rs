@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate::core::id::{RunId, ServerId};
 use toolgate::core::run::Status;
 use toolgate::core::tool::{DeliveredReply, Outcome, Progress, ServerTools, ToolOutput};
@@ -54,12 +54,14 @@ impl McpServers for Ledger {
 }
 
 async fn open(directory: &Path) -> AgentRunner {
-    let store = SqliteStore::open_with_durability(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
     let two = json!({"calls": [{"name": "mcp_ledger_enter"}, {"name": "mcp_ledger_enter"}]});
-    let agent = given_an_agent()
-        .that(|agent| agent.servers = vec!["ledger".into()])
-        .whose_model_says(json!([two, two, two, say("Done.")]))
-        .agent();
+    open_with(directory, json!([two, two, two, say("Done.")])).await
+}
+
+/// A process with a durable store and the ledger, whose model replies with these turns.
+pub(super) async fn open_with(directory: &Path, turns: Value) -> AgentRunner {
+    let store = SqliteStore::open_with_durability(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
+    let agent = given_an_agent().that(|agent| agent.servers = vec!["ledger".into()]).whose_model_says(turns).agent();
     AgentRunner::builder()
         .store(Arc::new(store))
         .servers(Arc::new(Ledger(directory.join("ledger.txt"))))

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -14,10 +13,9 @@ use toolgate::core::id::{RunId, SessionId, Tenant};
 use toolgate::core::run::{Run, Status};
 use toolgate::ports::{RunFilter, SessionRow};
 use toolgate::runner::{AgentRunner, Execution, Request, RunnerError};
-use toolgate::stores::{Durability, SqliteStore};
 
-use super::kill::{LEASE, Ledger, lines};
-use super::world::{given_an_agent, say};
+use super::kill::{lines, open_with};
+use super::world::say;
 
 const DIRECTORY: &str = "TOOLGATE_TEST_SESSION_KILL_DIRECTORY";
 /// More turns than the children get through.
@@ -31,18 +29,7 @@ fn chat() -> SessionId {
 
 /// A process whose model replies with these turns again and again, as its session gets longer.
 async fn open(directory: &Path, turns: &[Value]) -> AgentRunner {
-    let store = SqliteStore::open_with_durability(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
-    let agent = given_an_agent()
-        .that(|agent| agent.servers = vec!["ledger".into()])
-        .whose_model_says(turns.iter().cycle().take(TURNS).cloned().collect())
-        .agent();
-    AgentRunner::builder()
-        .store(Arc::new(store))
-        .servers(Arc::new(Ledger(directory.join("ledger.txt"))))
-        .lease(LEASE)
-        .agent(agent)
-        .build()
-        .unwrap()
+    open_with(directory, turns.iter().cycle().take(TURNS).cloned().collect()).await
 }
 
 /// The turns of a run that only answers.

@@ -15,19 +15,8 @@ use toolgate::runner::{
     SessionLimitsChange, SessionRules,
 };
 
+use super::sessions::{chat, message, say_to, session};
 use super::world::{Given, Kept, World, given_an_agent, on_every_store, results, said, say};
-
-fn chat() -> SessionId {
-    "chat".into()
-}
-
-fn message(text: &str) -> Request {
-    Request { session: Some(chat()), ..Request::new("clerk", text) }
-}
-
-async fn say_to(runner: &AgentRunner, text: &str) -> Report {
-    runner.execute(message(text)).await.unwrap()
-}
 
 async fn create(world: &World, settings: SessionSettings) -> SessionRow {
     let new = NewSession {
@@ -44,10 +33,6 @@ async fn create(world: &World, settings: SessionSettings) -> SessionRow {
 
 async fn change(runner: &AgentRunner, change: SessionChange) -> SessionRow {
     runner.change_session(&Tenant::default(), &chat(), change, None).await.unwrap()
-}
-
-async fn session(world: &World) -> SessionRow {
-    world.runner.session(&Tenant::default(), &chat()).await.unwrap().unwrap()
 }
 
 fn limited(limits: SessionLimits) -> SessionSettings {

@@ -13,20 +13,20 @@ use toolgate::runner::{AgentRunner, Fork, Report, Request, RunnerError};
 
 use super::world::{Given, Kept, World, answer_to, given_an_agent, on_every_store, results, said, say};
 
-fn chat() -> SessionId {
+pub(super) fn chat() -> SessionId {
     "chat".into()
 }
 
 /// A message to the session.
-fn message(text: &str) -> Request {
+pub(super) fn message(text: &str) -> Request {
     Request { session: Some(chat()), ..Request::new("clerk", text) }
 }
 
-async fn say_to(runner: &AgentRunner, text: &str) -> Report {
+pub(super) async fn say_to(runner: &AgentRunner, text: &str) -> Report {
     runner.execute(message(text)).await.unwrap()
 }
 
-async fn session(world: &World) -> SessionRow {
+pub(super) async fn session(world: &World) -> SessionRow {
     world.runner.session(&Tenant::default(), &chat()).await.unwrap().unwrap()
 }
 
