@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use super::state::Phase;
-use super::turn::{Call, CallState, Turn};
+use super::turn::{Call, CallState};
 use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run,
     Step, ToolAccess,
@@ -44,11 +44,12 @@ impl Run {
 
     /// The number of events that a fork with these limits copies without a position: the longest beginning of the journal
     /// after which the model is called, or the run waits. A fork with a message replies to the answer of its source, if
-    /// there is one. 0 for an empty journal.
+    /// there is one. A fork has every call that its source sent, even where its limits then end it at once. 0 for an empty
+    /// journal.
     pub fn fork_position(source: &[Event], has_message: bool, limits: &Limits) -> Result<u64, InvalidEvent> {
         let Some((first, rest)) = source.split_first() else { return Ok(0) };
         let Some(mut run) = Self::replay([first])? else { return Ok(0) };
-        let (mut positions, mut before_turn) = (vec![run.length()], 1);
+        let (mut positions, mut before_turn, mut before_sent) = (vec![run.length()], 1, 0);
         let mut has_denied_beside_sent = false;
         // Undo calls are no part of what the model did.
         let undoes = |event: &&Event| matches!(event, Event::CompensationStarted { .. });
@@ -56,14 +57,16 @@ impl Run {
             if has_message && matches!(event, Event::Ended { ending } if ending.output().is_some()) {
                 return Ok(run.length());
             }
-            if matches!(event, Event::ModelReplied { .. }) {
-                before_turn = positions.len();
+            match event {
+                Event::ModelReplied { .. } => before_turn = positions.len(),
+                Event::CallsStarted { .. } => before_sent = positions.len(),
+                _ => {}
             }
             run.apply(event)?;
             if run.is_denied_by_policy(event) {
                 // A fork inside the turn would be denied again before the model is asked. A fork before the turn would
                 // not know a call that was sent: then the model reads the denial as well.
-                has_denied_beside_sent = run.phase.turn().is_some_and(Turn::has_sent_calls);
+                has_denied_beside_sent = before_sent > before_turn;
                 if !has_denied_beside_sent {
                     positions.truncate(before_turn);
                 }
@@ -72,7 +75,7 @@ impl Run {
                 positions.push(run.length());
             }
         }
-        while let [_, .., last] = positions[..] {
+        while let [_, .., last] = positions[before_sent..] {
             let beginning = source.iter().take(usize::try_from(last).unwrap_or(usize::MAX));
             if !Self::replay(beginning)?.is_some_and(|run| run.ends_as_fork(limits)) {
                 break;

@@ -290,11 +290,6 @@ impl Turn {
         Message { role: Role::User, content: shown.filter_map(Call::result).collect(), provider_state: None }
     }
 
-    /// Whether a call of the turn was sent.
-    pub(super) fn has_sent_calls(&self) -> bool {
-        self.calls.iter().any(|call| call.sent)
-    }
-
     /// Whether no call of the turn was usable, and the model made them in this run.
     pub(super) fn is_useless(&self) -> bool {
         !self.copied
