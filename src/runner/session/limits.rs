@@ -52,6 +52,10 @@ impl AgentRunner {
         began: Timestamp,
         raised: &TighterLimits,
     ) -> Result<(), RunnerError> {
+        // A session limit that was lowered since holds from the session's next run on.
+        if *raised == TighterLimits::default() {
+            return Ok(());
+        }
         let started = run.started();
         let Some(row) = self.session(&started.tenant, &started.session).await? else { return Ok(()) };
         let left = left(&row, &Spent::before_head(&row), began)?;

@@ -117,15 +117,20 @@ async fn a_raised_limit_of_a_run_stays_within_its_session() {
     let paused = say_to(&world.runner, "First").await;
     assert_eq!(paused.status, Status::Pending);
 
-    let continued = |most| {
-        let limits = TighterLimits { max_iterations: Some(most), ..TighterLimits::default() };
+    let continued = |max_iterations| {
+        let limits = TighterLimits { max_iterations, ..TighterLimits::default() };
         let unpause = Some(Unpause { by: "ann".into(), via: Channel::Library, limits });
         world.resume(&paused.run_id, Resume { unpause, ..Resume::default() })
     };
-    let refused = continued(5).await.unwrap_err();
+    let refused = continued(Some(5)).await.unwrap_err();
     assert!(matches!(refused, RunnerError::WiderThanSession { .. }), "{refused}");
     assert!(refused.to_string().contains("leaves this run a `max_iterations` of 4, not 5"), "{refused}");
-    assert_eq!(continued(4).await.unwrap().status, Status::Completed);
+
+    let spent = SessionLimitsChange { max_cost_usd: MemberChange::Set(Usd::ZERO), ..SessionLimitsChange::default() };
+    change(&world.runner, SessionChange { limits: MemberChange::Set(spent), ..SessionChange::default() }).await;
+    assert_eq!(continued(None).await.unwrap().status, Status::Pending, "a lowered limit holds from the next run on");
+    change(&world.runner, SessionChange { limits: MemberChange::Clear, ..SessionChange::default() }).await;
+    assert_eq!(continued(Some(4)).await.unwrap().status, Status::Completed);
 }
 
 #[tokio::test(start_paused = true)]
