@@ -8,5 +8,6 @@ mod logging;
 mod metrics;
 mod readers;
 pub(crate) mod receiver;
+mod review;
 mod spans;
 mod tls;

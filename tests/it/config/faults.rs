@@ -6,7 +6,10 @@ use toolgate::config;
 
 use super::{folder, no_env, rendered};
 
-const CASES: &[(&str, &str)] = &[
+/// Invalid configurations, each with the name of its case.
+type Cases = [(&'static str, &'static str)];
+
+const SYNTAX: &Cases = &[
     ("an unknown key with a near one", "agnets:\n  a: {}\n"),
     ("an unknown key deep inside", "servers:\n  git:\n    stdio: { command: uvx, arguments: [a] }\n"),
     ("an unknown kind of model", "models:\n  main:\n    openai: { model: x }\n"),
@@ -17,15 +20,45 @@ const CASES: &[(&str, &str)] = &[
     ("broken YAML", "log: \"warn\nagents: {}\n"),
     ("a list where text is meant", "log: [warn]\n"),
     ("a tab", "agents:\n\ta: {}\n"),
+    ("a variable without quotes", "servers:\n  git: { stdio: { command: git, env: { TOKEN: ${TOKEN} } } }\n"),
+    ("a variable without quotes in a list", "servers:\n  git: { stdio: { command: git, args: [${TOKEN}] } }\n"),
+    ("an undefined variable", "models:\n  main:\n    openai_chat:\n      model: x\n      api_key: \"${SECRET_KEY}\"\n"),
+    ("an invalid variable", "log: \"${input:level}\"\n"),
+];
+
+const SERVERS: &Cases = &[
     ("a server at the top level", "git: { command: uvx, args: [mcp-server-git] }\n"),
     ("the servers of an editor", "mcpServers:\n  git: { command: uvx }\n"),
     ("a server without its transport", "servers:\n  git: { command: uvx, args: [mcp-server-git] }\n"),
     ("an endpoint without its transport", "servers:\n  web: { url: https://web.example/mcp }\n"),
     ("a whole command line", "servers:\n  git: { stdio: { command: npx -y @acme/git-server } }\n"),
-    ("a variable without quotes", "servers:\n  git: { stdio: { command: git, env: { TOKEN: ${TOKEN} } } }\n"),
-    ("a variable without quotes in a list", "servers:\n  git: { stdio: { command: git, args: [${TOKEN}] } }\n"),
-    ("an undefined variable", "models:\n  main:\n    openai_chat:\n      model: x\n      api_key: \"${SECRET_KEY}\"\n"),
-    ("an invalid variable", "log: \"${input:level}\"\n"),
+    (
+        "bad durations",
+        "servers:\n  git: { stdio: { command: git }, start_timeout_s: 60s, call_timeout_s: 0, total_timeout_s: -1 }\n",
+    ),
+    ("a server without transport", "servers:\n  git:\n    trusted: true\n"),
+    ("a server with two transports", "servers:\n  git: { stdio: { command: a }, http: { url: https://b } }\n"),
+    ("a concurrency of zero", "servers:\n  git: { stdio: { command: a }, max_concurrency: 0 }\n"),
+    (
+        "result limits below the minimum",
+        "servers:\n  git: { stdio: { command: a }, max_result_bytes: 100 }\nagents:\n  a: { limits: { max_result_bytes: 2047 } }\n",
+    ),
+];
+
+const AUTHENTICATION: &Cases = &[
+    (
+        "invalid authentication",
+        "servers:\n  a: { http: { url: \"https://a\", headers: { authorization: x }, auth: { bearer: y } } }\n  b: { http: { url: \"https://b\", auth: { oauth: { client_secret: plain-s3cret, redirect_port: 0 } } } }\n  c: { http: { url: \"https://c\", auth: { client_credentials: { client_id: c } } } }\n  d: { http: { url: \"https://d\", auth: { client_credentials: { client_id: c, private_key_file: none.pem } } } }\n  e: { http: { url: \"https://e\", auth: { bearer: \"${CRM_TOKEN}\" } } }\n",
+    ),
+    ("an unknown authentication method", "servers:\n  f: { http: { url: \"https://f\", auth: { bearre: x } } }\n"),
+    ("a URL without a scheme", "servers:\n  web: { http: { url: example.com/mcp } }\n"),
+    (
+        "addresses with passwords",
+        "servers:\n  a: { http: { url: \"htp://ann:hunter2@a/mcp?key=hunter3\" } }\n  b: { http: { url: \"http://ann:hunter2@b/mcp?key=hunter3\" } }\n",
+    ),
+];
+
+const AGENTS: &Cases = &[
     (
         "unknown references",
         "models:\n  main: { openai_chat: { model: x } }\nservers:\n  git: { stdio: { command: git } }\nagents:\n  a: { model: mian, servers: [git, gti, web], policy: strikt }\n",
@@ -35,27 +68,6 @@ const CASES: &[(&str, &str)] = &[
         "models:\n  one: { openai_chat: { model: x } }\n  two: { openai_chat: { model: y } }\nagents:\n  a: {}\n",
     ),
     (
-        "bad durations",
-        "servers:\n  git: { stdio: { command: git }, start_timeout_s: 60s, call_timeout_s: 0, total_timeout_s: -1 }\n",
-    ),
-    ("a server without transport", "servers:\n  git:\n    trusted: true\n"),
-    ("a server with two transports", "servers:\n  git: { stdio: { command: a }, http: { url: https://b } }\n"),
-    (
-        "invalid authentication",
-        "servers:\n  a: { http: { url: \"https://a\", headers: { authorization: x }, auth: { bearer: y } } }\n  b: { http: { url: \"https://b\", auth: { oauth: { client_secret: plain-s3cret, redirect_port: 0 } } } }\n  c: { http: { url: \"https://c\", auth: { client_credentials: { client_id: c } } } }\n  d: { http: { url: \"https://d\", auth: { client_credentials: { client_id: c, private_key_file: none.pem } } } }\n  e: { http: { url: \"https://e\", auth: { bearer: \"${CRM_TOKEN}\" } } }\n",
-    ),
-    ("an unknown authentication method", "servers:\n  f: { http: { url: \"https://f\", auth: { bearre: x } } }\n"),
-    ("a concurrency of zero", "servers:\n  git: { stdio: { command: a }, max_concurrency: 0 }\n"),
-    (
-        "result limits below the minimum",
-        "servers:\n  git: { stdio: { command: a }, max_result_bytes: 100 }\nagents:\n  a: { limits: { max_result_bytes: 2047 } }\n",
-    ),
-    (
-        "invalid envelope keys",
-        "envelope:\n  sign_with: c\n  keys:\n    - { id: a, hmac: plain-s3cret, seal: other-s3cret }\n    - { id: a, ed25519: private-s3cret }\n    - { id: b b }\n    - { id: d, ed25519_file: none.pem, seal: \"${SEAL}\" }\n",
-    ),
-    ("several envelope keys without a signing key", "envelope: { keys: [{ id: a, hmac: x }, { id: b, hmac: y }] }\n"),
-    (
         "instructions with the name of a secret",
         "models:\n  main: { openai_chat: { model: x } }\nagents:\n  a:\n    instructions: |\n      Log in with ${CRM_TOKEN}.\n  b: { instructions: \"Use {{ secrets.crm }} in ${HOME}.\" }\n",
     ),
@@ -63,21 +75,22 @@ const CASES: &[(&str, &str)] = &[
         "instructions with a secret",
         "models:\n  main: { openai_chat: { model: x, api_key: plain-s3cret } }\nagents:\n  a: { instructions: \"Your key is plain-s3cret.\" }\n",
     ),
-    ("envelopes without a key", "envelope: { keys: [] }\n"),
-    ("anonymous access from a network", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
-    (
-        "an invalid gateway",
-        "gateway:\n  listen: here\n  cors: { origins: [https://app.example.com/path, 'HTTPS://App.example.com'] }\n  oidc: { issuer: http://login.example.com, audience: x }\n  limits: { burst: 0, body_timeout_s: 0 }\n",
-    ),
-    ("a URL without a scheme", "servers:\n  web: { http: { url: example.com/mcp } }\n"),
-    (
-        "addresses with passwords",
-        "servers:\n  a: { http: { url: \"htp://ann:hunter2@a/mcp?key=hunter3\" } }\n  b: { http: { url: \"http://ann:hunter2@b/mcp?key=hunter3\" } }\n",
-    ),
     ("bad names", "servers:\n  my server: { stdio: { command: a } }\nagents:\n  \"ä\": {}\n"),
     ("bad patterns", "agents:\n  a: { tools: { allow: [\"mcp_[git\"], deny: [\"{a\"] }, priorities: { \"x{\": 1 } }\n"),
     ("an unknown value", "agents:\n  a: { tiers: later }\n"),
     ("a limit of zero", "agents:\n  a: { limits: { max_iterations: 0 } }\n"),
+    ("a missing agent file", "agents:\n  a: { file: agents/none.md }\n"),
+    ("a missing policy file", "policies: { strict: none.yaml }\n"),
+    ("a policy named like a preset", "policies: { plan: plan.yaml }\n"),
+    ("keys beside a file", "agents:\n  a: { file: a.md, model: x }\n"),
+    (
+        "invalid external tools",
+        "agents:\n  a:\n    external_tools:\n      - name: x\n        inputs: {}\n      - { name: y }\n      - { name: y }\n      - just_a_name\n",
+    ),
+    ("an invalid output schema", "agents:\n  a: { output_schema: [1] }\n"),
+];
+
+const FALLBACKS: &Cases = &[
     (
         "an environment model that falls back to itself",
         "models:\n  a: { environment: { otherwise: b } }\n  b: { environment: {} }\n",
@@ -93,26 +106,44 @@ const CASES: &[(&str, &str)] = &[
     ("a fallback without a model", "agents:\n  a: { fallback: [{ attempts: 2 }] }\n"),
     ("a fallback that is a number", "agents:\n  a: { fallback: [7] }\n"),
     ("a fallback that is not a list", "agents:\n  a: { fallback: main }\n"),
-    ("a missing agent file", "agents:\n  a: { file: agents/none.md }\n"),
-    ("a missing policy file", "policies: { strict: none.yaml }\n"),
-    ("a policy named like a preset", "policies: { plan: plan.yaml }\n"),
-    ("keys beside a file", "agents:\n  a: { file: a.md, model: x }\n"),
+];
+
+const GATEWAY: &Cases = &[
+    ("anonymous access from a network", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
     (
-        "invalid external tools",
-        "agents:\n  a:\n    external_tools:\n      - name: x\n        inputs: {}\n      - { name: y }\n      - { name: y }\n      - just_a_name\n",
+        "an invalid gateway",
+        "gateway:\n  listen: here\n  cors: { origins: [https://app.example.com/path, 'HTTPS://App.example.com'] }\n  oidc: { issuer: http://login.example.com, audience: x }\n  limits: { burst: 0, body_timeout_s: 0 }\n",
     ),
-    ("an invalid output schema", "agents:\n  a: { output_schema: [1] }\n"),
+];
+
+const ENVELOPES: &Cases = &[
+    (
+        "invalid envelope keys",
+        "envelope:\n  sign_with: c\n  keys:\n    - { id: a, hmac: plain-s3cret, seal: other-s3cret }\n    - { id: a, ed25519: private-s3cret }\n    - { id: b b }\n    - { id: d, ed25519_file: none.pem, seal: \"${SEAL}\" }\n",
+    ),
+    ("several envelope keys without a signing key", "envelope: { keys: [{ id: a, hmac: x }, { id: b, hmac: y }] }\n"),
+    ("envelopes without a key", "envelope: { keys: [] }\n"),
 ];
 
 #[test]
 fn every_fault_is_told_with_its_place_and_a_remedy() {
-    let mut all = String::new();
-    for (name, text) in CASES {
-        let folder = folder(&[("toolgate.yaml", text), ("a.md", "Hello.")]);
-        let error = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect_err(name);
-        writeln!(all, "## {name}\n{}", rendered(&error, folder.path())).expect("written");
+    for (part, cases) in [
+        ("syntax", SYNTAX),
+        ("servers", SERVERS),
+        ("authentication", AUTHENTICATION),
+        ("agents", AGENTS),
+        ("fallbacks", FALLBACKS),
+        ("gateway", GATEWAY),
+        ("envelopes", ENVELOPES),
+    ] {
+        let mut text = String::new();
+        for (name, written) in cases {
+            let folder = folder(&[("toolgate.yaml", written), ("a.md", "Hello.")]);
+            let error = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect_err(name);
+            writeln!(text, "## {name}\n{}", rendered(&error, folder.path())).expect("written");
+        }
+        insta::assert_snapshot!(format!("faults_of_{part}"), text);
     }
-    insta::assert_snapshot!(all);
 }
 
 #[test]
