@@ -110,27 +110,36 @@ async fn a_retry_is_within_the_limits_of_its_session() {
 
 #[tokio::test(start_paused = true)]
 async fn a_raised_limit_of_a_run_stays_within_its_session() {
+    let (world, paused) = paused_at_its_limit().await;
+    let refused = go_on(&world, &paused, Some(5)).await.unwrap_err();
+    assert!(matches!(refused, RunnerError::WiderThanSession { .. }), "{refused}");
+    assert!(refused.to_string().contains("leaves this run a `max_iterations` of 4, not 5"), "{refused}");
+    assert_eq!(go_on(&world, &paused, Some(4)).await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lowered_limit_of_a_session_leaves_the_continuation_of_its_run_alone() {
+    let (world, paused) = paused_at_its_limit().await;
+    let spent = SessionLimitsChange { max_cost_usd: MemberChange::Set(Usd::ZERO), ..SessionLimitsChange::default() };
+    change(&world.runner, SessionChange { limits: MemberChange::Set(spent), ..SessionChange::default() }).await;
+    assert_eq!(go_on(&world, &paused, None).await.unwrap().status, Status::TurnLimit);
+}
+
+/// A run of a session with 4 turns, paused after its one turn.
+async fn paused_at_its_limit() -> (World, Report) {
     let agent = |agent: &mut toolgate::runner::Agent| agent.on_exceed = OnExceed::Ask;
     let limits = Limits { max_iterations: 1, ..Limits::default() };
     let world = reading().that(agent).within(limits).ready().await;
     create(&world, limited(SessionLimits { max_iterations: Some(4), ..SessionLimits::default() })).await;
     let paused = say_to(&world.runner, "First").await;
     assert_eq!(paused.status, Status::Pending);
+    (world, paused)
+}
 
-    let continued = |max_iterations| {
-        let limits = TighterLimits { max_iterations, ..TighterLimits::default() };
-        let unpause = Some(Unpause { by: "ann".into(), via: Channel::Library, limits });
-        world.resume(&paused.run_id, Resume { unpause, ..Resume::default() })
-    };
-    let refused = continued(Some(5)).await.unwrap_err();
-    assert!(matches!(refused, RunnerError::WiderThanSession { .. }), "{refused}");
-    assert!(refused.to_string().contains("leaves this run a `max_iterations` of 4, not 5"), "{refused}");
-
-    let spent = SessionLimitsChange { max_cost_usd: MemberChange::Set(Usd::ZERO), ..SessionLimitsChange::default() };
-    change(&world.runner, SessionChange { limits: MemberChange::Set(spent), ..SessionChange::default() }).await;
-    assert_eq!(continued(None).await.unwrap().status, Status::Pending, "a lowered limit holds from the next run on");
-    change(&world.runner, SessionChange { limits: MemberChange::Clear, ..SessionChange::default() }).await;
-    assert_eq!(continued(Some(4)).await.unwrap().status, Status::Completed);
+async fn go_on(world: &World, paused: &Report, max_iterations: Option<u32>) -> Result<Report, RunnerError> {
+    let limits = TighterLimits { max_iterations, ..TighterLimits::default() };
+    let unpause = Some(Unpause { by: "ann".into(), via: Channel::Library, limits });
+    world.resume(&paused.run_id, Resume { unpause, ..Resume::default() }).await
 }
 
 #[tokio::test(start_paused = true)]
