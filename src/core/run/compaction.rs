@@ -55,6 +55,8 @@ pub(super) struct Compactions {
     pub(super) conversation: Option<Vec<Arc<Message>>>,
     /// The messages from before the run that the latest compaction kept, if that conversation was not read.
     pub(super) keeps_before: usize,
+    /// Whether the latest compaction kept a message of the run.
+    pub(super) keeps_own: bool,
     /// The number of parts of the first message that are the summary, if there was a compaction.
     pub(super) summary_parts: usize,
     /// The user's latest message of this run, and its index in the transcript.

@@ -200,10 +200,14 @@ impl Run {
         };
         self.compactions.conversation.get_or_insert_with(|| self.transcript.clone());
         let has_all = self.started.is_resolved();
-        let unread = usize::try_from(keeps).unwrap_or(usize::MAX).saturating_sub(self.transcript.len());
-        self.compactions.keeps_before = if has_all { 0 } else { unread };
-        let cut = boundary(&self.transcript, tail(&self.transcript, keeps));
+        // Messages from before the run may stand after an earlier summary, which is never kept.
+        let summaries = usize::from(self.compactions.keeps_before > 0);
+        let own = self.transcript.len() - summaries;
+        let unread = usize::try_from(keeps).unwrap_or(usize::MAX).saturating_sub(own);
+        let cut = boundary(&self.transcript, tail(&self.transcript, keeps).max(summaries));
         let kept = self.transcript.split_off(cut);
+        self.compactions.keeps_before = if has_all { 0 } else { unread };
+        self.compactions.keeps_own = !kept.is_empty();
         let mut content = vec![Part::text(format!("{FRAME}\n{summary}"))];
         if let Some((_, latest)) = self.compactions.latest.as_ref().filter(|(index, _)| *index < cut) {
             content.push(Part::text(LATEST));
@@ -271,7 +275,11 @@ impl Run {
         if let Some(conversation) = &mut self.compactions.conversation {
             say(conversation, message.clone());
         }
-        say(&mut self.transcript, message);
+        match &self.transcript[..] {
+            // Messages from before the run, which were not read, stand between the summary and this one.
+            [_] if self.compactions.keeps_before > 0 && !message.is_blank() => self.transcript.push(message.into()),
+            _ => say(&mut self.transcript, message),
+        }
         if self.transcript.last().is_some_and(|last| last.role == Role::Assistant) {
             self.unanswered.clear();
         }

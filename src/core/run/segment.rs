@@ -37,6 +37,9 @@ pub struct CompactedSegment {
     /// The number of messages from before the segment that are kept.
     #[serde(default)]
     pub keeps: u64,
+    /// Whether the first own message after the summary was kept as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_own: bool,
     /// The message with the summary, and the own messages after it.
     pub messages: Vec<Arc<Message>>,
 }
@@ -61,7 +64,7 @@ impl Segment {
         }
         if let Some(compacted) = compacted {
             let messages = compacted.after(self.read_by_models());
-            self.compacted = Some(CompactedSegment { keeps: 0, messages });
+            self.compacted = Some(CompactedSegment { messages, ..CompactedSegment::default() });
         } else if let Some(compacted) = &mut self.compacted {
             messages.iter().for_each(|message| say(&mut compacted.messages, message.clone()));
         }
@@ -77,9 +80,9 @@ impl CompactedSegment {
         let mut own = self.messages.into_iter();
         let mut all: Vec<Arc<Message>> = own.next().into_iter().collect();
         if self.keeps > 0 {
-            // The first own message is joined to the last one before, and counted once.
+            // A kept own message is joined to the last one before, and counted once.
             let is_user = |message: Option<&Arc<Message>>| message.is_some_and(|message| message.role == Role::User);
-            let joined = is_user(before.last()) && is_user(own.as_slice().first());
+            let joined = self.keeps_own && is_user(before.last()) && is_user(own.as_slice().first());
             let kept = boundary(before, tail(before, self.keeps.saturating_add(u64::from(joined))));
             before.iter().skip(kept).for_each(|message| say(&mut all, message.clone()));
         }

@@ -55,7 +55,7 @@ impl Run {
             Some(message) => say(&mut messages, message),
             None => {}
         }
-        Some(CompactedSegment { keeps: compactions.keeps_before as u64, messages })
+        Some(CompactedSegment { keeps: compactions.keeps_before as u64, keeps_own: compactions.keeps_own, messages })
     }
 
     /// The user's messages that have no reply, as one message. A note stands in the place of those that a model or its

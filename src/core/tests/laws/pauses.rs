@@ -51,7 +51,10 @@ proptest! {
 
     #[test]
     fn a_pause_changes_nothing_that_a_model_reads(tape in tapes()) {
-        let journal = wild_journey(tape);
+        let mut journal = wild_journey(tape);
+        // Raised limits are no part of the pause, and change what the model reads.
+        let raised = journal.iter().position(|event| matches!(event, Event::Unpaused { limits: Some(_), .. }));
+        journal.truncate(raised.unwrap_or(journal.len()));
         let bare = without_pauses(&journal);
         let (paused, bare) = (states(&journal), states(&bare));
         let read = |states: &[Run]| {
