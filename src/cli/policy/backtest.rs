@@ -1,7 +1,5 @@
 //! `toolgate policy backtest`: applies a changed policy to past calls.
 
-mod call_history;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -20,10 +18,10 @@ use crate::cli::text::{count, list};
 use crate::cli::time_arg::Moment;
 use crate::config;
 use crate::core::id::AgentName;
+use crate::core::policy::analysis::{PastCall, PastOutcome, past_calls};
 use crate::core::policy::{Judgement, Policy, Verdict};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
-use call_history::{PastCall, PastOutcome};
 
 /// Runs in one read of the index.
 const PAGE: usize = 100;
@@ -146,7 +144,7 @@ impl History {
     async fn read(&mut self, app: &App, row: &RunRow, policy: &Policy) {
         self.runs += 1;
         let calls = match app.runner.journal(&row.id).await {
-            Ok(journal) => call_history::calls(&row.id, &journal).map_err(|error| error.to_string()),
+            Ok(journal) => past_calls(&row.id, &journal).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         match calls {
@@ -208,10 +206,21 @@ fn table(history: &History, out: &mut Output) {
     for (GroupKey { same, tool, then, now, rule }, (calls, example)) in groups {
         let sign = if same { " " } else { "≠" };
         let example = format!("{} {}", example.run, example.call);
-        let (calls, then, now) = (calls.to_string(), then.in_words(), now.as_str());
+        let (calls, then, now) = (calls.to_string(), outcome_in_words(then), now.as_str());
         table.add_row([sign, &calls, &tool, then, now, &rule, &example]);
     }
     out.line(table.trim_fmt());
+}
+
+fn outcome_in_words(outcome: PastOutcome) -> &'static str {
+    match outcome {
+        PastOutcome::Allowed => "allowed",
+        PastOutcome::Granted => "asked: covered by a grant",
+        PastOutcome::Approved => "asked: approved",
+        PastOutcome::Refused => "asked: refused",
+        PastOutcome::Unanswered => "asked: not answered",
+        PastOutcome::Denied => "denied",
+    }
 }
 
 fn as_json(policy: &Policy, history: &History, judged: usize, changes: usize) -> Value {

@@ -1,7 +1,5 @@
 //! `toolgate policy check`: loads policies and runs their examples.
 
-mod rule_warnings;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,8 +13,8 @@ use crate::cli::report;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
 use crate::config::{self, ConfigError, Fault};
-use crate::core::policy::{Policy, Rule, Verdict};
-use rule_warnings::rule_warnings;
+use crate::core::policy::Policy;
+use crate::core::policy::analysis::{RuleWarning, count_examples, examples_missing, matches_any_server, rule_warnings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +60,7 @@ impl Check {
             found.iter().for_each(|found| found.print(out));
         }
         let is_right = |found: &FileResult| match &found.policy {
-            Ok(policy) => !self.strict || (rule_warnings(policy).is_empty() && crossing(policy).is_empty()),
+            Ok(policy) => !self.strict || (rule_warnings(policy).is_empty() && matches_any_server(policy).is_empty()),
             Err(_) => false,
         };
         Ok(if found.iter().all(is_right) { Exit::Done } else { Exit::Usage })
@@ -95,7 +93,12 @@ impl FileResult {
                 let paint = out.paint();
                 out.line(format!("{} {}: {}", paint.green("✓"), self.place, in_words(policy)));
                 for warning in rule_warnings(policy) {
-                    out.note(format!("{} {}: {}", out.note_paint().yellow("warning:"), self.place, warning.in_words()));
+                    out.note(format!(
+                        "{} {}: {}",
+                        out.note_paint().yellow("warning:"),
+                        self.place,
+                        warning_in_words(&warning)
+                    ));
                 }
             }
             Err(error) => {
@@ -110,8 +113,8 @@ impl FileResult {
         match &self.policy {
             Ok(policy) => json!({
                 "place": self.place, "ok": true, "name": policy.name, "version": policy.version,
-                "default": policy.fallback, "rules": policy.rules.len(), "examples": examples(policy),
-                "without_examples": without_examples(policy), "across_servers": crossing(policy), "warnings": rule_warnings(policy),
+                "default": policy.fallback, "rules": policy.rules.len(), "examples": count_examples(policy),
+                "without_examples": examples_missing(policy), "across_servers": matches_any_server(policy), "warnings": rule_warnings(policy),
                 "errors": [],
             }),
             Err(error) => json!({
@@ -126,21 +129,27 @@ fn fault(fault: &Fault) -> Value {
     json!({ "message": fault.message(), "remedy": fault.remedy(), "line": line, "column": column })
 }
 
+fn warning_in_words(warning: &RuleWarning<'_>) -> String {
+    let RuleWarning { rule, message, remedy, line, column } = warning;
+    let place = line.zip(*column).map(|(line, column)| format!(" [line {line}, column {column}]"));
+    format!("rule `{rule}`: {message} ({remedy}){}", place.unwrap_or_default())
+}
+
 fn in_words(policy: &Policy) -> String {
     let conditions = policy.rules.iter().filter(|rule| rule.when().is_some()).count();
     let mut words = vec![
         format!("policy {} {}", policy.name, policy.version),
         count(policy.rules.len(), "rule"),
-        format!("{} passed", count(examples(policy), "example")),
+        format!("{} passed", count(count_examples(policy), "example")),
     ];
     if conditions > 0 {
         words.insert(2, count(conditions, "condition"));
     }
-    let unproven = without_examples(policy);
+    let unproven = examples_missing(policy);
     if !unproven.is_empty() {
         words.push(format!("without an example: {}", unproven.join(", ")));
     }
-    let crossing = crossing(policy);
+    let crossing = matches_any_server(policy);
     if !crossing.is_empty() {
         let crossing = crossing.join(", ");
         words.push(format!(
@@ -148,29 +157,4 @@ fn in_words(policy: &Policy) -> String {
         ));
     }
     words.join("; ")
-}
-
-/// The `allow` rules that match a part of the model's tool name, which joins the server id and the tool name.
-fn crossing(policy: &Policy) -> Vec<&str> {
-    let crosses = |rule: &&Rule| {
-        let wanted = rule.conditions();
-        let by_part = wanted.tool.as_ref().is_some_and(|tool| tool.contains('*') && tool != "*" && tool != "ext_*");
-        let is_bound =
-            wanted.server.is_some() || wanted.tool_name.is_some() || wanted.origin.as_deref() == Some("external");
-        rule.verdict == Verdict::Allow && by_part && !is_bound
-    };
-    policy.rules.iter().filter(crosses).map(|rule| rule.id.as_str()).collect()
-}
-
-fn examples(policy: &Policy) -> usize {
-    policy.rules.iter().map(all_examples).sum()
-}
-
-fn all_examples(rule: &Rule) -> usize {
-    let (good, bad) = rule.examples();
-    good.len() + bad.len()
-}
-
-fn without_examples(policy: &Policy) -> Vec<&str> {
-    policy.rules.iter().filter(|rule| all_examples(rule) == 0).map(|rule| rule.id.as_str()).collect()
 }

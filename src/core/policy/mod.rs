@@ -4,6 +4,7 @@
 //! default applies. A rule whose condition cannot be evaluated has no verdict, and the call then requires approval.
 //! Nothing here reads a store or asks a person: approvals that were given are separate from the policy.
 
+pub mod analysis;
 mod command;
 mod condition;
 mod example;

@@ -4,25 +4,24 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::core::id::{AgentName, CallId, Principal, RunId};
-use crate::core::run::{CallHistory, CallVerdict, DecisionKind, Event, History, JournalEntry, Rejection, Spec};
-use crate::core::tool::Origin;
-use crate::ports::Grant;
+use crate::id::{AgentName, CallId, Principal, RunId};
+use crate::run::{CallHistory, CallVerdict, DecisionKind, Event, History, JournalEntry, Rejection, Spec};
+use crate::tool::Origin;
 
 /// Past approvals, and the tools that must never be suggested.
 #[derive(Debug, Default)]
-pub(super) struct DecisionHistory {
+pub struct DecisionHistory {
     /// The approvals, one per call.
-    pub(super) approvals: BTreeMap<(RunId, CallId), Approval>,
+    pub approvals: BTreeMap<(RunId, CallId), Approval>,
     /// The tools that are never suggested, each with the first reason found.
-    pub(super) barred: BTreeMap<Origin, ExclusionReason>,
+    pub barred: BTreeMap<Origin, ExclusionReason>,
     /// The runs whose journals cannot be read, with the error.
-    pub(super) unread: Vec<String>,
+    pub unread: Vec<String>,
 }
 
 /// The reason why a tool is never suggested, even if calls of it were approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ExclusionReason {
+pub enum ExclusionReason {
     /// A person denied a call of the tool.
     Refused { by: String, run: RunId },
     /// A policy denied a call of the tool.
@@ -35,22 +34,22 @@ pub(super) enum ExclusionReason {
 
 /// A call that a person approved.
 #[derive(Clone, Debug)]
-pub(super) struct Approval {
-    pub(super) agent: AgentName,
-    pub(super) principal: Option<Principal>,
-    pub(super) origin: Origin,
+pub struct Approval {
+    pub agent: AgentName,
+    pub principal: Option<Principal>,
+    pub origin: Origin,
     /// Hash of the tool's definition.
-    pub(super) definition: String,
+    pub definition: String,
     /// The arguments of the call as it ran.
-    pub(super) arguments: Map<String, Value>,
+    pub arguments: Map<String, Value>,
     /// The rule that required approval; `None` if it was the policy's default.
-    pub(super) rule: Option<String>,
-    pub(super) by: String,
+    pub rule: Option<String>,
+    pub by: String,
 }
 
 impl DecisionHistory {
     /// Adds the decisions of a run.
-    pub(super) fn read(&mut self, run: &RunId, journal: &[JournalEntry]) {
+    pub fn read(&mut self, run: &RunId, journal: &[JournalEntry]) {
         let Some(history) = History::of(journal) else { return };
         let (spec, own) = (&history.started.spec, history.started.trigger.copied());
         let mut reasons: Vec<(u64, Origin, ExclusionReason)> =
@@ -68,14 +67,8 @@ impl DecisionHistory {
         reasons.iter().for_each(|(_, origin, why)| self.bar(origin, why.clone()));
     }
 
-    /// Adds a current or former grant. The journals contain the calls that it covered.
-    pub(super) fn granted(&mut self, grant: &Grant) {
-        if grant.revoked.is_some() {
-            self.bar(&grant.origin, ExclusionReason::Revoked);
-        }
-    }
-
-    pub(super) fn bar(&mut self, origin: &Origin, why: ExclusionReason) {
+    /// Excludes a tool from suggestions. The first reason is kept.
+    pub fn bar(&mut self, origin: &Origin, why: ExclusionReason) {
         self.barred.entry(origin.clone()).or_insert(why);
     }
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::warning::{Part, Warning};
-use crate::core::policy::{Rule, TextFunction, TextTest, Verdict};
-use crate::core::tool::escape_untrusted;
+use crate::policy::{Rule, TextFunction, TextTest, Verdict};
+use crate::tool::escape_untrusted;
 
 /// The kind of an argument's content, guessed from its name or its values.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -10,16 +10,16 @@ mod evasion;
 mod names;
 mod warning;
 
-use crate::core::policy::{Match, Outlook, Policy, Rule};
-use crate::core::tool::{Builtin, escape_untrusted};
-pub(super) use warning::RuleWarning;
+use crate::policy::{Match, Outlook, Policy, Rule, Verdict};
+use crate::tool::{Builtin, escape_untrusted};
+pub use warning::RuleWarning;
 use warning::{Part, SIGNS, Warning};
 
 /// Prefixes of the model's tool names.
 const PREFIXES: [&str; 2] = ["mcp_", "ext_"];
 
 /// The warnings about a policy, rule by rule.
-pub(super) fn rule_warnings(policy: &Policy) -> Vec<RuleWarning<'_>> {
+pub fn rule_warnings(policy: &Policy) -> Vec<RuleWarning<'_>> {
     let of_rule = |(position, rule)| {
         let warnings = warnings(policy, position, rule).into_iter();
         warnings.map(|warning| warning.about(rule))
@@ -116,4 +116,31 @@ fn idle_condition(when: &str, outlook: Outlook) -> Option<MessageAndRemedy> {
             format!("compare it (`{when} == …`), or add an example that matches"),
         )),
     }
+}
+
+/// The `allow` rules that match a part of the model's tool name, which joins the server id and the tool name.
+pub fn matches_any_server(policy: &Policy) -> Vec<&str> {
+    let crosses = |rule: &&Rule| {
+        let wanted = rule.conditions();
+        let by_part = wanted.tool.as_ref().is_some_and(|tool| tool.contains('*') && tool != "*" && tool != "ext_*");
+        let is_bound =
+            wanted.server.is_some() || wanted.tool_name.is_some() || wanted.origin.as_deref() == Some("external");
+        rule.verdict == Verdict::Allow && by_part && !is_bound
+    };
+    policy.rules.iter().filter(crosses).map(|rule| rule.id.as_str()).collect()
+}
+
+/// The number of examples of all rules.
+pub fn count_examples(policy: &Policy) -> usize {
+    policy.rules.iter().map(all_examples).sum()
+}
+
+fn all_examples(rule: &Rule) -> usize {
+    let (good, bad) = rule.examples();
+    good.len() + bad.len()
+}
+
+/// The rules without an example.
+pub fn examples_missing(policy: &Policy) -> Vec<&str> {
+    policy.rules.iter().filter(|rule| all_examples(rule) == 0).map(|rule| rule.id.as_str()).collect()
 }

@@ -2,9 +2,12 @@
 
 use proptest::prelude::*;
 
+use serde_json::{Map, Value};
+
 use super::*;
 use crate::config;
-use crate::core::id::{CallId, RunId};
+use crate::core::id::{CallId, Principal, RunId};
+use crate::core::policy::analysis::Approval;
 use crate::core::policy::{Example, Policy, Subject, Verdict};
 
 type Approved = ((RunId, CallId), Approval);
@@ -42,7 +45,7 @@ fn note(call: &str, customer: &str, text: &str) -> Approved {
 fn loaded(suggested: &[Suggestion]) -> Policy {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("suggested.yaml");
-    std::fs::write(&path, crate::cli::approvals::suggest::policy(suggested).join("\n")).unwrap();
+    std::fs::write(&path, policy(suggested).join("\n")).unwrap();
     config::policy_file(&path).unwrap_or_else(|error| panic!("{}", error.plain()))
 }
 
@@ -146,17 +149,16 @@ fn a_left_out_tool_is_named_with_its_reason() {
     past.bar(&tool("wipe"), ExclusionReason::Changed { run: "run_4".into() });
     let (suggested, left_out) = suggestions(&past, None, 2);
     assert_eq!(suggested, []);
-    let lines: Vec<String> =
-        left_out.iter().map(|left| format!("{} {}: {}", left.what, left.approvals, left.why)).collect();
+    let lines: Vec<String> = left_out.iter().map(|left| skipped_in_words(left, 2)).collect();
     assert_eq!(
         lines,
         [
-            "mcp_shop_add_note, agent desk for kim 1: less than 2 times (`--at-least`)",
-            "mcp_shop_edit, agent desk 2: its definition changed between the approvals",
-            "mcp_shop_look, agent desk 2: no rule can match exactly these calls",
-            "mcp_shop_pay, agent desk 1: denied by ann in run run_2",
-            "mcp_shop_send, agent desk 1: denied by a policy in run run_3",
-            "mcp_shop_wipe, agent desk 1: it changed during run run_4",
+            "mcp_shop_add_note, agent desk for kim, approved 1 time: less than 2 times (`--at-least`)",
+            "mcp_shop_edit, agent desk, approved 2 times: its definition changed between the approvals",
+            "mcp_shop_look, agent desk, approved 2 times: no rule can match exactly these calls",
+            "mcp_shop_pay, agent desk, approved 1 time: denied by ann in run run_2",
+            "mcp_shop_send, agent desk, approved 1 time: denied by a policy in run run_3",
+            "mcp_shop_wipe, agent desk, approved 1 time: it changed during run run_4",
         ]
     );
 }
@@ -222,7 +224,8 @@ proptest! {
             (key, Approval { principal: principal.as_deref().map(Principal::from), ..approval })
         };
         let (yes, _) = calls.split_at(approved_ones.min(calls.len()));
-        let (suggested, left_out) = suggestions(&past(yes.iter().enumerate().map(approval)), None, 1);
+        let past = past(yes.iter().enumerate().map(approval));
+        let (suggested, left_out) = suggestions(&past, None, 1);
         let covered: usize = suggested.iter().map(|suggestion| suggestion.covered).sum();
         prop_assert_eq!(covered + left_out.iter().map(|left| left.approvals).sum::<usize>(), yes.len());
         if suggested.is_empty() {

@@ -1,9 +1,9 @@
 //! Dead rules: no call matches them, or another rule decides wherever they match.
 
 use super::warning::{Part, SIGNS, Warning};
-use crate::core::pattern::Pattern;
-use crate::core::policy::{Match, Policy, Rule, Verdict};
-use crate::core::tool::{Builtin, escape_untrusted, mcp_name};
+use crate::pattern::Pattern;
+use crate::policy::{Match, Policy, Rule, Verdict};
+use crate::tool::{Builtin, escape_untrusted, mcp_name};
 
 /// Warns about a rule that never decides.
 pub(super) fn of_rule(policy: &Policy, position: usize, rule: &Rule) -> Option<Warning> {

@@ -1,4 +1,4 @@
-//! Call history: past calls with the verdict and the outcome that the journals record.
+//! Backtest of a policy: past calls with the verdict and the outcome that their journal records.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::core::id::{AgentName, CallId, Principal, RunId};
-use crate::core::policy::{Judgement, Policy, Subject, Verdict};
-use crate::core::run::{
+use crate::id::{AgentName, CallId, Principal, RunId};
+use crate::policy::{Judgement, Policy, Subject, Verdict};
+use crate::run::{
     Authorization, CallHistory, CallVerdict, DecisionKind, Event, History, InvalidEvent, JournalEntry, Rejection, Run,
     Spec,
 };
-use crate::core::tool::Tool;
+use crate::tool::Tool;
 
 /// A past call that a policy judged.
-pub(super) struct PastCall {
-    pub(super) run: RunId,
-    pub(super) call: CallId,
-    pub(super) at: Timestamp,
-    pub(super) tool: Arc<Tool>,
-    pub(super) agent: AgentName,
-    principal: Option<Principal>,
-    arguments: Map<String, Value>,
-    pub(super) became: PastOutcome,
+pub struct PastCall {
+    pub run: RunId,
+    pub call: CallId,
+    pub at: Timestamp,
+    pub tool: Arc<Tool>,
+    pub agent: AgentName,
+    pub principal: Option<Principal>,
+    pub arguments: Map<String, Value>,
+    pub became: PastOutcome,
 }
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum PastOutcome {
+pub enum PastOutcome {
     /// The policy allowed it.
     Allowed,
     /// A grant covered it.
@@ -46,29 +46,18 @@ pub(super) enum PastOutcome {
 
 impl PastOutcome {
     /// The policy's verdict at the time.
-    pub(super) fn verdict(self) -> Verdict {
+    pub fn verdict(self) -> Verdict {
         match self {
             Self::Allowed => Verdict::Allow,
             Self::Granted | Self::Approved | Self::Refused | Self::Unanswered => Verdict::Ask,
             Self::Denied => Verdict::Deny,
         }
     }
-
-    pub(super) fn in_words(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Granted => "asked: covered by a grant",
-            Self::Approved => "asked: approved",
-            Self::Refused => "asked: refused",
-            Self::Unanswered => "asked: not answered",
-            Self::Denied => "denied",
-        }
-    }
 }
 
 impl PastCall {
     /// Judges the call with `policy`, with the tool definition of the time.
-    pub(super) fn judge(&self, policy: &Policy) -> Judgement {
+    pub fn judge(&self, policy: &Policy) -> Judgement {
         policy.judge(&Subject {
             tool: &self.tool,
             agent: Some(&self.agent),
@@ -79,7 +68,7 @@ impl PastCall {
 }
 
 /// The calls of a run, in the order of their first check. A call that was checked again counts with its last check.
-pub(super) fn calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall>, InvalidEvent> {
+pub fn past_calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall>, InvalidEvent> {
     Run::replay_recorded(journal)?;
     let Some(history) = History::of(journal) else { return Ok(Vec::new()) };
     let spec = &history.started.spec;

@@ -2,8 +2,8 @@
 //! proves nothing unless the operator trusts the server.
 
 use super::warning::{Part, SIGNS, Warning};
-use crate::core::policy::{Match, Rule, Verdict};
-use crate::core::tool::escape_untrusted;
+use crate::policy::{Match, Rule, Verdict};
+use crate::tool::escape_untrusted;
 
 /// Programs that execute their arguments, so the program name limits nothing.
 const RUNNERS: [&str; 32] = [

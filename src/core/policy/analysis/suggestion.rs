@@ -7,52 +7,65 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::decision_history::{Approval, DecisionHistory, ExclusionReason};
-use crate::cli::text::{count, list};
-use crate::core::id::{AgentName, Principal};
-use crate::core::pattern::Pattern;
-use crate::core::policy::Condition;
-use crate::core::tool::{Origin, escape_untrusted, external_name, mcp_name};
+use crate::id::{AgentName, Principal};
+use crate::pattern::Pattern;
+use crate::policy::Condition;
+use crate::tool::{Origin, escape_untrusted, external_name, mcp_name};
 
 /// A suggested rule and the approvals that support it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Suggestion {
+pub struct Suggestion {
     /// The rule as written in a policy file.
-    pub(super) rule: SuggestedRule,
+    pub rule: SuggestedRule,
     /// The number of past approvals that the rule would have avoided.
-    pub(super) covered: usize,
+    pub covered: usize,
     /// The rules that required approval. They take precedence over an `allow` rule: while they match, approval is still
     /// required.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) asked_by: BTreeSet<String>,
+    pub asked_by: BTreeSet<String>,
 }
 
 /// A rule of a policy file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct SuggestedRule {
-    id: String,
-    r#match: Value,
-    when: String,
-    verdict: &'static str,
-    reason: String,
-    examples: Value,
+pub struct SuggestedRule {
+    pub id: String,
+    pub r#match: Value,
+    pub when: String,
+    pub verdict: &'static str,
+    pub reason: String,
+    pub examples: Value,
 }
 
 /// An approved tool without a suggestion.
 #[derive(Debug, PartialEq)]
-pub(super) struct SkippedTool {
-    /// The tool, its agent and the principal.
-    pub(super) what: String,
-    pub(super) approvals: usize,
-    pub(super) why: String,
+pub struct SkippedTool<'a> {
+    pub origin: &'a Origin,
+    pub agent: &'a AgentName,
+    pub principal: Option<&'a Principal>,
+    /// The number of its approvals.
+    pub approvals: usize,
+    pub reason: SkipReason<'a>,
+}
+
+/// The reason why an approved tool has no suggestion.
+#[derive(Debug, PartialEq)]
+pub enum SkipReason<'a> {
+    Excluded(&'a ExclusionReason),
+    /// Its definition changed between the approvals.
+    DefinitionChanged,
+    /// Fewer approvals than asked for.
+    TooFewApprovals,
+    /// No rule can match exactly the approved calls.
+    NotExpressible,
 }
 
 /// One rule for each tool of each agent (or of `agent`) that was approved at least `at_least` times, never denied and
 /// never changed; and the tools left out. A denial counts for all agents.
-pub(super) fn suggestions(
-    past: &DecisionHistory,
+pub fn suggestions<'a>(
+    past: &'a DecisionHistory,
     agent: Option<&AgentName>,
     at_least: usize,
-) -> (Vec<Suggestion>, Vec<SkippedTool>) {
+) -> (Vec<Suggestion>, Vec<SkippedTool<'a>>) {
     let mut groups: BTreeMap<(&Origin, &AgentName, Option<&Principal>), Vec<&Approval>> = BTreeMap::new();
     let mut definitions: BTreeMap<&Origin, BTreeSet<&str>> = BTreeMap::new();
     for approval in past.approvals.values() {
@@ -67,16 +80,16 @@ pub(super) fn suggestions(
             continue;
         }
         let found = match past.barred.get(origin) {
-            Some(bar) => Err(bar.in_words()),
-            None if !is_steady(origin) => Err("its definition changed between the approvals".to_owned()),
-            None if approvals.len() < at_least => Err(format!("less than {at_least} times (`--at-least`)")),
-            None => suggestion(origin, of, principal, &approvals)
-                .ok_or_else(|| "no rule can match exactly these calls".to_owned()),
+            Some(excluded) => Err(SkipReason::Excluded(excluded)),
+            None if !is_steady(origin) => Err(SkipReason::DefinitionChanged),
+            None if approvals.len() < at_least => Err(SkipReason::TooFewApprovals),
+            None => suggestion(origin, of, principal, &approvals).ok_or(SkipReason::NotExpressible),
         };
         match found {
             Ok(suggestion) => suggested.push(suggestion),
-            Err(why) => {
-                left_out.push(SkippedTool { what: who_calls(origin, of, principal), approvals: approvals.len(), why })
+            Err(reason) => {
+                let approvals = approvals.len();
+                left_out.push(SkippedTool { origin, agent: of, principal, approvals, reason });
             }
         }
     }
@@ -92,28 +105,6 @@ fn make_ids_unique(suggested: &mut [Suggestion]) {
         *times += 1;
         if *times > 1 {
             suggestion.rule.id = format!("{}-{times}", suggestion.rule.id);
-        }
-    }
-}
-
-fn who_calls(origin: &Origin, agent: &AgentName, principal: Option<&Principal>) -> String {
-    let tool = match origin {
-        Origin::Mcp { server, tool } => mcp_name(server, tool).to_string(),
-        Origin::External { tool } => external_name(tool).to_string(),
-        Origin::Builtin { tool } => escape_untrusted(tool),
-    };
-    let of_principal =
-        principal.map(|principal| format!(" for {}", escape_untrusted(principal.as_str()))).unwrap_or_default();
-    format!("{tool}, agent {agent}{of_principal}")
-}
-
-impl ExclusionReason {
-    fn in_words(&self) -> String {
-        match self {
-            Self::Refused { by, run } => format!("denied by {} in run {run}", escape_untrusted(by)),
-            Self::Denied { run } => format!("denied by a policy in run {run}"),
-            Self::Changed { run } => format!("it changed during run {run}"),
-            Self::Revoked => "a grant for it was revoked".to_owned(),
         }
     }
 }
@@ -155,14 +146,15 @@ fn suggestion(
     };
     let examples: Option<Vec<Value>> = seen.values().map(|arguments| example(arguments)).collect();
     let by: BTreeSet<String> = approvals.iter().map(|approval| escape_untrusted(&approval.by)).collect();
-    let times = count(approvals.len(), "time");
+    let by = by.into_iter().collect::<Vec<_>>().join(", ");
+    let times = if let [_] = approvals { "1 time".to_owned() } else { format!("{} times", approvals.len()) };
     Some(Suggestion {
         rule: SuggestedRule {
             id: format!("approved-{}", name.as_str().to_ascii_lowercase().replace('_', "-")),
             r#match: conditions,
             when,
             verdict: "allow",
-            reason: format!("Approved {times} by {} and never denied.", list(by)),
+            reason: format!("Approved {times} by {by} and never denied."),
             examples: json!({"match": examples?}),
         },
         covered: approvals.len(),
@@ -180,27 +172,3 @@ fn condition<'a>(principal: Option<&Principal>, seen: impl Iterator<Item = &'a S
     };
     if principal.is_some() { same } else { format!("principal == null && {same}") }
 }
-
-impl Suggestion {
-    /// The rule as lines of a policy file. JSON is valid YAML, so no name or value can break out of its position.
-    pub(super) fn yaml(&self) -> Vec<String> {
-        let SuggestedRule { id, r#match, when, verdict, reason, examples } = &self.rule;
-        let mut lines = vec![format!("  # would have covered {}", count(self.covered, "past approval"))];
-        lines.extend((!self.asked_by.is_empty()).then(|| {
-            let rules = list(self.asked_by.iter().map(|rule| escape_untrusted(rule)));
-            format!(
-                "  # approval was required by {rules}, which is stricter and stays in effect: narrow that rule as well"
-            )
-        }));
-        lines.push(format!("  - id: {}", json!(id)));
-        lines.push(format!("    match: {conditions}", conditions = r#match));
-        lines.push(format!("    when: {}", json!(when)));
-        lines.push(format!("    verdict: {verdict}"));
-        lines.push(format!("    reason: {}", json!(reason)));
-        lines.push(format!("    examples: {examples}"));
-        lines
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -2,23 +2,23 @@
 
 use serde::Serialize;
 
-use crate::core::policy::Rule;
+use crate::policy::Rule;
 
 /// Characters with a special meaning in a pattern.
 pub(super) const SIGNS: [char; 5] = ['*', '?', '[', '{', '\\'];
 
 /// A warning about a rule.
 #[derive(Debug, Serialize)]
-pub(in crate::cli::policy::check) struct RuleWarning<'a> {
-    rule: &'a str,
+pub struct RuleWarning<'a> {
+    pub rule: &'a str,
     /// The suspected mistake.
-    message: String,
+    pub message: String,
     /// The suggested fix.
-    remedy: String,
+    pub remedy: String,
     /// Line in the file of the policy, from 1.
-    line: Option<usize>,
+    pub line: Option<usize>,
     /// Column in characters, from 1.
-    column: Option<usize>,
+    pub column: Option<usize>,
 }
 
 /// The part of a rule that a warning is about.
@@ -35,13 +35,6 @@ pub(super) struct Warning {
     part: Part,
     message: String,
     remedy: String,
-}
-
-impl RuleWarning<'_> {
-    pub(in crate::cli::policy::check) fn in_words(&self) -> String {
-        let place = self.line.zip(self.column).map(|(line, column)| format!(" [line {line}, column {column}]"));
-        format!("rule `{}`: {} ({}){}", self.rule, self.message, self.remedy, place.unwrap_or_default())
-    }
 }
 
 impl Warning {

@@ -1,20 +1,20 @@
 //! `toolgate approvals suggest`: suggests rules that would have avoided past approvals.
 
-mod decision_history;
-mod rule;
-
 use clap::Args;
 
-use decision_history::DecisionHistory;
-use rule::{SkippedTool, Suggestion, suggestions};
+use serde_json::json;
 
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::text::count;
+use crate::cli::text::{count, list};
 use crate::core::id::AgentName;
+use crate::core::policy::analysis::{
+    DecisionHistory, ExclusionReason, SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions,
+};
+use crate::core::tool::{Origin, escape_untrusted, external_name, mcp_name};
 use crate::ports::{GrantFilter, RunFilter};
 
 const ABOUT: &str = "\
@@ -55,8 +55,8 @@ impl Suggest {
         }
         let agent = self.agent.as_deref().map(AgentName::from);
         let (suggested, left_out) = suggestions(&past, agent.as_ref(), self.at_least as usize);
-        for SkippedTool { what, approvals, why } in &left_out {
-            out.note(format!("not suggested: {what}, approved {}: {why}", count(*approvals, "time")));
+        for skipped in &left_out {
+            out.note(format!("not suggested: {}", skipped_in_words(skipped, self.at_least)));
         }
         match (self.json, suggested.is_empty()) {
             (true, _) => suggested.iter().for_each(|suggestion| out.json(suggestion)),
@@ -83,12 +83,58 @@ impl Suggest {
             }
         }
         let grants = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
-        grants.iter().for_each(|grant| past.granted(grant));
+        for grant in grants.iter().filter(|grant| grant.revoked.is_some()) {
+            past.bar(&grant.origin, ExclusionReason::Revoked);
+        }
         Ok(past)
     }
 }
 
+/// The tool that is skipped, the number of its approvals, and the reason.
+fn skipped_in_words(skipped: &SkippedTool<'_>, at_least: u32) -> String {
+    let SkippedTool { origin, agent, principal, approvals, reason } = skipped;
+    let tool = match origin {
+        Origin::Mcp { server, tool } => mcp_name(server, tool).to_string(),
+        Origin::External { tool } => external_name(tool).to_string(),
+        Origin::Builtin { tool } => escape_untrusted(tool),
+    };
+    let of_principal =
+        principal.map(|principal| format!(" for {}", escape_untrusted(principal.as_str()))).unwrap_or_default();
+    let reason = match reason {
+        SkipReason::Excluded(ExclusionReason::Refused { by, run }) => {
+            format!("denied by {} in run {run}", escape_untrusted(by))
+        }
+        SkipReason::Excluded(ExclusionReason::Denied { run }) => format!("denied by a policy in run {run}"),
+        SkipReason::Excluded(ExclusionReason::Changed { run }) => format!("it changed during run {run}"),
+        SkipReason::Excluded(ExclusionReason::Revoked) => "a grant for it was revoked".to_owned(),
+        SkipReason::DefinitionChanged => "its definition changed between the approvals".to_owned(),
+        SkipReason::TooFewApprovals => format!("less than {at_least} times (`--at-least`)"),
+        SkipReason::NotExpressible => "no rule can match exactly these calls".to_owned(),
+    };
+    format!("{tool}, agent {agent}{of_principal}, approved {}: {reason}", count(*approvals, "time"))
+}
+
 fn policy(suggested: &[Suggestion]) -> Vec<String> {
     let head = ["name: suggested", "default: ask", "rules:"].map(str::to_owned);
-    head.into_iter().chain(suggested.iter().flat_map(Suggestion::yaml)).collect()
+    head.into_iter().chain(suggested.iter().flat_map(yaml)).collect()
 }
+
+/// The rule as lines of a policy file. JSON is valid YAML, so no name or value can break out of its position.
+fn yaml(suggestion: &Suggestion) -> Vec<String> {
+    let SuggestedRule { id, r#match, when, verdict, reason, examples } = &suggestion.rule;
+    let mut lines = vec![format!("  # would have covered {}", count(suggestion.covered, "past approval"))];
+    lines.extend((!suggestion.asked_by.is_empty()).then(|| {
+        let rules = list(suggestion.asked_by.iter().map(|rule| escape_untrusted(rule)));
+        format!("  # approval was required by {rules}, which is stricter and stays in effect: narrow that rule as well")
+    }));
+    lines.push(format!("  - id: {}", json!(id)));
+    lines.push(format!("    match: {conditions}", conditions = r#match));
+    lines.push(format!("    when: {}", json!(when)));
+    lines.push(format!("    verdict: {verdict}"));
+    lines.push(format!("    reason: {}", json!(reason)));
+    lines.push(format!("    examples: {examples}"));
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! Policy analysis: lints of rules, the verdict of a changed policy on past calls, and rules suggested from past approvals.
+//!
+//! All functions are pure: their callers read the journals and the grants, and render the findings.
+
+mod backtest;
+mod decision_history;
+mod suggestion;
+mod warnings;
+
+pub use backtest::{PastCall, PastOutcome, past_calls};
+pub use decision_history::{Approval, DecisionHistory, ExclusionReason};
+pub use suggestion::{SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions};
+pub use warnings::{RuleWarning, count_examples, examples_missing, matches_any_server, rule_warnings};
