@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::propagation::allowed;
 use crate::config::{self, AuthSettings, ClientProof, PinnedValue, SigningAlgorithm, TransportSettings};
 use crate::core::id::ServerId;
 use crate::core::trace::Propagation;
@@ -59,7 +58,7 @@ pub(super) fn server_settings(
             config::RecheckTools::Always => mcp::Recheck::Always,
             config::RecheckTools::Never => mcp::Recheck::Never,
         },
-        propagation: propagation.and(allowed(server.trace_context)),
+        propagation: propagation.and(server.trace_context.propagation()),
         pinned: pinned(server),
     }
 }

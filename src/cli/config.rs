@@ -87,7 +87,9 @@ fn found(settings: &Settings, is_usable: bool) -> Vec<String> {
     let mut lines = vec![format!("{verdict}   {file}"), format!("store    {store}")];
     for (name, model) in &settings.models {
         let what = match model {
-            ModelSettings::Http(http) => format!("{} at {}", http.model, without_credentials(&http.base_url)),
+            ModelSettings::Http(http) => {
+                format!("{} at {}", http.settings.model, without_credentials(&http.settings.base_url))
+            }
             ModelSettings::Scripted { file } => format!("scripted, {}", file.display()),
             ModelSettings::Missing { remedy } => format!("missing: {remedy}"),
         };

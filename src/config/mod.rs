@@ -41,10 +41,9 @@ pub use mcp_file::mcp_servers_file;
 pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
-    Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial, KeySettings,
-    McpProtocolVersion, McpStart, MediaKind, ModelSettings, OtlpProtocol, PinnedValue, PromptCache, ProxySettings,
-    RecheckTools, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
-    TransportSettings,
+    Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
+    McpProtocolVersion, McpStart, ModelSettings, OtlpProtocol, PinnedValue, RecheckTools, RedactSettings,
+    ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolgate_core::address::EgressPolicy;
 use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
@@ -16,6 +16,8 @@ use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
 use toolgate_core::tool::result::ResultCheck;
 use toolgate_core::tool::{Undo, Validation};
+use toolgate_core::trace::Propagation;
+use toolgate_settings::model;
 
 use super::access::AuthSettings;
 use super::agent::AgentSettings;
@@ -113,107 +115,7 @@ pub enum Api {
 #[derive(Clone, Debug)]
 pub struct HttpModelSettings {
     pub api: Api,
-    /// The base URL, without a trailing slash.
-    pub base_url: String,
-    /// The addresses at which the server may be.
-    pub egress: EgressPolicy,
-    /// The source of the key, if one is sent.
-    pub key: Option<KeySettings>,
-    pub model: String,
-    /// Further HTTP headers.
-    pub headers: BTreeMap<String, SecretString>,
-    pub proxy: ProxySettings,
-    /// Timeout for the connection.
-    pub connect_timeout: Duration,
-    /// Timeout for the first token of a streamed reply.
-    pub first_token_timeout: Duration,
-    /// Timeout between two pieces of a reply.
-    pub idle_timeout: Duration,
-    /// Timeout for a whole reply.
-    pub total_timeout: Duration,
-    /// Whether replies are streamed.
-    pub stream: bool,
-    /// Sampling temperature, if it is sent.
-    pub temperature: Option<f64>,
-    /// Nucleus sampling, if it is sent.
-    pub top_p: Option<f64>,
-    /// The seed, if it is sent.
-    pub seed: Option<i64>,
-    /// The maximum of tokens in one reply, if it is sent.
-    pub max_tokens: Option<u64>,
-    /// The reasoning effort, in the provider's own term.
-    pub reasoning_effort: Option<String>,
-    /// The maximum of reasoning tokens.
-    pub reasoning_budget_tokens: Option<u64>,
-    /// Whether to request reasoning content.
-    pub show_reasoning: Option<bool>,
-    /// Whether to send the reasoning of earlier turns back.
-    pub send_reasoning_back: Option<bool>,
-    /// Which tools the model calls: `auto`, `required`, or the name of one.
-    pub tool_choice: Option<String>,
-    /// Whether the model may request several tools at once.
-    pub parallel_tool_calls: Option<bool>,
-    /// Whether tools are declared strict if their schema allows it.
-    pub strict_tools: bool,
-    /// Whether the output schema is sent.
-    pub structured_output: Option<bool>,
-    /// The kinds of media that are sent; the others are replaced by a note.
-    pub media: Option<Vec<MediaKind>>,
-    /// Whether to request prompt caching.
-    pub prompt_cache: PromptCache,
-    pub trace_context: TraceContext,
-    /// Additional members of the request body.
-    pub extra: Map<String, Value>,
-}
-
-/// The source of a key.
-#[derive(Clone, Debug)]
-pub enum KeySettings {
-    /// From the configuration or the environment.
-    Fixed(SecretString),
-    /// From a program.
-    Command { command: String, args: Vec<String> },
-}
-
-/// How to reach a server.
-#[derive(Clone, Debug, Default)]
-pub enum ProxySettings {
-    /// As the environment specifies.
-    #[default]
-    Environment,
-    Direct,
-    /// Through this proxy.
-    Url(SecretString),
-}
-
-/// A kind of content that is not text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MediaKind {
-    /// Images.
-    Images,
-    /// Documents, PDF above all.
-    Files,
-    /// Audio.
-    Audio,
-}
-
-/// How long a provider caches prompts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum PromptCache {
-    /// The provider's default.
-    #[default]
-    #[serde(rename = "automatic")]
-    Automatic,
-    /// Requested for five minutes.
-    #[serde(rename = "5m")]
-    FiveMinutes,
-    /// Requested for an hour.
-    #[serde(rename = "1h")]
-    OneHour,
-    /// Not requested.
-    #[serde(rename = "off")]
-    Off,
+    pub settings: model::Settings,
 }
 
 /// An MCP server.
@@ -276,6 +178,17 @@ pub enum TraceContext {
     Traceparent,
     /// `baggage` as well, which may name users.
     All,
+}
+
+impl TraceContext {
+    /// The formats that the setting allows.
+    pub fn propagation(self) -> Propagation {
+        match self {
+            Self::None => Propagation::NOTHING,
+            Self::Traceparent => Propagation::TRACE_CONTEXT,
+            Self::All => Propagation::ALL,
+        }
+    }
 }
 
 /// Before which calls toolgate refreshes a server's list of tools.
