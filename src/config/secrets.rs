@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use secrecy::{ExposeSecret as _, SecretString};
 use toolgate_core::redact::{SecretsBuilder, is_telling};
 
+use toolgate_settings::mcp::{PinnedValue, StdioSettings};
 use toolgate_settings::model::{Key, Proxy};
 
-use crate::settings::{KeyMaterial, ModelSettings, PinnedValue, Settings, TransportSettings};
+use crate::settings::{KeyMaterial, ModelSettings, Settings, TransportSettings};
 
 impl Settings {
     /// Every secret.
@@ -30,7 +31,7 @@ impl Settings {
         }
         for server in self.servers.values() {
             match &server.transport {
-                TransportSettings::Stdio { env, .. } => add_named(&mut secrets, env),
+                TransportSettings::Stdio(StdioSettings { env, .. }) => add_named(&mut secrets, env),
                 TransportSettings::Http { url, headers, .. } => {
                     secrets.address(url);
                     add_named(&mut secrets, headers);

@@ -17,6 +17,7 @@ use toolgate_core::policy::Policy;
 use toolgate_core::tool::result::ResultCheck;
 use toolgate_core::tool::{Undo, Validation};
 use toolgate_core::trace::Propagation;
+use toolgate_settings::mcp::{PinnedValue, ProtocolVersionChoice, Recheck, Start, StdioSettings};
 use toolgate_settings::model;
 
 use super::access::AuthSettings;
@@ -127,7 +128,7 @@ pub struct ServerSettings {
     /// Whether runs fail without it.
     pub required: bool,
     /// When to start or connect it.
-    pub start: McpStart,
+    pub start: Start,
     /// Timeout for the start or the connection.
     pub start_timeout: Duration,
     /// Timeout for a call without progress.
@@ -138,11 +139,11 @@ pub struct ServerSettings {
     pub max_concurrency: usize,
     /// The maximum of tools used from its list; at least 1.
     pub max_tools: usize,
-    pub protocol_version: McpProtocolVersion,
+    pub protocol_version: ProtocolVersionChoice,
     /// Whether the server may ask the run's user for input during a call (elicitation).
     pub elicitation: bool,
     /// Before which calls toolgate refreshes the list of tools.
-    pub recheck_tools: RecheckTools,
+    pub recheck: Recheck,
     /// How long a call stays open while the user answers an elicitation; `None` for the default of `toolgate serve`.
     pub elicitation_hold: Option<Duration>,
     /// The maximum of text bytes that one of its results adds to the conversation; `None` for the agent's limit.
@@ -158,14 +159,6 @@ pub struct ServerSettings {
     pub pinned: BTreeMap<String, BTreeMap<String, PinnedValue>>,
     /// The undo of each tool that has one, by the server's name of the tool.
     pub undos: BTreeMap<String, Undo>,
-}
-
-/// The value of an argument that the operator sets.
-#[derive(Clone, Debug)]
-pub enum PinnedValue {
-    /// A value that people may see.
-    Plain(Value),
-    Secret(SecretString),
 }
 
 /// Trace context that toolgate sends to a server or a model.
@@ -191,60 +184,11 @@ impl TraceContext {
     }
 }
 
-/// Before which calls toolgate refreshes a server's list of tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RecheckTools {
-    /// Before calls that an approver approved or a grant covers since the last refresh.
-    #[default]
-    Approved,
-    /// Before every call.
-    Always,
-    /// Before no call.
-    Never,
-}
-
-/// When to start a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum McpStart {
-    /// At startup of a long-running command.
-    Eager,
-    /// On first use.
-    #[default]
-    Lazy,
-}
-
-/// Protocol version of an MCP server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum McpProtocolVersion {
-    /// Detected, with one additional request at the first connection.
-    #[default]
-    Auto,
-    /// 2025-11-25 or an earlier version: the protocol with sessions.
-    #[serde(rename = "2025-11-25")]
-    Sessions,
-    /// 2026-07-28: the stateless protocol.
-    #[serde(rename = "2026-07-28")]
-    Stateless,
-}
-
 /// The transport of an MCP server.
 #[derive(Clone, Debug)]
 pub enum TransportSettings {
     /// A program that toolgate starts.
-    Stdio {
-        /// The program: a name on the PATH, or a path.
-        command: String,
-        args: Vec<String>,
-        /// Additional environment variables.
-        env: BTreeMap<String, SecretString>,
-        /// Whether it inherits all of toolgate's environment.
-        inherit_env: bool,
-        /// The working folder; `None` for toolgate's own.
-        cwd: Option<PathBuf>,
-    },
+    Stdio(StdioSettings),
     /// A streamable HTTP server.
     Http {
         /// Its URL, `http` or `https`.
