@@ -31,7 +31,7 @@ impl Adapters {
             ModelCard { name: name.clone(), identity, price }
         };
         let transport = |settings: &TransportSettings| match settings {
-            TransportSettings::Stdio { .. } => "stdio",
+            TransportSettings::Stdio(_) => "stdio",
             TransportSettings::Http { .. } => "http",
             TransportSettings::Unavailable { .. } => "unavailable",
         };

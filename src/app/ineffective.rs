@@ -11,6 +11,7 @@ use super::models::Models;
 use crate::config::{AgentSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::core::policy::{KnownNames, Rule};
+use crate::mcp::StdioSettings;
 
 /// A sentence with the remedy for each setting that has no effect or is unsafe. Opens nothing.
 pub fn configuration_warnings(settings: &Settings, models: &Models) -> Vec<String> {
@@ -74,7 +75,7 @@ pub(super) fn ineffective_hints(settings: &Settings, agent: &AgentSettings) -> V
 /// Servers whose program is not on `PATH`.
 fn missing_programs(settings: &Settings) -> impl Iterator<Item = String> {
     settings.servers.iter().filter_map(|(id, server)| {
-        let TransportSettings::Stdio { command, cwd, env, .. } = &server.transport else { return None };
+        let TransportSettings::Stdio(StdioSettings { command, cwd, env, .. }) = &server.transport else { return None };
         let is_path = command.contains('/');
         let path = env.get("PATH").map(|path| path.expose_secret().into()).or_else(|| std::env::var_os("PATH"))?;
         let found = match is_path {

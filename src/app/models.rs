@@ -7,8 +7,8 @@ use arc_swap::ArcSwap;
 
 use super::error::AppError;
 use super::prices::Pricing;
-use super::propagation::{allowed, propagation};
-use crate::config::{self, Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, Settings};
+use super::propagation::propagation;
+use crate::config::{self, Api, HttpModelSettings, ModelSettings, Settings};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 use crate::core::trace::Propagation;
@@ -108,79 +108,16 @@ fn open_one(name: &ModelName, settings: &ModelSettings, propagation: Propagation
         ModelSettings::Http(settings) => {
             let unusable =
                 |reason: models::SettingsError| AppError::Model { model: name.clone(), reason: reason.to_string() };
-            Arc::new(adapter(settings.api)(&adapter_settings(settings, propagation)).map_err(unusable)?)
+            let HttpModelSettings { api, settings } = &**settings;
+            let propagation = propagation.and(settings.propagation);
+            let settings = models::Settings { propagation, ..settings.clone() };
+            Arc::new(adapter(*api)(&settings).map_err(unusable)?)
         }
         ModelSettings::Missing { remedy } => {
             let message = format!("no model is configured: {remedy}");
             Arc::new(UnusableModel::new(name.as_str(), Failure::new(ErrorCode::Configuration, message)))
         }
     })
-}
-
-fn adapter_settings(settings: &HttpModelSettings, propagation: Propagation) -> models::Settings {
-    let HttpModelSettings { api: _, base_url, model, .. } = settings;
-    models::Settings {
-        egress: settings.egress.clone(),
-        api_key: settings.key.as_ref().map(key),
-        headers: settings.headers.clone(),
-        proxy: match &settings.proxy {
-            ProxySettings::Environment => models::Proxy::Environment,
-            ProxySettings::Direct => models::Proxy::Direct,
-            ProxySettings::Url(url) => models::Proxy::Url(url.clone()),
-        },
-        stream: settings.stream,
-        timeouts: models::Timeouts {
-            connect: settings.connect_timeout,
-            first_token: settings.first_token_timeout,
-            idle: settings.idle_timeout,
-            total: settings.total_timeout,
-        },
-        temperature: settings.temperature,
-        max_tokens: settings.max_tokens,
-        top_p: settings.top_p,
-        seed: settings.seed,
-        reasoning: models::Reasoning {
-            effort: settings.reasoning_effort.clone(),
-            budget_tokens: settings.reasoning_budget_tokens,
-            show: settings.show_reasoning,
-            send_back: settings.send_reasoning_back,
-        },
-        tool_choice: match settings.tool_choice.as_deref() {
-            None | Some("auto") => models::ToolChoice::Auto,
-            Some("required") => models::ToolChoice::Required,
-            Some(name) => models::ToolChoice::Tool(name.to_owned()),
-        },
-        parallel_tool_calls: settings.parallel_tool_calls,
-        strict_tools: settings.strict_tools,
-        structured_output: settings.structured_output,
-        media: settings.media.as_ref().map(|kinds| kinds.iter().copied().map(media_kind).collect()),
-        prompt_cache: match settings.prompt_cache {
-            config::PromptCache::Automatic => models::PromptCache::Automatic,
-            config::PromptCache::FiveMinutes => models::PromptCache::FiveMinutes,
-            config::PromptCache::OneHour => models::PromptCache::OneHour,
-            config::PromptCache::Off => models::PromptCache::Off,
-        },
-        propagation: propagation.and(allowed(settings.trace_context)),
-        extra: settings.extra.clone(),
-        ..models::Settings::new(base_url, model)
-    }
-}
-
-fn key(key: &KeySettings) -> models::Key {
-    match key {
-        KeySettings::Fixed(key) => models::Key::Fixed(key.clone()),
-        KeySettings::Command { command, args } => {
-            models::Key::From(Arc::new(models::KeyCommand { command: command.clone(), args: args.clone() }))
-        }
-    }
-}
-
-fn media_kind(kind: config::MediaKind) -> models::MediaKind {
-    match kind {
-        config::MediaKind::Images => models::MediaKind::Images,
-        config::MediaKind::Files => models::MediaKind::Files,
-        config::MediaKind::Audio => models::MediaKind::Audio,
-    }
 }
 
 #[cfg(test)]

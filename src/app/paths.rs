@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use crate::config::{Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::core::policy::Links;
+use crate::mcp::StdioSettings;
 use crate::ports::PathResolver;
 
 /// Programs that run another program with different files.
@@ -50,7 +51,7 @@ pub(super) struct LocalPaths {
 impl LocalPaths {
     pub(super) fn of(settings: &Settings) -> Self {
         let is_local = |transport: &TransportSettings| match transport {
-            TransportSettings::Stdio { command, args, .. } => {
+            TransportSettings::Stdio(StdioSettings { command, args, .. }) => {
                 !std::iter::once(command).chain(args).any(|word| is_elsewhere(word))
             }
             TransportSettings::Http { .. } | TransportSettings::Unavailable { .. } => false,

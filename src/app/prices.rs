@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::config::{Api, ModelSettings, PromptCache, Settings};
+use crate::config::{Api, ModelSettings, Settings};
 use crate::core::chat::{Price, Rates};
 use crate::core::id::ModelName;
+use crate::models::PromptCache;
 use crate::models::prices::{self, Priced};
 use crate::ports::{Model, ModelIdentity};
 
@@ -53,7 +54,9 @@ impl Pricing {
 /// price.
 fn kept_for(price: Price, model: Option<&ModelSettings>) -> Price {
     match model {
-        Some(ModelSettings::Http(http)) if http.api == Api::Anthropic && http.prompt_cache == PromptCache::OneHour => {
+        Some(ModelSettings::Http(http))
+            if http.api == Api::Anthropic && http.settings.prompt_cache == PromptCache::OneHour =>
+        {
             Price { rates: Rates { cache_write: Some(price.rates.input * 2), ..price.rates }, ..price }
         }
         Some(ModelSettings::Http(_) | ModelSettings::Scripted { .. } | ModelSettings::Missing { .. }) | None => price,

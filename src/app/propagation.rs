@@ -2,7 +2,6 @@
 //! module reads the variable; senders receive the result.
 
 use super::error::AppError;
-use crate::config::TraceContext;
 use crate::core::trace::Propagation;
 
 const VARIABLE: &str = "OTEL_PROPAGATORS";
@@ -11,13 +10,4 @@ const VARIABLE: &str = "OTEL_PROPAGATORS";
 pub fn propagation() -> Result<Propagation, AppError> {
     let propagators = std::env::var(VARIABLE).unwrap_or_default();
     Propagation::parse(&propagators).map_err(|unknown| AppError::Telemetry(format!("{VARIABLE}: {unknown}")))
-}
-
-/// The formats that a setting enables.
-pub(super) fn allowed(by: TraceContext) -> Propagation {
-    match by {
-        TraceContext::None => Propagation::NOTHING,
-        TraceContext::Traceparent => Propagation::TRACE_CONTEXT,
-        TraceContext::All => Propagation::ALL,
-    }
 }

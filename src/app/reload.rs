@@ -12,10 +12,11 @@ use super::error::AppError;
 use super::propagation::propagation;
 use super::server_settings::server_settings;
 use super::{App, capacity, configured, elicitation_hold, models};
-use crate::config::{self, AuthSettings, ClientProof, Settings, TransportSettings};
+use crate::config::{self, AuthSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::gateway::Gateway;
-use crate::mcp::{self, Servers};
+use crate::mcp::auth::ClientProof;
+use crate::mcp::{self, Servers, StdioSettings};
 
 impl App {
     /// Applies another configuration to this program and its gateway. Returns the parts that take effect only after a
@@ -114,7 +115,7 @@ fn spelled(server: &config::ServerSettings) -> SecretString {
         let _ = write!(text, "\n{} {}", secret.expose_secret().len(), secret.expose_secret());
     };
     match &server.transport {
-        TransportSettings::Stdio { env, .. } => env.values().for_each(&mut add),
+        TransportSettings::Stdio(StdioSettings { env, .. }) => env.values().for_each(&mut add),
         TransportSettings::Http { headers, auth, .. } => {
             headers.values().for_each(&mut add);
             match auth {

@@ -8,7 +8,7 @@ use super::output::Output;
 use super::setup::{self, ConfigFlag};
 use super::text::list;
 use crate::app;
-use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSettings};
+use crate::config::{self, ModelSettings, Settings, StdioSettings, StoreSettings, TransportSettings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,7 +87,9 @@ fn found(settings: &Settings, is_usable: bool) -> Vec<String> {
     let mut lines = vec![format!("{verdict}   {file}"), format!("store    {store}")];
     for (name, model) in &settings.models {
         let what = match model {
-            ModelSettings::Http(http) => format!("{} at {}", http.model, without_credentials(&http.base_url)),
+            ModelSettings::Http(http) => {
+                format!("{} at {}", http.settings.model, without_credentials(&http.settings.base_url))
+            }
             ModelSettings::Scripted { file } => format!("scripted, {}", file.display()),
             ModelSettings::Missing { remedy } => format!("missing: {remedy}"),
         };
@@ -95,7 +97,9 @@ fn found(settings: &Settings, is_usable: bool) -> Vec<String> {
     }
     for (id, server) in &settings.servers {
         let what = match &server.transport {
-            TransportSettings::Stdio { command, args, .. } => format!("stdio, {} {}", command, args.join(" ")),
+            TransportSettings::Stdio(StdioSettings { command, args, .. }) => {
+                format!("stdio, {} {}", command, args.join(" "))
+            }
             TransportSettings::Http { url, .. } => format!("http, {url}"),
             TransportSettings::Unavailable { reason } => reason.clone(),
         };

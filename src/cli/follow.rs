@@ -33,7 +33,7 @@ impl Display {
         match (json, quiet, out.is_terminal()) {
             (true, _, _) => Self::Json,
             (false, true, _) => Self::Quiet,
-            (false, false, true) => Self::Live(live_view(out.paint(), AnswerPlacement::InStory)),
+            (false, false, true) => Self::Live(live_view(out.paint(), AnswerPlacement::Inline)),
             (false, false, false) => Self::Lines(live_view(out.note_paint(), AnswerPlacement::Apart)),
         }
     }

@@ -10,7 +10,7 @@ use super::output::Output;
 use super::text::list;
 use super::view::RepeatedFlags;
 use crate::app::App;
-use crate::config::{self, AgentSettings, Settings, TransportSettings};
+use crate::config::{self, AgentSettings, Settings, StdioSettings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::tool::escape_untrusted;
@@ -54,7 +54,7 @@ pub(super) fn settings(flag: &ConfigFlag) -> Result<Settings, CliError> {
 
 /// Replaces `toolgate demo-server` as a server command by the path of this executable.
 pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
-    if let TransportSettings::Stdio { command, .. } = transport
+    if let TransportSettings::Stdio(StdioSettings { command, .. }) = transport
         && command == "toolgate"
         && let Ok(myself) = std::env::current_exe()
     {

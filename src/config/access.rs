@@ -1,8 +1,7 @@
 //! Resolved authentication settings for MCP servers.
 
-use schemars::JsonSchema;
 use secrecy::SecretString;
-use serde::Deserialize;
+use toolgate_settings::mcp::ClientProof;
 
 /// How toolgate authenticates to an MCP server.
 #[derive(Clone, Debug)]
@@ -38,35 +37,6 @@ pub struct ClientSettings {
     /// The client id, which may be the URL of a client ID metadata document.
     pub id: String,
     pub secret: Option<SecretString>,
-}
-
-/// How a client authenticates at the token endpoint.
-#[derive(Clone, Debug)]
-pub enum ClientProof {
-    Secret(SecretString),
-    /// With a signed assertion.
-    PrivateKey {
-        pem: SecretString,
-        /// The signature algorithm.
-        algorithm: SigningAlgorithm,
-    },
-}
-
-/// Signature algorithm of client assertions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum SigningAlgorithm {
-    /// RSA with SHA-256.
-    #[default]
-    Rs256,
-    /// RSA with SHA-384.
-    Rs384,
-    /// RSA with SHA-512.
-    Rs512,
-    /// ECDSA on P-256.
-    Es256,
-    /// ECDSA on P-384.
-    Es384,
 }
 
 /// A user login with every default.

@@ -29,7 +29,7 @@ mod yaml;
 
 use std::path::{Path, PathBuf};
 
-pub use access::{AuthSettings, ClientProof, ClientSettings, SigningAlgorithm};
+pub use access::{AuthSettings, ClientSettings};
 pub use agent::AgentSettings;
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
@@ -41,12 +41,12 @@ pub use mcp_file::mcp_servers_file;
 pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
-    Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial, KeySettings,
-    McpProtocolVersion, McpStart, MediaKind, ModelSettings, OtlpProtocol, PinnedValue, PromptCache, ProxySettings,
-    RecheckTools, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
+    Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial, ModelSettings,
+    OtlpProtocol, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
     TransportSettings,
 };
 pub use template::{TemplateFile, template};
+pub use toolgate_settings::mcp::{PinnedValue, ProtocolVersionChoice, StdioSettings};
 
 use error::Source;
 use resolver::Resolver;

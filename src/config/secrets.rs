@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use secrecy::{ExposeSecret as _, SecretString};
 use toolgate_core::redact::{SecretsBuilder, is_telling};
 
-use crate::settings::{
-    KeyMaterial, KeySettings, ModelSettings, PinnedValue, ProxySettings, Settings, TransportSettings,
-};
+use toolgate_settings::mcp::{PinnedValue, StdioSettings};
+use toolgate_settings::model::{Key, Proxy};
+
+use crate::settings::{KeyMaterial, ModelSettings, Settings, TransportSettings};
 
 impl Settings {
     /// Every secret.
@@ -16,12 +17,13 @@ impl Settings {
         add_named(&mut secrets, &self.telemetry.headers);
         for model in self.models.values() {
             if let ModelSettings::Http(model) = model {
-                if let Some(KeySettings::Fixed(key)) = &model.key {
+                let model = &model.settings;
+                if let Some(Key::Fixed(key)) = &model.api_key {
                     secrets.value(key.expose_secret());
                 }
                 add_named(&mut secrets, &model.headers);
                 secrets.address(&model.base_url);
-                if let ProxySettings::Url(proxy) = &model.proxy {
+                if let Proxy::Url(proxy) = &model.proxy {
                     secrets.value(proxy.expose_secret());
                     secrets.address(proxy.expose_secret());
                 }
@@ -29,7 +31,7 @@ impl Settings {
         }
         for server in self.servers.values() {
             match &server.transport {
-                TransportSettings::Stdio { env, .. } => add_named(&mut secrets, env),
+                TransportSettings::Stdio(StdioSettings { env, .. }) => add_named(&mut secrets, env),
                 TransportSettings::Http { url, headers, .. } => {
                     secrets.address(url);
                     add_named(&mut secrets, headers);

@@ -8,7 +8,6 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use toolgate_core::address::EgressPolicy;
 use toolgate_core::chat::Price;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
@@ -16,6 +15,9 @@ use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
 use toolgate_core::tool::result::ResultCheck;
 use toolgate_core::tool::{Undo, Validation};
+use toolgate_core::trace::Propagation;
+use toolgate_settings::mcp::{PinnedValue, ProtocolVersionChoice, Recheck, Start, StdioSettings};
+use toolgate_settings::model;
 
 use super::access::AuthSettings;
 use super::agent::AgentSettings;
@@ -113,107 +115,7 @@ pub enum Api {
 #[derive(Clone, Debug)]
 pub struct HttpModelSettings {
     pub api: Api,
-    /// The base URL, without a trailing slash.
-    pub base_url: String,
-    /// The addresses at which the server may be.
-    pub egress: EgressPolicy,
-    /// The source of the key, if one is sent.
-    pub key: Option<KeySettings>,
-    pub model: String,
-    /// Further HTTP headers.
-    pub headers: BTreeMap<String, SecretString>,
-    pub proxy: ProxySettings,
-    /// Timeout for the connection.
-    pub connect_timeout: Duration,
-    /// Timeout for the first token of a streamed reply.
-    pub first_token_timeout: Duration,
-    /// Timeout between two pieces of a reply.
-    pub idle_timeout: Duration,
-    /// Timeout for a whole reply.
-    pub total_timeout: Duration,
-    /// Whether replies are streamed.
-    pub stream: bool,
-    /// Sampling temperature, if it is sent.
-    pub temperature: Option<f64>,
-    /// Nucleus sampling, if it is sent.
-    pub top_p: Option<f64>,
-    /// The seed, if it is sent.
-    pub seed: Option<i64>,
-    /// The maximum of tokens in one reply, if it is sent.
-    pub max_tokens: Option<u64>,
-    /// The reasoning effort, in the provider's own term.
-    pub reasoning_effort: Option<String>,
-    /// The maximum of reasoning tokens.
-    pub reasoning_budget_tokens: Option<u64>,
-    /// Whether to request reasoning content.
-    pub show_reasoning: Option<bool>,
-    /// Whether to send the reasoning of earlier turns back.
-    pub send_reasoning_back: Option<bool>,
-    /// Which tools the model calls: `auto`, `required`, or the name of one.
-    pub tool_choice: Option<String>,
-    /// Whether the model may request several tools at once.
-    pub parallel_tool_calls: Option<bool>,
-    /// Whether tools are declared strict if their schema allows it.
-    pub strict_tools: bool,
-    /// Whether the output schema is sent.
-    pub structured_output: Option<bool>,
-    /// The kinds of media that are sent; the others are replaced by a note.
-    pub media: Option<Vec<MediaKind>>,
-    /// Whether to request prompt caching.
-    pub prompt_cache: PromptCache,
-    pub trace_context: TraceContext,
-    /// Additional members of the request body.
-    pub extra: Map<String, Value>,
-}
-
-/// The source of a key.
-#[derive(Clone, Debug)]
-pub enum KeySettings {
-    /// From the configuration or the environment.
-    Fixed(SecretString),
-    /// From a program.
-    Command { command: String, args: Vec<String> },
-}
-
-/// How to reach a server.
-#[derive(Clone, Debug, Default)]
-pub enum ProxySettings {
-    /// As the environment specifies.
-    #[default]
-    Environment,
-    Direct,
-    /// Through this proxy.
-    Url(SecretString),
-}
-
-/// A kind of content that is not text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MediaKind {
-    /// Images.
-    Images,
-    /// Documents, PDF above all.
-    Files,
-    /// Audio.
-    Audio,
-}
-
-/// How long a provider caches prompts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum PromptCache {
-    /// The provider's default.
-    #[default]
-    #[serde(rename = "automatic")]
-    Automatic,
-    /// Requested for five minutes.
-    #[serde(rename = "5m")]
-    FiveMinutes,
-    /// Requested for an hour.
-    #[serde(rename = "1h")]
-    OneHour,
-    /// Not requested.
-    #[serde(rename = "off")]
-    Off,
+    pub settings: model::Settings,
 }
 
 /// An MCP server.
@@ -225,7 +127,7 @@ pub struct ServerSettings {
     /// Whether runs fail without it.
     pub required: bool,
     /// When to start or connect it.
-    pub start: McpStart,
+    pub start: Start,
     /// Timeout for the start or the connection.
     pub start_timeout: Duration,
     /// Timeout for a call without progress.
@@ -236,11 +138,11 @@ pub struct ServerSettings {
     pub max_concurrency: usize,
     /// The maximum of tools used from its list; at least 1.
     pub max_tools: usize,
-    pub protocol_version: McpProtocolVersion,
+    pub protocol_version: ProtocolVersionChoice,
     /// Whether the server may ask the run's user for input during a call (elicitation).
     pub elicitation: bool,
     /// Before which calls toolgate refreshes the list of tools.
-    pub recheck_tools: RecheckTools,
+    pub recheck: Recheck,
     /// How long a call stays open while the user answers an elicitation; `None` for the default of `toolgate serve`.
     pub elicitation_hold: Option<Duration>,
     /// The maximum of text bytes that one of its results adds to the conversation; `None` for the agent's limit.
@@ -258,14 +160,6 @@ pub struct ServerSettings {
     pub undos: BTreeMap<String, Undo>,
 }
 
-/// The value of an argument that the operator sets.
-#[derive(Clone, Debug)]
-pub enum PinnedValue {
-    /// A value that people may see.
-    Plain(Value),
-    Secret(SecretString),
-}
-
 /// Trace context that toolgate sends to a server or a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -278,60 +172,22 @@ pub enum TraceContext {
     All,
 }
 
-/// Before which calls toolgate refreshes a server's list of tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RecheckTools {
-    /// Before calls that an approver approved or a grant covers since the last refresh.
-    #[default]
-    Approved,
-    /// Before every call.
-    Always,
-    /// Before no call.
-    Never,
-}
-
-/// When to start a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum McpStart {
-    /// At startup of a long-running command.
-    Eager,
-    /// On first use.
-    #[default]
-    Lazy,
-}
-
-/// Protocol version of an MCP server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum McpProtocolVersion {
-    /// Detected, with one additional request at the first connection.
-    #[default]
-    Auto,
-    /// 2025-11-25 or an earlier version: the protocol with sessions.
-    #[serde(rename = "2025-11-25")]
-    Sessions,
-    /// 2026-07-28: the stateless protocol.
-    #[serde(rename = "2026-07-28")]
-    Stateless,
+impl TraceContext {
+    /// The formats that the setting allows.
+    pub fn propagation(self) -> Propagation {
+        match self {
+            Self::None => Propagation::NOTHING,
+            Self::Traceparent => Propagation::TRACE_CONTEXT,
+            Self::All => Propagation::ALL,
+        }
+    }
 }
 
 /// The transport of an MCP server.
 #[derive(Clone, Debug)]
 pub enum TransportSettings {
     /// A program that toolgate starts.
-    Stdio {
-        /// The program: a name on the PATH, or a path.
-        command: String,
-        args: Vec<String>,
-        /// Additional environment variables.
-        env: BTreeMap<String, SecretString>,
-        /// Whether it inherits all of toolgate's environment.
-        inherit_env: bool,
-        /// The working folder; `None` for toolgate's own.
-        cwd: Option<PathBuf>,
-    },
+    Stdio(StdioSettings),
     /// A streamable HTTP server.
     Http {
         /// Its URL, `http` or `https`.

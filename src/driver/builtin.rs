@@ -59,8 +59,8 @@ impl BuiltinCall {
 
 impl Ports {
     /// Runs the call. It has no side effects, so it may run any number of times.
-    pub(super) async fn run_builtin(&self, errand: &BuiltinCall) -> Outcome {
-        let (reading, limit) = match errand {
+    pub(super) async fn run_builtin(&self, builtin: &BuiltinCall) -> Outcome {
+        let (reading, limit) = match builtin {
             BuiltinCall::Finish => return Outcome::Returned(ToolOutput::text("The answer was received.")),
             BuiltinCall::Refuse(complaint) => return Outcome::Returned(ToolOutput::error(complaint)),
             BuiltinCall::Read { reading, limit } => (reading.clone(), *limit),

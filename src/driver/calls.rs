@@ -1,4 +1,4 @@
-//! Step: run the calls of a tier concurrently, at servers and builtin, and journal each result as it arrives.
+//! Step: run the calls of a tier concurrently, at servers in parallel and builtin calls here, and journal each result as it arrives.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -30,7 +30,7 @@ struct PreparedCall {
     /// Whether it was sent before, so that it must not be reported as not run.
     was_sent: bool,
     /// The builtin call, if toolgate runs it itself.
-    errand: Option<BuiltinCall>,
+    builtin: Option<BuiltinCall>,
     limits: Limits,
     arguments: Map<String, Value>,
     trace: SpanContext,
@@ -100,7 +100,7 @@ impl Driver<'_> {
                 return Ok(());
             }
             held.deliver_answers(journal.run());
-            held.release_expired(self.hint, self.ports.clock.now());
+            held.release_expired(self.wake, self.ports.clock.now());
         }
         Ok(())
     }
@@ -120,9 +120,9 @@ fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) 
     let arguments = call.arguments().as_object()?.clone();
     let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
     let is_builtin = call.is_builtin();
-    let errand = is_builtin.then(|| BuiltinCall::of(Builtin::of(&tool.origin), &arguments, run));
+    let builtin = is_builtin.then(|| BuiltinCall::of(Builtin::of(&tool.origin), &arguments, run));
     let limits = run.started().spec.limits.clone();
-    Some(PreparedCall { id: id.clone(), tool, was_sent, errand, limits, arguments, trace, deadline, answered })
+    Some(PreparedCall { id: id.clone(), tool, was_sent, builtin, limits, arguments, trace, deadline, answered })
 }
 
 /// Stages a result. A result for a run that has ended meanwhile is dropped.
@@ -138,9 +138,9 @@ async fn make(
     call: PreparedCall,
     asker: mpsc::UnboundedSender<Elicitation>,
 ) -> (CallId, DeliveredReply) {
-    let reply = match (dispatch_blocker(&call.tool, live), &call.errand) {
+    let reply = match (dispatch_blocker(&call.tool, live), &call.builtin) {
         (Some((kind, why)), _) => not_sent(kind, &why, call.was_sent).into(),
-        (None, Some(errand)) => caught(async { ports.run_builtin(errand).await.into() }).await,
+        (None, Some(builtin)) => caught(async { ports.run_builtin(builtin).await.into() }).await,
         (None, None) => {
             let sent = async {
                 let DeliveredReply { reply, wire } = send(ports, run, &call, asker).await;

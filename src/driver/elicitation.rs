@@ -93,8 +93,8 @@ impl HeldCalls {
     }
 
     /// Releases the calls whose hold is over, by time or by the wake signal.
-    pub(super) fn release_expired(&mut self, hint: &WakeSignal, now: Timestamp) {
-        self.calls.retain(|id, held| held.until.is_none_or(|until| now < until) && !hint.releases(id));
+    pub(super) fn release_expired(&mut self, wake: &WakeSignal, now: Timestamp) {
+        self.calls.retain(|id, held| held.until.is_none_or(|until| now < until) && !wake.releases(id));
     }
 
     /// The earliest end of a hold.
@@ -142,14 +142,14 @@ impl Driver<'_> {
             return Ok(());
         }
         held.calls.insert(call, HeldCall { answer, until });
-        held.release_expired(self.hint, self.ports.clock.now());
+        held.release_expired(self.wake, self.ports.clock.now());
         Ok(())
     }
 
     fn hold_limit(&self, run: &Run, call: &CallId) -> Option<HoldLimit> {
         let call = run.call(call)?;
         let Origin::Mcp { server, .. } = &call.tool.as_ref()?.origin else { return None };
-        match (self.hint.is_attended(), self.ports.hold.of(server)) {
+        match (self.wake.is_attended(), self.ports.hold.of(server)) {
             (true, _) => Some(HoldLimit::Unlimited),
             (false, time) => (!time.is_zero()).then_some(HoldLimit::For(time)),
         }

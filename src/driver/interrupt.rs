@@ -61,11 +61,11 @@ impl Driver<'_> {
     /// Waits until the run is lost, or there is news for a held call.
     pub(super) async fn news(&self, journal: &Journal, held: &HeldCalls) -> Interruption {
         loop {
-            if self.hint.releases_any(held.calls()) {
+            if self.wake.releases_any(held.calls()) {
                 return Interruption::ForHeldCalls;
             }
             tokio::select! {
-                () = self.hint.notified() => {}
+                () = self.wake.notified() => {}
                 () = tokio::time::sleep(self.ports.poll) => {}
             }
             // The next commit detects a store that does not answer.

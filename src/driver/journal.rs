@@ -250,7 +250,7 @@ impl Journal {
 
     /// Claims the run: the commit with which an execution begins. Only then sinks are notified, of `history` first, and
     /// then of its new events.
-    pub async fn take(&mut self, history: &[JournalEntry]) -> Result<Progress, DriveError> {
+    pub async fn claim_and_commit(&mut self, history: &[JournalEntry]) -> Result<Progress, DriveError> {
         let sinks = std::mem::replace(&mut self.sinks, Arc::from([]));
         let mut fresh = self.staged.clone();
         fresh.retain(|recorded| recorded.seq >= history.len() as u64);
@@ -270,7 +270,7 @@ impl Journal {
     }
 
     /// Appends the staged events without claiming the run from its driver.
-    pub async fn post(&mut self) -> Result<Progress, DriveError> {
+    pub async fn commit_unowned(&mut self) -> Result<Progress, DriveError> {
         self.commit_as(None).await
     }
 

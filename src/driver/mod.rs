@@ -117,7 +117,7 @@ pub enum LoopState {
 pub struct Driver<'a> {
     ports: &'a Ports,
     agent: &'a Agent,
-    hint: &'a WakeSignal,
+    wake: &'a WakeSignal,
     /// One conversation for each model that was called; they share no adapter state.
     conversations: BTreeMap<ModelName, Box<dyn Conversation>>,
     /// The current tools of servers and caller, and the generation in which they were listed.
@@ -129,12 +129,12 @@ pub struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// A driver for one execution. `hint` wakes it when this process writes to the run.
-    pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a WakeSignal) -> Self {
+    /// A driver for one execution. `wake` notifies it when this process writes to the run.
+    pub fn new(ports: &'a Ports, agent: &'a Agent, wake: &'a WakeSignal) -> Self {
         Self {
             ports,
             agent,
-            hint,
+            wake,
             conversations: BTreeMap::new(),
             live: None,
             relisted: None,

@@ -28,7 +28,7 @@ struct HoldState {
 
 impl WakeSignal {
     /// Signals a write.
-    pub fn wake(&self) {
+    pub fn notify(&self) {
         self.written.notify_one();
     }
 
@@ -58,13 +58,13 @@ impl WakeSignal {
     /// Ends the hold of a call.
     pub fn release(&self, call: CallId) {
         self.holding().released.insert(call);
-        self.wake();
+        self.notify();
     }
 
     /// Ends the holds of all calls.
     pub fn release_all(&self) {
         self.holding().is_over = true;
-        self.wake();
+        self.notify();
     }
 
     pub(super) fn is_attended(&self) -> bool {

@@ -57,7 +57,7 @@ fn again(result: &Map<String, Value>) -> Result<Answer, Fault> {
 
 /// The error in the type of a result that is not an answer to a call. The stateless revision allows one type for it
 /// and counts any other as invalid.
-pub(super) fn objection_to_type(result: &Value) -> Option<String> {
+pub(super) fn wrong_result_type(result: &Value) -> Option<String> {
     match result.get("resultType") {
         None | Some(Value::Null) => None,
         Some(Value::String(kind)) if kind == "complete" => None,

@@ -70,8 +70,11 @@ async fn send(
         let asking = ElicitationContext { elicitations: &elicitations, elicitation: call.elicitation };
         let result = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
         let result = match result {
-            Err(Fault::TakenBack) => {
-                return elicitations.withdrawn_questions().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
+            Err(Fault::CancelledForElicitation) => {
+                return elicitations
+                    .withdrawn_questions()
+                    .map(CallReply::NeedsInput)
+                    .ok_or(Fault::CancelledForElicitation);
             }
             Err(Fault::Refused { code: VISITS_REQUIRED, message, data }) => {
                 return visits_required(connection, &elicitations, call.answered, message, data);

@@ -33,9 +33,9 @@ use super::traffic::Traffic;
 use super::transport::{Disconnection, LineTransport, Requests, StreamObservers};
 
 /// How long to wait for the exit status of a child process after its connection broke.
-const POST_MORTEM: Duration = Duration::from_millis(500);
+const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time limit of an orderly shutdown, before the process is ended.
-const GOODBYE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection with a completed handshake.
 pub(super) struct Connection {
@@ -332,7 +332,7 @@ impl Connection {
     }
 
     /// Shuts the connection down and waits until its resources are released. Whatever the server sends, that takes no
-    /// longer than [`GOODBYE`] and the end of a process.
+    /// longer than [`SHUTDOWN_TIMEOUT`] and the end of a process.
     pub(super) async fn close(&self) {
         self.goodbye.cancel();
         self.over.cancelled().await;
@@ -359,10 +359,10 @@ impl Connection {
     }
 
     /// The reason for the loss, as far as it can be determined.
-    pub(super) async fn last_words(&self) -> String {
+    pub(super) async fn exit_report(&self) -> String {
         match (self.why_lost.get(), &self.process) {
             (Some(why), _) => why.clone(),
-            (None, Some(process)) => process.last_words().await,
+            (None, Some(process)) => process.exit_report().await,
             (None, None) => "the stream ended before the answer".into(),
         }
     }
@@ -386,16 +386,16 @@ impl Process {
                 ConnectError::Handshake(words + &self.child.output().quoted())
             }
             NegotiationError::Broken(_) | NegotiationError::Unconfirmed(_) => {
-                ConnectError::Died(self.last_words().await + &stdio::kept_back(settings))
+                ConnectError::Died(self.exit_report().await + &stdio::kept_back(settings))
             }
         }
     }
 
-    async fn last_words(&self) -> String {
+    async fn exit_report(&self) -> String {
         if let Some(reason) = self.cut.reason() {
             return reason.to_owned();
         }
-        let what = match self.child.exit_within(POST_MORTEM).await {
+        let what = match self.child.exit_within(EXIT_STATUS_TIMEOUT).await {
             Some(status) => format!("its process ended with {status}"),
             None => "it closed its stdout".into(),
         };
@@ -404,7 +404,7 @@ impl Process {
 }
 
 /// Waits until the exchange of messages has ended, by our request or not, and cancels `over`. A server that is still
-/// sending after [`GOODBYE`] is abandoned.
+/// sending after [`SHUTDOWN_TIMEOUT`] is abandoned.
 async fn wait_for_end(running: Running, goodbye: CancellationToken, over: CancellationToken, lost: CancellationToken) {
     let _over = over.drop_guard();
     let stop = running.cancellation_token();
@@ -414,7 +414,7 @@ async fn wait_for_end(running: Running, goodbye: CancellationToken, over: Cancel
         _ = &mut end => {}
         () = goodbye.cancelled() => {
             stop.cancel();
-            let _ = timeout(GOODBYE, end).await;
+            let _ = timeout(SHUTDOWN_TIMEOUT, end).await;
         }
     }
     lost.cancel();

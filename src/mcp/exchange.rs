@@ -36,7 +36,7 @@ const NO_ANSWER: &str = "the stream ended before the answer";
 
 /// How long to read on after a question: messages that the server wrote with it, without waiting for the answer,
 /// arrive in this time.
-const ALONG: Duration = Duration::from_millis(50);
+const ELICITATION_GRACE: Duration = Duration::from_millis(50);
 
 /// The receiver of progress reports.
 pub(super) type ProgressReceiver<'a> = &'a (dyn Fn(Progress) + Send + Sync);
@@ -100,7 +100,7 @@ impl Connection {
         let mut routes = self.client_handler.hold().await;
         let Ok(mut handle) = self.peer.send_cancellable_request(request, options).await else {
             drop(routes);
-            return Err(Fault::NotSent(format!("is gone: {}", self.last_words().await)));
+            return Err(Fault::NotSent(format!("is gone: {}", self.exit_report().await)));
         };
         sent.note(&handle.id);
         let mut updates = routes.register(handle.progress_token.clone());
@@ -125,7 +125,7 @@ impl Connection {
                 () = tokio::time::sleep_until(limits.deadline) => return Err(self.out_of_time(Fault::Late(limits.total))),
                 () = &mut silence => return Err(self.out_of_time(Fault::Silent(limits.silence))),
                 () = stuck(asking) => {
-                    if let Ok(answer) = timeout(ALONG, &mut handle.rx).await {
+                    if let Ok(answer) = timeout(ELICITATION_GRACE, &mut handle.rx).await {
                         break answer;
                     }
                     if !asking.is_some_and(|asking| asking.elicitations.is_stuck()) {
@@ -148,7 +148,7 @@ impl Connection {
                                 Ok(result @ Ok(_)) => break Ok(result),
                                 Ok(Err(_)) | Err(_) => {
                                     settle(&mut present);
-                                    return Err(Fault::TakenBack);
+                                    return Err(Fault::CancelledForElicitation);
                                 }
                             }
                         }
@@ -173,7 +173,7 @@ impl Connection {
                 Err(Fault::Garbled(why))
             }
             Ok(Err(error)) => Err(self.fault(error, finding).await),
-            Err(_) => Err(Fault::Disconnected(self.last_words().await)),
+            Err(_) => Err(Fault::Disconnected(self.exit_report().await)),
         }
     }
 
@@ -222,7 +222,7 @@ impl Connection {
                 Fault::Disconnected(words.unwrap_or_else(|| NO_ANSWER.into()))
             }
             Some(ResponseFinding::Unreadable(_) | ResponseFinding::Flaws(_)) | None => {
-                Fault::Disconnected(self.last_words().await)
+                Fault::Disconnected(self.exit_report().await)
             }
         }
     }

@@ -38,7 +38,7 @@ pub(super) enum Fault {
     Demands(String),
     /// The server asked a question without a known answer, and was notified that the request is cancelled.
     #[error("was notified that the request is cancelled, because it asked something")]
-    TakenBack,
+    CancelledForElicitation,
     /// The server requested repetition after repetition, as overloaded servers do.
     #[error(
         "answered {times} times within {:.1} s that the call is to be made again, without a result and without a question, \
@@ -90,7 +90,11 @@ impl Fault {
     pub(super) fn code(&self) -> Option<i32> {
         match self {
             Self::Refused { code, .. } => Some(*code).filter(|code| *code != NO_CODE),
-            Self::NotSent(_) | Self::SessionOver(_) | Self::Rejected(_) | Self::Demands(_) | Self::TakenBack => None,
+            Self::NotSent(_)
+            | Self::SessionOver(_)
+            | Self::Rejected(_)
+            | Self::Demands(_)
+            | Self::CancelledForElicitation => None,
             Self::Deferred { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) | Self::Disconnected(_) => {
                 None
             }
@@ -103,7 +107,7 @@ impl Fault {
         let kind = match &self {
             Self::NotSent(_) | Self::SessionOver(_) => FailureKind::Unavailable,
             Self::Refused { .. } | Self::Rejected(_) | Self::Demands(_) => FailureKind::Refused,
-            Self::TakenBack => FailureKind::Cancelled,
+            Self::CancelledForElicitation => FailureKind::Cancelled,
             Self::Deferred { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) => FailureKind::Timeout,
             Self::Disconnected(_) => FailureKind::Disconnected,
             Self::TooLong(_) | Self::Unreadable(_) | Self::Garbled(_) | Self::NoMcp(_) => FailureKind::Unreadable,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::tool::{Annotations, McpTool};
 
-use super::answer::objection_to_type;
+use super::answer::wrong_result_type;
 use super::call_transport::LastRequest;
 use super::connection::Connection;
 use super::fault::{Fault, seconds};
@@ -91,7 +91,7 @@ async fn all_pages(
                 answered => answered?,
             };
         read += size(&page);
-        if let (Era::Modern, Some(wrong)) = (connection.era(), objection_to_type(&page)) {
+        if let (Era::Modern, Some(wrong)) = (connection.era(), wrong_result_type(&page)) {
             return Err(Fault::Unreadable(wrong));
         }
         let Some(next) = listing.add_page(page, &flaws, connection.era())? else {
@@ -101,7 +101,7 @@ async fn all_pages(
             return Ok(listing);
         }
         empty_pages += usize::from(listing.tool_count() == before);
-        if let Some(why) = objection(&next, &seen, read, empty_pages) {
+        if let Some(why) = cursor_error(&next, &seen, read, empty_pages) {
             listing.mark_endless(&why);
             return Ok(listing);
         }
@@ -111,7 +111,7 @@ async fn all_pages(
 }
 
 /// Why not to request the next page.
-fn objection(next: &str, seen: &HashSet<String>, read: usize, empty_pages: usize) -> Option<String> {
+fn cursor_error(next: &str, seen: &HashSet<String>, read: usize, empty_pages: usize) -> Option<String> {
     if empty_pages >= MAX_EMPTY_PAGES {
         return Some(format!("{empty_pages} of its pages have no tool"));
     }
@@ -415,13 +415,13 @@ mod tests {
         assert_eq!(listing.add_page(page, &[], Era::Legacy), Ok(None));
         assert!(listing.left_out[0].1.len() < 1000, "{}", listing.left_out[0].1.len());
         let cursor = "c".repeat(MAX_CURSOR);
-        let why = objection(&cursor, &HashSet::from([cursor.clone()]), 0, 0).expect("it was there");
+        let why = cursor_error(&cursor, &HashSet::from([cursor.clone()]), 0, 0).expect("it was there");
         assert!(why.ends_with("...` twice") && why.len() < 1000, "{why}");
-        assert!(objection(&(cursor + "c"), &HashSet::new(), 0, 0).expect("too long").contains("longer than 64 KiB"));
-        assert!(objection("c", &HashSet::new(), MAX_READ + 1, 0).expect("too much").contains("longer than 64 MiB"));
-        let why = objection("c", &HashSet::new(), 0, MAX_EMPTY_PAGES).expect("too many");
+        assert!(cursor_error(&(cursor + "c"), &HashSet::new(), 0, 0).expect("too long").contains("longer than 64 KiB"));
+        assert!(cursor_error("c", &HashSet::new(), MAX_READ + 1, 0).expect("too much").contains("longer than 64 MiB"));
+        let why = cursor_error("c", &HashSet::new(), 0, MAX_EMPTY_PAGES).expect("too many");
         assert_eq!(why, "100 of its pages have no tool");
-        assert_eq!(objection("c", &HashSet::new(), MAX_READ, MAX_EMPTY_PAGES - 1), None);
+        assert_eq!(cursor_error("c", &HashSet::new(), MAX_READ, MAX_EMPTY_PAGES - 1), None);
     }
 
     #[test]

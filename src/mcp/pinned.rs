@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value, json};
 use toolgate_core::json;
 use toolgate_core::tool::{LeftOut, McpTool, PinnedArguments, ServerTools};
+pub use toolgate_settings::mcp::PinnedValue;
 
 /// Keywords of a schema that apply to all arguments at once, besides `properties` and `required`.
 const WHOLE: [&str; 12] = [
@@ -26,23 +26,9 @@ const WHOLE: [&str; 12] = [
     "$dynamicRef",
 ];
 
-/// The value of a pinned argument.
-#[derive(Clone)]
-pub enum PinnedValue {
-    /// A value that is part of the tool's definition: with another value, approvals of the tool do not hold.
-    Plain(Value),
-    Secret(SecretString),
-}
-
 /// Pinned arguments by the server's name of the tool, and by their own name.
 #[derive(Clone, Debug, Default)]
 pub struct PinnedTools(BTreeMap<String, BTreeMap<String, PinnedValue>>);
-
-impl fmt::Debug for PinnedValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PinnedValue")
-    }
-}
 
 impl From<BTreeMap<String, BTreeMap<String, PinnedValue>>> for PinnedTools {
     fn from(mut tools: BTreeMap<String, BTreeMap<String, PinnedValue>>) -> Self {
@@ -85,17 +71,15 @@ impl PinnedTools {
     pub(super) fn added_to<'a>(&self, tool: &str, arguments: &'a Map<String, Value>) -> Cow<'a, Map<String, Value>> {
         let Some(pinned) = self.0.get(tool) else { return Cow::Borrowed(arguments) };
         let mut arguments = arguments.clone();
-        arguments.extend(pinned.iter().map(|(name, value)| (name.clone(), value.to_json())));
+        arguments.extend(pinned.iter().map(|(name, value)| (name.clone(), to_json(value))));
         Cow::Owned(arguments)
     }
 }
 
-impl PinnedValue {
-    fn to_json(&self) -> Value {
-        match self {
-            Self::Plain(value) => value.clone(),
-            Self::Secret(secret) => secret.expose_secret().into(),
-        }
+fn to_json(value: &PinnedValue) -> Value {
+    match value {
+        PinnedValue::Plain(value) => value.clone(),
+        PinnedValue::Secret(secret) => secret.expose_secret().into(),
     }
 }
 

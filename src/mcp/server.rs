@@ -15,10 +15,10 @@ use toolgate_ports::{McpCall, McpTask};
 
 use super::call_counters::{CallCounters, InFlightGuard, WaitGuard};
 use super::call_transport::LastRequest;
+use super::dialer::Dialer;
 use super::exchange::ProgressReceiver;
 use super::fault::{Fault, seconds};
 use super::limits::Limits;
-use super::line::Line;
 use super::settings::{Recheck, ServerSettings, Start};
 use super::status::ServerStatus;
 use super::supervisor::{StartLimiter, Supervisor};
@@ -31,16 +31,16 @@ pub(super) struct Server {
     settings: ServerSettings,
     slots: Semaphore,
     counters: CallCounters,
-    supervisor: Arc<Supervisor<Line>>,
+    supervisor: Arc<Supervisor<Dialer>>,
 }
 
 impl Server {
     /// A server that is not needed yet.
     pub(super) fn new(id: ServerId, settings: ServerSettings, starts: &StartLimiter) -> Self {
         let tasks = TaskTracker::new();
-        let line = Line::new(settings.clone(), tasks.clone());
+        let dialer = Dialer::new(settings.clone(), tasks.clone());
         Self {
-            supervisor: Supervisor::new(id.clone(), line, settings.start_timeout, tasks, starts.clone()),
+            supervisor: Supervisor::new(id.clone(), dialer, settings.start_timeout, tasks, starts.clone()),
             slots: Semaphore::new(settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),
             counters: CallCounters::default(),
             id,
@@ -114,7 +114,7 @@ impl Server {
         // The server rejected it unprocessed, together with its session. In a new session the call is made for the
         // first time.
         let second = self.attempt(self.counters.wait(), &call, limits, progress).await;
-        second.unwrap_or_else(|fault| self.in_vain(&call, fault, None).into())
+        second.unwrap_or_else(|fault| self.outcome_without_reply(&call, fault, None).into())
     }
 
     /// Makes the call over the current or the next connection. The error is that the session expired, so that the call
@@ -155,7 +155,7 @@ impl Server {
                     return Err(fault);
                 }
                 let flood = connection.traffic().flood_since(&heard);
-                self.in_vain(call, fault, flood)
+                self.outcome_without_reply(call, fault, flood)
             }
         };
         if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, output)
@@ -197,7 +197,7 @@ impl Server {
             // The output of a child process is part of these already, or has nothing to do with them.
             Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) | Fault::TooLong(_) => None,
             Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) | Fault::Garbled(_) => None,
-            Fault::Demands(_) | Fault::TakenBack | Fault::Deferred { .. } => None,
+            Fault::Demands(_) | Fault::CancelledForElicitation | Fault::Deferred { .. } => None,
             // The answer may have been among the lines that are not messages.
             Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) => flood.or_else(|| self.stdout_noise()),
             Fault::Unreadable(_) => self.stdout_noise(),
@@ -226,7 +226,7 @@ impl Server {
     }
 
     /// The outcome of a call without a reply.
-    fn in_vain(&self, call: &McpCall<'_>, fault: Fault, flood: Option<String>) -> CallReply {
+    fn outcome_without_reply(&self, call: &McpCall<'_>, fault: Fault, flood: Option<String>) -> CallReply {
         match task_of(call) {
             Some(task) => task::unsent_reply(task, &format!("the MCP server `{}` {fault}", self.id)),
             None => self.failed(fault, flood).into(),
@@ -262,7 +262,9 @@ fn task_of<'a>(call: &McpCall<'a>) -> Option<&'a TaskHandle> {
 fn count(flight: InFlightGuard<'_>, fault: &Fault) {
     match fault {
         Fault::NotSent(_) | Fault::SessionOver(_) => flight.unsent(),
-        Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::Deferred { .. } => flight.answered(),
+        Fault::Refused { .. } | Fault::Demands(_) | Fault::CancelledForElicitation | Fault::Deferred { .. } => {
+            flight.answered()
+        }
         Fault::Rejected(_) | Fault::NoMcp(_) | Fault::TooLong(_) => flight.answered(),
         Fault::Unreadable(_) | Fault::Garbled(_) => flight.answered(),
         Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) | Fault::Disconnected(_) => flight.failed(),

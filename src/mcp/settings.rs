@@ -2,7 +2,6 @@
 //! configuration; secrets stay in redacting types.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -11,6 +10,7 @@ use serde_json::json;
 use toolgate_core::json;
 use toolgate_core::tool::{self, Endpoint};
 use toolgate_core::trace::Propagation;
+pub use toolgate_settings::mcp::{ProtocolVersionChoice, Recheck, Start, StdioSettings};
 
 use super::auth::OAuthSettings;
 use super::http::egress::Egress;
@@ -34,7 +34,7 @@ pub struct ServerSettings {
     pub max_concurrency: usize,
     /// The number of tools of its list that are used; default 10,000.
     pub max_tools: usize,
-    /// When it is started; default with all others.
+    /// When it is started; default: by [`Servers::start`](super::Servers::start), with all others.
     pub start: Start,
     /// The protocol version to use; default: detected.
     pub protocol_version: ProtocolVersionChoice,
@@ -48,41 +48,6 @@ pub struct ServerSettings {
     pub pinned: PinnedTools,
 }
 
-/// The protocol version to use with a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ProtocolVersionChoice {
-    /// Detected, and remembered until the server changes it.
-    #[default]
-    Auto,
-    /// The sessions of the revisions up to 2025-11-25.
-    Legacy,
-    /// The stateless revision 2026-07-28.
-    Modern,
-}
-
-/// Before which calls the tools of a server are listed again, so that a definition that changed without an
-/// announcement is noticed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recheck {
-    /// Before calls that a person approved, or a grant covers, since the last list.
-    #[default]
-    Approved,
-    /// Before every call.
-    Always,
-    /// Never: the server announces every change.
-    Never,
-}
-
-/// When a server is started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Start {
-    /// By [`Servers::start`](super::Servers::start), with all others; without that call when it is first needed.
-    #[default]
-    Eager,
-    /// When its tools are first listed, or a call is made.
-    Lazy,
-}
-
 /// The ways to reach a server.
 #[derive(Clone, Debug)]
 pub enum Transport {
@@ -94,20 +59,6 @@ pub enum Transport {
     InProcess(InProcess),
     /// None: the settings lack something. The reason completes the sentence "the MCP server `x` ...".
     Unavailable(String),
-}
-
-/// A server that is started as a child process.
-#[derive(Clone, Debug, Default)]
-pub struct StdioSettings {
-    /// The program, by path or by name in `PATH`.
-    pub command: String,
-    pub args: Vec<String>,
-    /// Environment variables besides the harmless few that every program needs (`PATH`, `HOME`, locale and the like).
-    pub env: BTreeMap<String, SecretString>,
-    /// Whether it inherits the whole environment of toolgate; default no, because that contains other secrets.
-    pub inherit_env: bool,
-    /// Its working directory; default: that of toolgate.
-    pub cwd: Option<PathBuf>,
 }
 
 /// A server that is dialled.
@@ -129,7 +80,7 @@ impl Transport {
     pub(super) fn endpoint(&self) -> Option<Endpoint> {
         let (way, described) = match self {
             Self::Stdio(stdio) => {
-                (json!({"command": stdio.command, "args": stdio.args, "cwd": stdio.cwd}), stdio.in_words())
+                (json!({"command": stdio.command, "args": stdio.args, "cwd": stdio.cwd}), program_in_words(stdio))
             }
             Self::Http(http) => (json!({"url": http.url}), http.in_words()),
             Self::InProcess(_) | Self::Unavailable(_) => return None,
@@ -152,28 +103,14 @@ impl Transport {
     }
 }
 
-impl StdioSettings {
-    /// A program with arguments, in toolgate's directory, with the harmless variables only.
-    pub fn new<A: Into<String>>(command: impl Into<String>, args: impl IntoIterator<Item = A>) -> Self {
-        Self { command: command.into(), args: args.into_iter().map(Into::into).collect(), ..Self::default() }
-    }
-
-    /// Adds an environment variable.
-    #[must_use]
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<SecretString>) -> Self {
-        self.env.insert(name.into(), value.into());
-        self
-    }
-
-    /// Any of the arguments may be a token.
-    fn in_words(&self) -> String {
-        let arguments = match self.args.len() {
-            0 => "without arguments".to_owned(),
-            count => format!("{count} arguments ({})", json::hash(&json!(self.args))),
-        };
-        let directory = self.cwd.as_ref().map(|cwd| format!(", directory {}", cwd.display())).unwrap_or_default();
-        format!("program {}, {arguments}{directory}", self.command)
-    }
+/// Any of the arguments may be a token.
+fn program_in_words(stdio: &StdioSettings) -> String {
+    let arguments = match stdio.args.len() {
+        0 => "without arguments".to_owned(),
+        count => format!("{count} arguments ({})", json::hash(&json!(stdio.args))),
+    };
+    let directory = stdio.cwd.as_ref().map(|cwd| format!(", directory {}", cwd.display())).unwrap_or_default();
+    format!("program {}, {arguments}{directory}", stdio.command)
 }
 
 impl HttpSettings {
@@ -214,7 +151,7 @@ impl ServerSettings {
             trusted: false,
             max_concurrency: 16,
             max_tools: 10_000,
-            start: Start::default(),
+            start: Start::Eager,
             protocol_version: ProtocolVersionChoice::Auto,
             elicitation: true,
             recheck: Recheck::default(),

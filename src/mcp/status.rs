@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use toolgate_core::id::ServerId;
 
 use super::call_counters::CallStats;
-use super::line::Line;
+use super::dialer::Dialer;
 use super::stdio::{Output, StdoutNoise};
 use super::supervisor::{State, Supervisor};
 
@@ -89,7 +89,7 @@ pub struct LastError {
 }
 
 impl ServerStatus {
-    pub(super) fn of(id: &ServerId, supervisor: &Supervisor<Line>, said: Option<Output>, calls: CallStats) -> Self {
+    pub(super) fn of(id: &ServerId, supervisor: &Supervisor<Dialer>, said: Option<Output>, calls: CallStats) -> Self {
         let connection = supervisor.connection_state();
         let (tools, stale) = supervisor.tools();
         let failures = connection.failures;

@@ -9,28 +9,28 @@ use super::AgentRunner;
 /// stay open without a time limit.
 #[derive(Debug)]
 pub struct Attendance {
-    hint: WakeSignal,
+    wake: WakeSignal,
 }
 
 impl AgentRunner {
     /// Marks the execution of a run in this process as attended. `None` if this process does not execute the run.
     pub fn attend(&self, run: &RunId) -> Option<Attendance> {
-        let hint = self.inner.active_runs.driven(run)?.hint;
-        hint.attend();
-        Some(Attendance { hint })
+        let wake = self.inner.active_runs.driven(run)?.wake;
+        wake.attend();
+        Some(Attendance { wake })
     }
 
     /// Stops holding a call open for an elicitation: the call is cancelled, and its run waits for the answer. Has no
     /// effect on other calls.
     pub fn release_held(&self, run: &RunId, call: &CallId) {
         if let Some(driven) = self.inner.active_runs.driven(run) {
-            driven.hint.release(call.clone());
+            driven.wake.release(call.clone());
         }
     }
 }
 
 impl Drop for Attendance {
     fn drop(&mut self) {
-        self.hint.leave();
+        self.wake.leave();
     }
 }

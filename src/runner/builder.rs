@@ -26,9 +26,9 @@ use toolgate_validation::SchemaValidator;
 
 use super::admission::Admission;
 use super::context::Transcript;
-use super::drain::Drain;
 use super::registry::ActiveRuns;
 use super::run_servers::Injections;
+use super::shutdown::Drain;
 use super::system::{SystemClock, UuidIds};
 use super::watch::{Broadcaster, Poller};
 use super::{Agent, AgentRunner, Capacity, Inner, RunnerError};

@@ -66,7 +66,7 @@ impl AgentRunner {
             }
         }
         let request = Request { input: asking(tool, arguments), tools: alone(&agent, tool), ..request };
-        self.start_as(Arc::new(caller(&agent)), request).await
+        self.launch_request(Arc::new(caller(&agent)), request).await
     }
 
     /// The agent for a run with this specification.

@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 use super::admission::Permit;
 use super::calling::is_single_call;
 use super::registry::{ActiveRun, RunGuard};
-use super::resume_input::{ValidatedInput, gives, require_servers};
+use super::resume_input::{ValidatedInput, has_content, require_servers};
 use super::watch::Broadcaster;
 use super::{AgentRunner, Execution, Report, Request, RunnerError, Watch};
 
@@ -29,11 +29,11 @@ impl AgentRunner {
     /// Starts a run. Its first event is durable when this returns.
     pub async fn start(&self, request: Request) -> Result<Execution, RunnerError> {
         let agent = self.agent(&request.agent)?;
-        self.start_as(agent, request).await
+        self.launch_request(agent, request).await
     }
 
     /// Starts a run of an agent that was adapted to the run.
-    pub(super) async fn start_as(&self, agent: Arc<Agent>, request: Request) -> Result<Execution, RunnerError> {
+    pub(super) async fn launch_request(&self, agent: Arc<Agent>, request: Request) -> Result<Execution, RunnerError> {
         let spec = request.spec(&agent, &self.inner.ports)?;
         let id = request.id.unwrap_or_else(|| self.fresh_id());
         let started = Started {
@@ -56,7 +56,7 @@ impl AgentRunner {
             let launched = match is_in_session {
                 true if is_single_call(&started.spec) => runner.launch_beside_session(&id, started, agent).await,
                 true => runner.launch_in_session(&id, started, agent, seen).await,
-                false => runner.launch_as(&id, started, None, agent).await,
+                false => runner.launch_started(&id, started, None, agent).await,
             };
             // No caller knows the id of the run, so the run cannot be resumed.
             launched.inspect_err(|_| runner.inner.injections.forget(&id))
@@ -64,7 +64,7 @@ impl AgentRunner {
         self.to_completion(unit).await?
     }
 
-    pub(super) async fn launch_as(
+    pub(super) async fn launch_started(
         &self,
         id: &RunId,
         started: Started,
@@ -74,7 +74,7 @@ impl AgentRunner {
         let ports = &self.inner.ports;
         let (store, clock, sinks) = (ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
         let journal = Journal::begin(id.clone(), Event::Started(started.into()), claim, store, clock, sinks)?;
-        self.launch(journal, &[], agent).await
+        self.launch_journal(journal, &[], agent).await
     }
 
     /// Resumes a run with an input. Without an input or a pending item, this only recovers an orphaned run. If this
@@ -94,18 +94,18 @@ impl AgentRunner {
     ) -> Result<Execution, RunnerError> {
         loop {
             let (mut journal, history) = self.open_unless_over(run).await?;
-            let (by_now, late) = journal.at_now()?;
+            let (current, late) = journal.at_now()?;
             let agent = self.agent_of(&journal.run().started().spec)?;
-            let ValidatedInput { events, wholes } = self.examined(&journal, &by_now, &input).await?;
-            let waits = !by_now.pending().is_empty() || by_now.ending().is_some();
+            let ValidatedInput { events, blobs } = self.validate_input(&journal, &current, &input).await?;
+            let waits = !current.pending().is_empty() || current.ending().is_some();
             // Input and outstanding work must not wait for servers that may not answer. Those servers are asked
             // afterwards.
             if known.is_none() && events.is_empty() && waits {
                 known = Some(self.poll_servers(&journal, |_| true).await.events);
             }
-            let news = known.iter().flatten().filter(|event| by_now.admit(event).is_ok());
-            let news: Vec<Event> = news.cloned().collect();
-            if events.is_empty() && news.is_empty() && waits {
+            let task_events = known.iter().flatten().filter(|event| current.admit(event).is_ok());
+            let task_events: Vec<Event> = task_events.cloned().collect();
+            if events.is_empty() && task_events.is_empty() && waits {
                 if !late.is_empty() {
                     let (written, progress) = self.write_beside(journal, late).await?;
                     if progress == Progress::CaughtUp {
@@ -118,14 +118,14 @@ impl AgentRunner {
             }
             require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
             self.inner.blocked.forget(run);
-            self.keep(run, wholes).await?;
+            self.store_blobs(run, blobs).await?;
             let guard = match self.claim(run)? {
                 Ok(guard) => guard,
-                Err(driven) => match self.leave_to(Some(&driven), run, &input).await? {
+                Err(driven) => match self.hand_over(Some(&driven), run, &input).await? {
                     Some(execution) => return Ok(execution),
                     None => {
                         // The driver is being released, polls its tasks, or a faster caller is resuming the run.
-                        driven.hint.wake();
+                        driven.wake.notify();
                         let _ = tokio::time::timeout(self.inner.ports.poll, driven.rest).await;
                         continue;
                     }
@@ -134,17 +134,17 @@ impl AgentRunner {
             journal.stage_all(late)?;
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
-            journal.stage_all(news)?;
+            journal.stage_all(task_events)?;
             let (runner, are_tasks_polled) = (self.clone(), known.is_some());
             let unit = async move { runner.append_and_drive(guard, journal, &history, agent, are_tasks_polled).await };
             match self.to_completion(unit).await? {
                 Ok(Some(execution)) => return Ok(execution),
                 Ok(None) => {}
-                Err(DriveError::Owned(node)) if !gives(&input) => {
+                Err(DriveError::Owned(node)) if !has_content(&input) => {
                     return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
                 }
                 Err(DriveError::Owned(_)) => {
-                    if let Some(execution) = self.leave_to(None, run, &input).await? {
+                    if let Some(execution) = self.hand_over(None, run, &input).await? {
                         return Ok(execution);
                     }
                 }
@@ -164,17 +164,17 @@ impl AgentRunner {
         are_tasks_polled: bool,
     ) -> Result<Option<Execution>, DriveError> {
         let updates = self.watch(journal.id());
-        if journal.take(history).await? == Progress::CaughtUp {
+        if journal.claim_and_commit(history).await? == Progress::CaughtUp {
             return Ok(None);
         }
         let tasks = journal.run().tasks().filter(|_| !are_tasks_polled);
         let unpolled = tasks.map(|(call, ..)| call.clone()).collect();
         let turn = self.inner.admission.enter(journal.run().started().tenant.clone());
-        Ok(Some(self.spawn(guard, turn, journal, agent, updates, unpolled)))
+        Ok(Some(self.spawn_execution(guard, turn, journal, agent, updates, unpolled)))
     }
 
     /// Passes the input to the current driver of the run, here or in another process. `None` if the run has no driver.
-    async fn leave_to(
+    async fn hand_over(
         &self,
         driven: Option<&ActiveRun>,
         run: &RunId,
@@ -186,20 +186,20 @@ impl AgentRunner {
         }
         Ok(Some(match driven {
             Some(driven) => self.join(run, driven),
-            None => self.follow_elsewhere(run),
+            None => self.follow_other_process(run),
         }))
     }
 
     /// An execution in another process. Waits until the run is idle. If the other process dies, this process recovers
     /// the run.
-    pub(super) fn follow_elsewhere(&self, run: &RunId) -> Execution {
+    pub(super) fn follow_other_process(&self, run: &RunId) -> Execution {
         let (mut done, rest) = oneshot::channel();
         let (runner, id) = (self.clone(), run.clone());
         self.inner.tasks.spawn(async move {
             let rested = async {
                 loop {
                     tokio::time::sleep(runner.inner.ports.poll).await;
-                    match runner.drive_on(&id).await {
+                    match runner.resume_execution(&id).await {
                         Err(RunnerError::DrivenElsewhere { .. }) => {}
                         Ok(execution) => break execution.until_idle().await,
                         Err(error) => break Err(error),
@@ -221,7 +221,7 @@ impl AgentRunner {
 
     /// Resumes the run without input. Boxed, because resuming may lead to waiting for another process, which calls this
     /// again.
-    fn drive_on<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Execution, RunnerError>> {
+    fn resume_execution<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Execution, RunnerError>> {
         self.resume_run(run, Input::Resume(Resume::default()), None).boxed()
     }
 
@@ -284,8 +284,8 @@ impl AgentRunner {
 
     /// The execution of a run in any process: joined or resumed here, or followed while another process executes it.
     pub async fn resume_or_follow(&self, run: &RunId) -> Result<Execution, RunnerError> {
-        match self.drive_on(run).await {
-            Err(RunnerError::DrivenElsewhere { .. }) => Ok(self.follow_elsewhere(run)),
+        match self.resume_execution(run).await {
+            Err(RunnerError::DrivenElsewhere { .. }) => Ok(self.follow_other_process(run)),
             taken => taken,
         }
     }
@@ -307,11 +307,11 @@ impl AgentRunner {
 
     /// The active execution of a run.
     fn join(&self, run: &RunId, driven: &ActiveRun) -> Execution {
-        driven.hint.wake();
+        driven.wake.notify();
         Execution { run: run.clone(), updates: self.watch(run), rest: driven.rest.clone() }
     }
 
-    pub(super) async fn launch(
+    pub(super) async fn launch_journal(
         &self,
         mut journal: Journal,
         history: &[JournalEntry],
@@ -325,8 +325,8 @@ impl AgentRunner {
         // Subscribed before the first event is written, so that the watch misses nothing.
         let updates = self.watch(&run);
         self.share_blobs(&journal).await?;
-        match journal.take(history).await? {
-            Progress::Committed => Ok(self.spawn(guard, turn, journal, agent, updates, BTreeSet::new())),
+        match journal.claim_and_commit(history).await? {
+            Progress::Committed => Ok(self.spawn_execution(guard, turn, journal, agent, updates, BTreeSet::new())),
             Progress::CaughtUp => Err(RunnerError::Lost(run)),
         }
     }
@@ -353,7 +353,7 @@ impl AgentRunner {
 
     /// Executes the run in a task, once it has a permit, until it is idle. Before that, asks the servers of the
     /// `unpolled` tasks.
-    fn spawn(
+    fn spawn_execution(
         &self,
         guard: RunGuard,
         turn: Permit,
@@ -369,13 +369,14 @@ impl AgentRunner {
         let record = tracing::error_span!("run", %run, %trace_id);
         let execution = async move {
             let ports = &runner.ports_of(journal.id());
-            let hint = guard.driven.hint.clone();
-            let course = AssertUnwindSafe(runner.course(&mut journal, ports, &agent, &hint, turn, &unpolled));
-            let mut course = course.catch_unwind().await;
-            if let Ok(Ok(ExecutionEnd::Released)) = course
+            let wake = guard.driven.wake.clone();
+            let end =
+                AssertUnwindSafe(runner.drive_when_permitted(&mut journal, ports, &agent, &wake, turn, &unpolled));
+            let mut end = end.catch_unwind().await;
+            if let Ok(Ok(ExecutionEnd::Released)) = end
                 && let Err(error) = runner.release(&mut journal).await
             {
-                course = Ok(Err(error));
+                end = Ok(Err(error));
             }
             let run = journal.id().clone();
             runner.stop_tasks(&run, &ports.servers, journal.orphans().to_vec());
@@ -383,8 +384,8 @@ impl AgentRunner {
             runner.forget_if_over(&journal);
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.released(&run, now));
-            let is_given_up = matches!(course, Ok(Ok(ExecutionEnd::Released)));
-            guard.leave(match course {
+            let is_given_up = matches!(end, Ok(Ok(ExecutionEnd::Released)));
+            guard.leave(match end {
                 Ok(Ok(ExecutionEnd::Idle)) => Ok(Report::of(run.clone(), journal.run())),
                 Ok(Ok(ExecutionEnd::Released)) => Err(RunnerError::Released(run.clone())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run: run.clone(), node }),
@@ -402,24 +403,24 @@ impl AgentRunner {
     }
 
     /// Waits for a permit and executes the run until it is idle, or until the process stops.
-    async fn course(
+    async fn drive_when_permitted(
         &self,
         journal: &mut Journal,
         ports: &Ports,
         agent: &Agent,
-        hint: &WakeSignal,
+        wake: &WakeSignal,
         mut turn: Permit,
         unpolled: &BTreeSet<CallId>,
     ) -> Result<ExecutionEnd, DriveError> {
-        if let Some(course) = self.queued(journal, hint, &mut turn).await? {
-            return Ok(course);
+        if let Some(end) = self.queued(journal, wake, &mut turn).await? {
+            return Ok(end);
         }
         let driven = async {
-            let mut driver = Driver::new(ports, agent, hint);
+            let mut driver = Driver::new(ports, agent, wake);
             if self.drive_to_idle(&mut driver, journal).await? == ExecutionEnd::Released {
                 return Ok(ExecutionEnd::Released);
             }
-            if self.poll_open_tasks(journal, unpolled, hint).await? {
+            if self.poll_open_tasks(journal, unpolled, wake).await? {
                 return self.drive_to_idle(&mut driver, journal).await;
             }
             Ok(ExecutionEnd::Idle)
@@ -430,7 +431,7 @@ impl AgentRunner {
             biased;
             driven = &mut driven => return driven,
             // A process that stops waits for runs, but not for users.
-            () = drain.begun.cancelled() => hint.release_all(),
+            () = drain.begun.cancelled() => wake.release_all(),
         }
         tokio::select! {
             biased;
@@ -444,7 +445,7 @@ impl AgentRunner {
     async fn queued(
         &self,
         journal: &mut Journal,
-        hint: &WakeSignal,
+        wake: &WakeSignal,
         turn: &mut Permit,
     ) -> Result<Option<ExecutionEnd>, DriveError> {
         loop {
@@ -452,7 +453,7 @@ impl AgentRunner {
                 biased;
                 () = turn.granted() => return Ok(None),
                 () = self.inner.drain.begun.cancelled() => return Ok(Some(ExecutionEnd::Released)),
-                () = hint.notified() => journal.catch_up().await?,
+                () = wake.notified() => journal.catch_up().await?,
             }
             if journal.run().ending().is_some() || journal.run().pause().is_some() {
                 return Ok(Some(ExecutionEnd::Idle));

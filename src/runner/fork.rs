@@ -126,7 +126,7 @@ impl AgentRunner {
         // Watchers received the copied events when they happened.
         let history = journal.staged().to_vec();
         journal.stage_all(copy.own.clone())?;
-        self.launch(journal, &history, copy.agent.clone()).await
+        self.launch_journal(journal, &history, copy.agent.clone()).await
     }
 }
 

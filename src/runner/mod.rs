@@ -10,7 +10,6 @@ mod builder;
 mod calling;
 mod completion;
 mod context;
-mod drain;
 mod drive;
 pub mod envelope;
 mod error;
@@ -29,6 +28,7 @@ mod resume_input;
 mod retry;
 mod run_servers;
 mod session;
+mod shutdown;
 mod system;
 mod tasks;
 mod watch;
@@ -45,7 +45,6 @@ pub use attendance::Attendance;
 pub use builder::{Builder, Sampler};
 pub use calling::{ToolCallState, called};
 pub use context::Transcript;
-pub use drain::DrainTimes;
 pub use error::RunnerError;
 pub use error::every_error;
 pub use execution::Execution;
@@ -57,6 +56,7 @@ pub use request::{Cause, Request};
 pub use retry::Retry;
 pub use run_servers::RunServers;
 pub use session::{MemberChange, NewSession, SessionChange, SessionCompaction, SessionLimitsChange, SessionMessage};
+pub use shutdown::DrainTimes;
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{PollOutcome, TaskStatus};
 pub use watch::{RunSubscription, Watch, WatchEvent};
@@ -73,9 +73,10 @@ use toolgate_driver::{DriveError, Journal, Ports, Progress};
 use toolgate_ports::{BlobStore, EventSink, Ids, RunFilter, RunRow, StoreError};
 
 use blocked::BlockedRuns;
-use drain::Drain;
 use registry::ActiveRuns;
+use resume_input::BoundInput;
 use run_servers::Injections;
+use shutdown::Drain;
 use watch::{Broadcaster, Poller};
 
 /// A runner of agents. Cheap to clone; clones share everything.
@@ -120,13 +121,13 @@ impl AgentRunner {
     /// Adds a message to a run. An active run receives it at its next turn; a pending run keeps it.
     pub async fn message(&self, run: &RunId, text: &str) -> Result<Report, RunnerError> {
         let message = toolgate_core::chat::Message::user(text);
-        self.post(run, &Input::Message(message)).await
+        self.record_input(run, &Input::Message(message)).await
     }
 
     /// Ends a run, whichever process executes it. Cancelling a cancelled run changes nothing. If calls have to be undone
     /// before the end, the report is of a run that is not over, and the run is executed; cancelling it again ends it.
     pub async fn cancel(&self, run: &RunId, reason: Option<String>) -> Result<Report, RunnerError> {
-        let report = self.post(run, &Input::Cancel { reason, expected_version: None }).await?;
+        let report = self.record_input(run, &Input::Cancel { reason, expected_version: None }).await?;
         Ok(self.compensated(report).await)
     }
 
@@ -138,7 +139,7 @@ impl AgentRunner {
         reason: Option<String>,
         version: u64,
     ) -> Result<Report, RunnerError> {
-        let report = self.post(run, &Input::Cancel { reason, expected_version: Some(version) }).await?;
+        let report = self.record_input(run, &Input::Cancel { reason, expected_version: Some(version) }).await?;
         Ok(self.compensated(report).await)
     }
 
@@ -151,7 +152,7 @@ impl AgentRunner {
         by: impl Into<String>,
         via: Channel,
     ) -> Result<Report, RunnerError> {
-        self.post(run, &Input::Pause { reason, by: by.into(), via, expected_version: None }).await
+        self.record_input(run, &Input::Pause { reason, by: by.into(), via, expected_version: None }).await
     }
 
     /// The same, but only if the run is still at the version that the caller saw. Otherwise the request is
@@ -164,7 +165,7 @@ impl AgentRunner {
         via: Channel,
         version: u64,
     ) -> Result<Report, RunnerError> {
-        self.post(run, &Input::Pause { reason, by: by.into(), via, expected_version: Some(version) }).await
+        self.record_input(run, &Input::Pause { reason, by: by.into(), via, expected_version: Some(version) }).await
     }
 
     /// Extends the deadline of a pending item. Repeating the same request changes nothing.
@@ -176,7 +177,7 @@ impl AgentRunner {
         by: impl Into<String>,
         via: Channel,
     ) -> Result<Report, RunnerError> {
-        self.post(run, &Input::Extend { call, until, by: by.into(), via }).await
+        self.record_input(run, &Input::Extend { call, until, by: by.into(), via }).await
     }
 
     /// An id for a new run. A caller that knows the id in advance can check later whether the run exists.
@@ -302,12 +303,12 @@ impl AgentRunner {
     }
 
     /// Appends an input to a run's journal without executing the run.
-    async fn post(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
+    async fn record_input(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
         loop {
             let journal = self.open_unless_over(run).await?.0;
             // An input after its deadline is rejected. The process that resumes the run writes the expiry.
-            let (by_now, _) = journal.at_now()?;
-            let events = self.received(&journal, &by_now, input)?;
+            let (current, _) = journal.at_now()?;
+            let events = self.input_events(&current, &BoundInput::new(&journal, &current, input.clone())?)?;
             let (journal, progress) = self.write_beside(journal, events).await?;
             if progress == Progress::Committed {
                 return Ok(Report::of(run.clone(), journal.run()));
@@ -320,8 +321,8 @@ impl AgentRunner {
     async fn open_unless_over(&self, run: &RunId) -> Result<(Journal, Vec<JournalEntry>), RunnerError> {
         loop {
             let (journal, history) = self.open(run).await?;
-            let (by_now, late) = journal.at_now()?;
-            if late.is_empty() || by_now.ending().is_none() {
+            let (current, late) = journal.at_now()?;
+            if late.is_empty() || current.ending().is_none() {
                 return Ok((journal, history));
             }
             self.write_beside(journal, late).await?;
@@ -352,11 +353,11 @@ impl AgentRunner {
             journal.disable_sinks();
         }
         journal.stage_all(facts)?;
-        if journal.post().await? == Progress::CaughtUp {
+        if journal.commit_unowned().await? == Progress::CaughtUp {
             return Ok(Progress::CaughtUp);
         }
         if let Some(driven) = driven {
-            driven.hint.wake();
+            driven.wake.notify();
         }
         if rests {
             self.notify_idle_write(&run, written_before, journal.committed()).await;

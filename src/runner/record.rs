@@ -25,15 +25,15 @@ impl AgentRunner {
     ) -> Result<Option<Journal>, RunnerError> {
         loop {
             let journal = self.open_unless_over(run).await?.0;
-            let (by_now, late) = journal.at_now()?;
-            let given = self.examined(&journal, &by_now, input).await?;
+            let (current, late) = journal.at_now()?;
+            let given = self.validate_input(&journal, &current, input).await?;
             if !meant(journal.run()) {
                 return Ok(None);
             }
             if given.events.is_empty() {
                 return Ok(Some(journal));
             }
-            self.keep(run, given.wholes).await?;
+            self.store_blobs(run, given.blobs).await?;
             let facts = late.into_iter().chain(given.events).collect();
             let (journal, progress) = self.write_beside(journal, facts).await?;
             if progress == Progress::Committed {

@@ -34,7 +34,7 @@ struct Entries {
 #[derive(Clone)]
 pub(super) struct ActiveRun {
     /// Wakes the driver.
-    pub(super) hint: WakeSignal,
+    pub(super) wake: WakeSignal,
     /// Resolves when the run is idle.
     pub(super) rest: SharedResult,
 }
@@ -55,7 +55,7 @@ impl ActiveRuns {
             return Err(driven.clone());
         }
         let (done, rest) = oneshot::channel();
-        let driven = ActiveRun { hint: WakeSignal::default(), rest: rest.shared() };
+        let driven = ActiveRun { wake: WakeSignal::default(), rest: rest.shared() };
         entries.taken.insert(run.clone(), driven.clone());
         Ok(RunGuard { active_runs: self.clone(), run: run.clone(), driven, done: Some(done) })
     }

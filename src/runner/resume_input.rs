@@ -15,31 +15,31 @@ use super::{AgentRunner, RunnerError};
 pub(super) struct ValidatedInput {
     pub(super) events: Vec<Event>,
     /// The blobs to store before the events are written.
-    pub(super) wholes: Vec<BlobWrite>,
+    pub(super) blobs: Vec<BlobWrite>,
 }
 
 impl AgentRunner {
     /// Validates everything about an input that can be validated before it is written, against the current state of the
     /// run.
-    pub(super) async fn examined(
+    pub(super) async fn validate_input(
         &self,
         journal: &Journal,
-        by_now: &Run,
+        current: &Run,
         input: &Input,
     ) -> Result<ValidatedInput, RunnerError> {
-        let (fit, wholes) = self.fit(journal, input);
+        let (trimmed, blobs) = self.trim_results(journal, input);
         // Content is validated only if the call waits for it, so the pending items come first.
-        let bound = bound(journal, by_now, &fit).map_err(RunnerError::Refused)?;
-        if let Input::Resume(resume) = &bound {
-            let misdirected = by_now.misdirected(resume);
+        let bound = BoundInput::new(journal, current, trimmed)?;
+        if let Input::Resume(resume) = &bound.0 {
+            let misdirected = current.misdirected(resume);
             if !misdirected.is_empty() {
                 return Err(RunnerError::Refused(misdirected));
             }
         }
         if let Input::Resume(resume) = input {
-            self.check(by_now, resume).await?;
+            self.check(current, resume).await?;
             if let Some(unpause) = &resume.unpause {
-                self.check_raised_limits(by_now, journal.created_at(), &unpause.limits).await?;
+                self.check_raised_limits(current, journal.created_at(), &unpause.limits).await?;
             }
         }
         let refused = |call_id| ResumeError::Invalid {
@@ -52,8 +52,7 @@ impl AgentRunner {
         if !with_secrets.is_empty() {
             return Err(RunnerError::Refused(with_secrets.into_iter().map(refused).collect()));
         }
-        let events = self.received(journal, by_now, &fit)?;
-        Ok(ValidatedInput { events, wholes })
+        Ok(ValidatedInput { events: self.input_events(current, &bound)?, blobs })
     }
 
     /// Results must match their tool's result schema, edited arguments the tool's input schema, and answers to a server
@@ -112,21 +111,24 @@ impl AgentRunner {
     }
 
     /// The events that an input becomes.
-    pub(super) fn received(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Vec<Event>, RunnerError> {
-        let input = bound(journal, by_now, input).map_err(RunnerError::Refused)?;
-        let events = by_now.accept(&input).map_err(RunnerError::Refused)?;
-        match &input {
+    pub(super) fn input_events(
+        &self,
+        current: &Run,
+        BoundInput(input): &BoundInput,
+    ) -> Result<Vec<Event>, RunnerError> {
+        let events = current.accept(input).map_err(RunnerError::Refused)?;
+        match input {
             Input::Extend { call, until, .. } if !events.is_empty() && *until <= self.inner.ports.clock.now() => {
                 Err(RunnerError::Refused(vec![ResumeError::InThePast { call_id: call.clone(), until: *until }]))
             }
-            Input::Resume(_) => self.none_expired(events),
+            Input::Resume(_) => self.reject_expired(events),
             Input::Extend { .. } | Input::Message(_) | Input::Pause { .. } | Input::Cancel { .. } => Ok(events),
         }
     }
 
     /// Rejects decisions with a grant that expires before it starts. A repeated decision becomes no event and is
     /// accepted.
-    fn none_expired(&self, events: Vec<Event>) -> Result<Vec<Event>, RunnerError> {
+    fn reject_expired(&self, events: Vec<Event>) -> Result<Vec<Event>, RunnerError> {
         let now = self.inner.ports.clock.now();
         let expired = |event: &Event| {
             let Event::ApprovalDecided { call, decision } = event else { return None };
@@ -139,10 +141,10 @@ impl AgentRunner {
 
     /// The input with results that are ready to be recorded, and the blobs to store first. Equal inputs give equal
     /// results, so that a repeated input is recognized.
-    pub(super) fn fit(&self, journal: &Journal, input: &Input) -> (Input, Vec<BlobWrite>) {
+    pub(super) fn trim_results(&self, journal: &Journal, input: &Input) -> (Input, Vec<BlobWrite>) {
         let Input::Resume(resume) = input else { return (input.clone(), Vec::new()) };
         let limit = journal.run().started().spec.limits.result_bytes();
-        let (mut resume, mut wholes) = (resume.clone(), Vec::new());
+        let (mut resume, mut blobs) = (resume.clone(), Vec::new());
         for (_, answer) in &mut resume.answers {
             match answer {
                 Answer::Result(outcome @ Outcome::Returned(_)) => {
@@ -150,9 +152,9 @@ impl AgentRunner {
                         std::mem::replace(outcome, Outcome::Unknown).without_secrets(&self.inner.ports.store.secrets);
                     let Outcome::Returned(output) = outcome else { continue };
                     output.problems.clear();
-                    let (fit, more) = bounded(std::mem::take(output), limit, self.inner.ports.overflow_storage());
-                    *output = fit;
-                    wholes.extend(more);
+                    let (trimmed, more) = bounded(std::mem::take(output), limit, self.inner.ports.overflow_storage());
+                    *output = trimmed;
+                    blobs.extend(more);
                 }
                 Answer::Result(Outcome::Failed(failure)) => {
                     failure.message = bounded_message(std::mem::take(&mut failure.message), limit);
@@ -163,13 +165,13 @@ impl AgentRunner {
                 | Answer::Elicitation(_) => {}
             }
         }
-        (Input::Resume(resume), wholes)
+        (Input::Resume(resume), blobs)
     }
 
     /// Stores the blobs that the events refer to. Unlike the result of a call, an input can be sent again: if its blobs
     /// cannot be stored, the input is rejected.
-    pub(super) async fn keep(&self, run: &RunId, wholes: Vec<BlobWrite>) -> Result<(), RunnerError> {
-        let stored = self.inner.ports.keep_all(run, wholes).await;
+    pub(super) async fn store_blobs(&self, run: &RunId, blobs: Vec<BlobWrite>) -> Result<(), RunnerError> {
+        let stored = self.inner.ports.keep_all(run, blobs).await;
         stored.map_err(|error| match error {
             BlobError::Store(error) => DriveError::from(error).into(),
             // Larger content is never among these blobs.
@@ -211,7 +213,7 @@ pub(super) fn require_servers(
 }
 
 /// Whether the input contains anything to record.
-pub(super) fn gives(input: &Input) -> bool {
+pub(super) fn has_content(input: &Input) -> bool {
     match input {
         Input::Resume(resume) => !resume.is_empty(),
         Input::Message(_) | Input::Extend { .. } | Input::Pause { .. } | Input::Cancel { .. } => true,
@@ -224,27 +226,31 @@ fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> ResumeError {
     ResumeError::Invalid { call_id: call.clone(), what: what.into(), at, problems }
 }
 
-/// The input with each decision bound to the current call. Rejects a decision whose approver saw another binding. An
-/// expected version that matches the journal becomes the version of the current state.
-fn bound(journal: &Journal, run: &Run, input: &Input) -> Result<Input, Vec<ResumeError>> {
-    let (id, mut input) = (journal.id(), input.clone());
-    if let Input::Resume(Resume { expected_version: Some(version), .. })
-    | Input::Pause { expected_version: Some(version), .. }
-    | Input::Cancel { expected_version: Some(version), .. } = &mut input
-        && *version == journal.run().length()
-    {
-        // A caller that saw everything need not have seen expiry events.
-        *version = run.length();
-    }
-    let Input::Resume(mut resume) = input else { return Ok(input) };
-    let mut drifted = Vec::new();
-    for (call, answer) in &mut resume.answers {
-        let Answer::Decision { decision, digest } = answer else { continue };
-        let in_force = run.binding(call, None).map(|binding| binding.digest(id, call));
-        if in_force.zip(digest.as_ref()).is_some_and(|(in_force, digest)| in_force != *digest) {
-            drifted.push(ResumeError::Drifted { call_id: call.clone() });
+/// An input with each decision bound to the current call.
+pub(super) struct BoundInput(Input);
+
+impl BoundInput {
+    /// Rejects a decision whose approver saw another binding. An expected version that matches the journal becomes the
+    /// version of the current state.
+    pub(super) fn new(journal: &Journal, current: &Run, mut input: Input) -> Result<Self, RunnerError> {
+        if let Input::Resume(Resume { expected_version: Some(version), .. })
+        | Input::Pause { expected_version: Some(version), .. }
+        | Input::Cancel { expected_version: Some(version), .. } = &mut input
+            && *version == journal.run().length()
+        {
+            // A caller that saw everything need not have seen expiry events.
+            *version = current.length();
         }
-        decision.binding = run.binding(call, decision.edited_arguments.as_ref()).map(Box::new);
+        let Input::Resume(resume) = &mut input else { return Ok(Self(input)) };
+        let mut drifted = Vec::new();
+        for (call, answer) in &mut resume.answers {
+            let Answer::Decision { decision, digest } = answer else { continue };
+            let in_force = current.binding(call, None).map(|binding| binding.digest(journal.id(), call));
+            if in_force.zip(digest.as_ref()).is_some_and(|(in_force, digest)| in_force != *digest) {
+                drifted.push(ResumeError::Drifted { call_id: call.clone() });
+            }
+            decision.binding = current.binding(call, decision.edited_arguments.as_ref()).map(Box::new);
+        }
+        if drifted.is_empty() { Ok(Self(input)) } else { Err(RunnerError::Refused(drifted)) }
     }
-    if drifted.is_empty() { Ok(Input::Resume(resume)) } else { Err(drifted) }
 }

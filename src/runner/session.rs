@@ -61,7 +61,7 @@ impl AgentRunner {
     ) -> Result<Execution, RunnerError> {
         for _ in 0..WRITE_ATTEMPTS {
             let PlacedRun { started, claim } = self.place(id, started.clone(), &agent, seen).await?;
-            match self.launch_as(id, started, Some(claim), agent.clone()).await {
+            match self.launch_started(id, started, Some(claim), agent.clone()).await {
                 Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
                 launched => return launched,
             }
@@ -84,7 +84,7 @@ impl AgentRunner {
                 self.inner.ports.store.runs.save_session(0, &row).await.map_err(DriveError::from)?;
                 continue;
             }
-            match self.launch_as(id, started.clone(), None, agent.clone()).await {
+            match self.launch_started(id, started.clone(), None, agent.clone()).await {
                 Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
                 launched => return launched,
             }

@@ -102,14 +102,14 @@ impl AgentRunner {
         &self,
         journal: &mut Journal,
         calls: &BTreeSet<CallId>,
-        hint: &WakeSignal,
+        wake: &WakeSignal,
     ) -> Result<bool, DriveError> {
         if !journal.run().tasks().any(|(call, ..)| calls.contains(call)) {
             return Ok(false);
         }
         let news = tokio::select! {
             biased;
-            () = hint.next_notification() => return Ok(false),
+            () = wake.next_notification() => return Ok(false),
             news = self.poll_servers(journal, |call| calls.contains(call)) => news.events,
         };
         let news: Vec<Event> = news.into_iter().filter(|event| journal.run().admit(event).is_ok()).collect();

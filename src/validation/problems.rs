@@ -85,15 +85,15 @@ fn message(error: &ValidationError<'_>) -> String {
 fn no_branch(branches: &[Vec<ValidationError<'_>>], place: &str) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for (index, errors) in branches.iter().enumerate().take(MAX_BRANCHES) {
-        let objections: Vec<String> = errors.iter().take(MAX_PER_BRANCH).map(|error| objection(error, place)).collect();
-        reasons.push(format!("({}) {}", index + 1, objections.join(", ")));
+        let errors: Vec<String> = errors.iter().take(MAX_PER_BRANCH).map(|error| in_words(error, place)).collect();
+        reasons.push(format!("({}) {}", index + 1, errors.join(", ")));
     }
     let rest = branches.len().saturating_sub(MAX_BRANCHES);
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     format!("the value fits none of the {} alternatives: {}{more}", branches.len(), reasons.join("; "))
 }
 
-fn objection(error: &ValidationError<'_>, place: &str) -> String {
+fn in_words(error: &ValidationError<'_>, place: &str) -> String {
     match error.instance_path().as_str() {
         path if path == place => message(error),
         path => format!("{path}: {}", message(error)),

@@ -49,7 +49,7 @@ impl AnswerFlags {
                 .map_err(|why| CliError::usage(format!("--answer {key}: {why}")))?;
             reactions.extend(read);
         }
-        if let Some((key, why)) = objection(questions, &reactions) {
+        if let Some((key, why)) = invalid_reason(questions, &reactions) {
             return Err(CliError::usage(format!("--answer {key} {why}")));
         }
         Ok(Some(with_defaults(questions, reactions)))
@@ -81,11 +81,11 @@ pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -
     Some(with_defaults(questions, reactions))
 }
 
-fn objection<'a>(
+fn invalid_reason<'a>(
     questions: &'a BTreeMap<String, Question>,
     reactions: &ElicitationResponses,
 ) -> Option<(&'a str, &'static str)> {
-    questions.iter().find_map(|(key, question)| Some((key.as_str(), question.objection(reactions.get(key)?)?)))
+    questions.iter().find_map(|(key, question)| Some((key.as_str(), question.invalid_reason(reactions.get(key)?)?)))
 }
 
 fn with_defaults(questions: &BTreeMap<String, Question>, reactions: ElicitationResponses) -> ElicitationResponses {

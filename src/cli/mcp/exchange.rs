@@ -35,7 +35,7 @@ const MOST_ROUNDS: usize = 20;
 /// The limit on failed polls in a row, after which the exchange gives a task up.
 const MOST_FAILURES: usize = 5;
 /// The time that a server gets to receive the cancellation of a task.
-const GOODBYE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The poll interval for a server that requests none, and the bounds of the interval that a server may request.
 const USUAL: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -218,7 +218,7 @@ impl Exchange<'_> {
     /// Cancels the task. The call ends here even if the server does not receive the cancellation.
     async fn stop(&self, ids: &Ids, task: &TaskHandle) {
         let stopping = self.servers.port().task(self.about(ids, task, TaskAction::Stop));
-        let _ = tokio::time::timeout(GOODBYE, stopping).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, stopping).await;
     }
 
     fn about<'b>(&'b self, ids: &'b Ids, task: &'b TaskHandle, action: TaskAction) -> McpTask<'b> {

@@ -116,16 +116,16 @@ impl Trial {
                     result(output, out);
                 }
                 self.answered(&tool, output.is_error, out);
-                let (violations, misfits): (Vec<&Problem>, Vec<&Problem>) =
+                let (violations, mismatches): (Vec<&Problem>, Vec<&Problem>) =
                     problems.iter().partition(|problem| problem.violates_mcp());
                 if !violations.is_empty() {
                     out.note(format!("{error} the server `{}` sent content that violates MCP:", self.server));
                     violations.into_iter().for_each(|problem| out.note(problem_line(problem)));
                     out.note(format!("{help} correct what the tool returns"));
                 }
-                if !misfits.is_empty() {
+                if !mismatches.is_empty() {
                     out.note(format!("{error} the result does not fit the tool's outputSchema:"));
-                    misfits.into_iter().for_each(|problem| out.note(problem_line(problem)));
+                    mismatches.into_iter().for_each(|problem| out.note(problem_line(problem)));
                     out.note(format!("{help} correct what the tool returns, or the schema it declares"));
                 }
             }

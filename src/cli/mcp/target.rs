@@ -13,7 +13,9 @@ use crate::app::{self, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::list;
-use crate::config::{self, AuthSettings, McpProtocolVersion, ServerSettings, Settings, TransportSettings};
+use crate::config::{
+    self, AuthSettings, ProtocolVersionChoice, ServerSettings, Settings, StdioSettings, TransportSettings,
+};
 use crate::core::id::ServerId;
 
 /// The remedy for a server that exceeded its start budget.
@@ -65,7 +67,7 @@ pub(super) struct TargetFlags {
     /// The protocol version: `2026-07-28` (stateless), `2025-11-25` (sessions; also earlier versions), or `auto`
     /// [default: the configured one, or else what the server supports]
     #[arg(long, value_name = "VERSION", value_parser = protocol_version)]
-    protocol_version: Option<McpProtocolVersion>,
+    protocol_version: Option<ProtocolVersionChoice>,
 
     #[command(flatten)]
     config: ConfigFlag,
@@ -166,7 +168,7 @@ impl TargetFlags {
         }
         let env = self.env.iter().map(|variable| read_variable(variable)).collect::<Result<_, _>>()?;
         let (inherit_env, cwd) = (self.inherit_env, self.cwd.clone());
-        let mut transport = TransportSettings::Stdio { command, args, env, inherit_env, cwd };
+        let mut transport = TransportSettings::Stdio(StdioSettings { command, args, env, inherit_env, cwd });
         setup::meaning_this_program(&mut transport);
         Ok(transport)
     }
@@ -233,11 +235,11 @@ fn expanded(text: &str, what: &str) -> Result<String, CliError> {
     })
 }
 
-fn protocol_version(text: &str) -> Result<McpProtocolVersion, String> {
+fn protocol_version(text: &str) -> Result<ProtocolVersionChoice, String> {
     match text {
-        "auto" => Ok(McpProtocolVersion::Auto),
-        "2025-11-25" => Ok(McpProtocolVersion::Sessions),
-        "2026-07-28" => Ok(McpProtocolVersion::Stateless),
+        "auto" => Ok(ProtocolVersionChoice::Auto),
+        "2025-11-25" => Ok(ProtocolVersionChoice::Legacy),
+        "2026-07-28" => Ok(ProtocolVersionChoice::Modern),
         _ => Err("write auto, 2025-11-25 or 2026-07-28".into()),
     }
 }
@@ -276,7 +278,9 @@ mod tests {
     fn a_command_follows_two_dashes_or_is_one_argument() {
         for words in [&["--", "node", "a b.js", "--port", "1"][..], &["--command", "node 'a b.js' --port 1"]] {
             let Target { id, settings, .. } = target(words).unwrap();
-            let TransportSettings::Stdio { command, args, .. } = settings.transport else { panic!("no program") };
+            let TransportSettings::Stdio(StdioSettings { command, args, .. }) = settings.transport else {
+                panic!("no program")
+            };
             assert_eq!((id.as_str(), command.as_str()), ("server", "node"));
             assert_eq!(args, ["a b.js", "--port", "1"]);
         }
@@ -291,7 +295,7 @@ mod tests {
             (r#"a"b c"d\ e "\"\n""#, &["ab cd e", r#""\n"#]),
             ("a\\\nb c#d # comment", &["ab", "c#d"]),
         ] {
-            let TransportSettings::Stdio { command, args, .. } =
+            let TransportSettings::Stdio(StdioSettings { command, args, .. }) =
                 target(&["--command", line]).unwrap().settings.transport
             else {
                 panic!("no program")
@@ -322,7 +326,9 @@ mod tests {
     #[test]
     fn a_program_gets_variables_by_value_or_by_name() {
         let words = ["--env", "LEVEL=a=b", "--env", "PATH", "--inherit-env", "--", "x"];
-        let TransportSettings::Stdio { env, inherit_env, .. } = target(&words).unwrap().settings.transport else {
+        let TransportSettings::Stdio(StdioSettings { env, inherit_env, .. }) =
+            target(&words).unwrap().settings.transport
+        else {
             panic!("no program")
         };
         assert_eq!((env["LEVEL"].expose_secret(), inherit_env), ("a=b", true));

@@ -15,7 +15,7 @@ pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
 /// The host and port of the provider, or the file of a scripted model.
 pub(super) fn place(settings: &ModelSettings) -> Option<String> {
     match settings {
-        ModelSettings::Http(http) => Some(host(&http.base_url)),
+        ModelSettings::Http(http) => Some(host(&http.settings.base_url)),
         ModelSettings::Scripted { file } => Some(file.display().to_string()),
         ModelSettings::Missing { .. } => None,
     }

@@ -187,9 +187,9 @@ impl<C: Console> Prompt<C> {
                 Some(chosen) => Choice { chosen, text: None },
                 None => Choice::text(line.trim()),
             };
-            match ask.objection(&choice) {
+            match ask.invalid_reason(&choice) {
                 None => return Ok(Some(HumanAnswer { choice, by: who(), via: Channel::Terminal }.into())),
-                Some(objection) => self.say(&format!("  that {objection}"))?,
+                Some(invalid_reason) => self.say(&format!("  that {invalid_reason}"))?,
             }
         }
     }

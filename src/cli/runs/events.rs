@@ -73,7 +73,7 @@ struct View {
 impl View {
     fn new(json: bool, out: &Output) -> Self {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        Self { live_view: (!json).then(|| LiveView::new(look, AnswerPlacement::InStory)) }
+        Self { live_view: (!json).then(|| LiveView::new(look, AnswerPlacement::Inline)) }
     }
 
     /// Shows an event of the journal.

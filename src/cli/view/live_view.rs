@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
 use super::approval_scope::reach;
-use super::usage::{MissingUsage, spent, spent_in_vain, total};
+use super::usage::{MissingUsage, spent, total, wasted_usage};
 use super::words::{in_words, kept_line, left_out_lines, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
@@ -25,7 +25,7 @@ pub(in crate::cli) enum LiveOutput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum AnswerPlacement {
     /// In the live view, streamed to the user at a terminal.
-    InStory,
+    Inline,
     /// Alone on standard output; the live view omits it and does not stream.
     Apart,
 }
@@ -141,7 +141,7 @@ impl LiveView {
             LifecycleKind::ModelFailed { error, duration_ms, usage, .. } => {
                 let retry_after =
                     error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
-                let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(spent_in_vain(usage)).collect();
+                let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(wasted_usage(usage)).collect();
                 let (about, retry_after) = (about.join(", "), retry_after.unwrap_or_default());
                 vec![format!("  {} model: {} ({about}){retry_after}", paint.red("✗"), block(&error.to_string()))]
             }

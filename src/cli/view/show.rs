@@ -2,7 +2,7 @@
 
 use super::DisplaySettings;
 use super::summary::{Pause, RunSummary, elapsed_ms, pauses, verdict_words};
-use super::usage::{spent, spent_in_vain, total};
+use super::usage::{spent, total, wasted_usage};
 use super::words::{attachments, kept_line, left_out_lines, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
 use crate::core::chat::{Part, Usage};
@@ -84,7 +84,7 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySe
     turn.attempts.iter().filter_map(|attempt| attempt.end).for_each(|(_, end)| usage.add(end.usage()));
     let mut about: Vec<String> = match turn.reply() {
         Some((at, _)) => vec![duration(elapsed_ms(first.at, at)), spent(&usage)],
-        None => ["not answered".to_owned()].into_iter().chain(spent_in_vain(&usage)).collect(),
+        None => ["not answered".to_owned()].into_iter().chain(wasted_usage(&usage)).collect(),
     };
     about.extend((*latest.model != spec.model).then(|| format!("model {}", latest.model)));
     about.extend((turn.attempts.len() > 1).then(|| count(turn.attempts.len(), "attempt")));
@@ -95,7 +95,7 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySe
     for attempt in &turn.attempts {
         let Some((_, AttemptEnd::Failed { error, usage })) = attempt.end else { continue };
         let who = if spec.fallback.is_empty() { String::new() } else { format!("model {}: ", attempt.model) };
-        let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
+        let used = wasted_usage(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
         lines.push(format!("  {} {}{used}", paint.red("✗"), block(&format!("{who}{error}"))));
         if let Some(MalformedReply { raw, expected }) = error.details.as_deref() {
             lines.push(format!("      expected {}, received:", escape_untrusted(expected)));

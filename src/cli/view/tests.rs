@@ -183,7 +183,7 @@ fn rendered(answer: AnswerPlacement, facts: Vec<LifecycleKind>) -> String {
 
 #[test]
 fn a_person_at_a_terminal_reads_the_answer_in_the_story() {
-    insta::assert_snapshot!(rendered(AnswerPlacement::InStory, busy_turn()));
+    insta::assert_snapshot!(rendered(AnswerPlacement::Inline, busy_turn()));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_run_that_fails_says_with_which_code() {
         output: None,
         media: Vec::new(),
     };
-    let rendered = rendered(AnswerPlacement::InStory, vec![failed]);
+    let rendered = rendered(AnswerPlacement::Inline, vec![failed]);
     assert_eq!(rendered, "failed: provider_auth: the key was refused\n2 turns with tools, usage unknown\n");
 }
 
@@ -235,7 +235,7 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
 fn no_line_of_a_call_is_wider_than_the_terminal() {
     for width in [60, 100, 200] {
         let look = DisplaySettings { width, ..LOOK };
-        let mut live_view = LiveView::new(look, AnswerPlacement::InStory);
+        let mut live_view = LiveView::new(look, AnswerPlacement::Inline);
         let shown = live_view.render(&event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") }));
         let Some(LiveOutput::Line(line)) = shown.first() else { panic!("one line") };
         assert!(line.chars().count() <= width, "{width}: {line}");

@@ -10,7 +10,7 @@ pub(in crate::cli) fn spent(usage: &Usage) -> String {
 }
 
 /// Tokens and cost of an attempt without a reply. `None` if it reported no usage: most likely it used no tokens.
-pub(in crate::cli) fn spent_in_vain(usage: &Usage) -> Option<String> {
+pub(in crate::cli) fn wasted_usage(usage: &Usage) -> Option<String> {
     (*usage != Usage::default()).then(|| spent(usage))
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
-use crate::access::{AuthSettings, ClientProof, ClientSettings};
+use toolgate_settings::mcp::ClientProof;
+
+use crate::access::{AuthSettings, ClientSettings};
 use crate::error::Fault;
 use crate::resolver::Resolver;
 use crate::spanned::{Located, Text};

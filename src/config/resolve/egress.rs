@@ -18,8 +18,8 @@ pub(super) fn apply(written: Option<&Located<Egress>>, settings: &mut Settings, 
     let mut refused: Vec<String> = Vec::new();
     for (name, model) in &mut settings.models {
         if let ModelSettings::Http(http) = model {
-            http.egress = policy.clone();
-            refused.extend(outside(&policy, &http.base_url).then(|| format!("the address of model `{name}`")));
+            http.settings.egress = policy.clone();
+            refused.extend(outside(&policy, &http.settings.base_url).then(|| format!("the address of model `{name}`")));
         }
     }
     for (id, server) in &mut settings.servers {

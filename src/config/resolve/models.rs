@@ -1,23 +1,17 @@
 //! Resolves models, with their defaults, and the model from the environment, so that a first run needs no configuration.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolgate_core::address::EgressPolicy;
 use toolgate_core::id::ModelName;
+use toolgate_settings::model::{Key, KeyCommand, Proxy, Reasoning, Settings, Timeouts, ToolChoice};
 
 use crate::error::Fault;
 use crate::expand::Env;
 use crate::resolver::{Kind, Resolver};
-use crate::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, TraceContext};
+use crate::settings::{Api, HttpModelSettings, ModelSettings, TraceContext};
 use crate::spanned::{Located, Text};
 use crate::written::{HttpModel, Model};
-
-const CONNECT_SECONDS: u64 = 10;
-const FIRST_TOKEN_SECONDS: u64 = 120;
-const IDLE_SECONDS: u64 = 60;
-const TOTAL_SECONDS: u64 = 600;
 
 /// The default models when only a key is set: small models that call tools well.
 const OPENAI_MODEL: &str = "gpt-5-mini";
@@ -77,8 +71,8 @@ fn model_of_environment(env: Env<'_>) -> Option<HttpModelSettings> {
     let var = |name: &str| env(name).filter(|value| !value.is_empty());
     if let Some(url) = var("TOOLGATE_MODEL_URL") {
         let model = var("TOOLGATE_MODEL").unwrap_or_else(|| "default".into());
-        let key = var("TOOLGATE_MODEL_KEY").map(|key| KeySettings::Fixed(key.into()));
-        return Some(plain(Api::OpenAiChat, &url, key, model));
+        let key = var("TOOLGATE_MODEL_KEY").map(|key| Key::Fixed(key.into()));
+        return Some(HttpModelSettings { api: Api::OpenAiChat, settings: plain(&url, key, model) });
     }
     let providers = [
         (Api::OpenAiChat, "OPENAI", OPENAI_MODEL),
@@ -86,9 +80,10 @@ fn model_of_environment(env: Env<'_>) -> Option<HttpModelSettings> {
         (Api::Gemini, "GEMINI", GEMINI_MODEL),
     ];
     providers.into_iter().find_map(|(api, name, model)| {
-        let key = KeySettings::Fixed(var(&format!("{name}_API_KEY"))?.into());
+        let key = Key::Fixed(var(&format!("{name}_API_KEY"))?.into());
         let url = var(&format!("{name}_BASE_URL")).unwrap_or_else(|| default_url(api).into());
-        Some(plain(api, &url, Some(key), var(&format!("{name}_MODEL")).unwrap_or_else(|| model.into())))
+        let model = var(&format!("{name}_MODEL")).unwrap_or_else(|| model.into());
+        Some(HttpModelSettings { api, settings: plain(&url, Some(key), model) })
     })
 }
 
@@ -123,41 +118,45 @@ fn resolve_fallback(
 
 fn http(api: Api, written: &HttpModel, scope: &mut Resolver<'_>) -> ModelSettings {
     let base_url = written.base_url.as_ref().map_or_else(|| default_url(api).to_owned(), |url| scope.url(url));
-    let timeouts = written.timeouts.as_ref();
+    let (timeouts, usual) = (written.timeouts.as_ref(), Timeouts::default());
     let reasoning = written.reasoning.as_ref();
-    let settings = HttpModelSettings {
+    let settings = Settings {
         headers: scope.secrets(written.headers.as_ref()),
-        proxy: written.proxy.as_ref().map(|proxy| through(proxy, scope)).unwrap_or_default(),
-        connect_timeout: scope.seconds(timeouts.and_then(|t| t.connect_s.as_ref()), CONNECT_SECONDS),
-        first_token_timeout: scope.seconds(timeouts.and_then(|t| t.first_token_s.as_ref()), FIRST_TOKEN_SECONDS),
-        idle_timeout: scope.seconds(timeouts.and_then(|t| t.idle_s.as_ref()), IDLE_SECONDS),
-        total_timeout: scope.seconds(timeouts.and_then(|t| t.total_s.as_ref()), TOTAL_SECONDS),
+        proxy: written.proxy.as_ref().map(|written| proxy(written, scope)).unwrap_or_default(),
+        timeouts: Timeouts {
+            connect: scope.seconds(timeouts.and_then(|t| t.connect_s.as_ref()), usual.connect.as_secs()),
+            first_token: scope.seconds(timeouts.and_then(|t| t.first_token_s.as_ref()), usual.first_token.as_secs()),
+            idle: scope.seconds(timeouts.and_then(|t| t.idle_s.as_ref()), usual.idle.as_secs()),
+            total: scope.seconds(timeouts.and_then(|t| t.total_s.as_ref()), usual.total.as_secs()),
+        },
         stream: written.stream.unwrap_or(true),
         temperature: written.temperature,
         top_p: written.top_p,
         seed: written.seed,
         max_tokens: written.max_tokens,
-        reasoning_effort: reasoning.and_then(|r| r.effort.as_ref()).map(|effort| scope.text(effort)),
-        reasoning_budget_tokens: reasoning.and_then(|r| r.budget_tokens),
-        show_reasoning: reasoning.and_then(|r| r.show),
-        send_reasoning_back: reasoning.and_then(|r| r.send_back),
-        tool_choice: written.tool_choice.as_ref().map(|choice| scope.text(choice)),
+        reasoning: Reasoning {
+            effort: reasoning.and_then(|r| r.effort.as_ref()).map(|effort| scope.text(effort)),
+            budget_tokens: reasoning.and_then(|r| r.budget_tokens),
+            show: reasoning.and_then(|r| r.show),
+            send_back: reasoning.and_then(|r| r.send_back),
+        },
+        tool_choice: written.tool_choice.as_ref().map(|choice| tool_choice(scope.text(choice))).unwrap_or_default(),
         parallel_tool_calls: written.parallel_tool_calls,
         strict_tools: written.strict_tools.unwrap_or(false),
         structured_output: written.structured_output,
-        media: written.media.clone(),
+        media: written.media.as_ref().map(|kinds| kinds.iter().copied().collect()),
         prompt_cache: written.prompt_cache.unwrap_or_default(),
-        trace_context: written.trace_context.unwrap_or(TraceContext::Traceparent),
         extra: written.extra.as_ref().map(|extra| expanded(extra, scope)).unwrap_or_default(),
-        ..plain(api, &base_url, key(written, scope), scope.text(&written.model))
+        ..plain(&base_url, key(written, scope), scope.text(&written.model))
     };
-    ModelSettings::Http(Box::new(settings))
+    let propagation = written.trace_context.map_or(settings.propagation, TraceContext::propagation);
+    ModelSettings::Http(Box::new(HttpModelSettings { api, settings: Settings { propagation, ..settings } }))
 }
 
-fn key(written: &HttpModel, scope: &mut Resolver<'_>) -> Option<KeySettings> {
+fn key(written: &HttpModel, scope: &mut Resolver<'_>) -> Option<Key> {
     // An empty variable counts as unset, as elsewhere.
     let fixed = written.api_key.as_ref().map(|key| scope.text(key)).filter(|key| !key.is_empty());
-    let fixed = fixed.map(|key| KeySettings::Fixed(key.into()));
+    let fixed = fixed.map(|key| Key::Fixed(key.into()));
     let Some(command) = &written.api_key_command else { return fixed };
     if fixed.is_some() {
         let fault = Fault::new("a model has either `api_key` or `api_key_command`");
@@ -169,14 +168,22 @@ fn key(written: &HttpModel, scope: &mut Resolver<'_>) -> Option<KeySettings> {
         scope.fault(fault.with_remedy("name a program that prints the key, and its arguments"), command.place());
         return fixed;
     };
-    Some(KeySettings::Command { command: scope.program(program), args: words.collect() })
+    Some(Key::Command(KeyCommand { command: scope.program(program), args: words.collect() }))
 }
 
-fn through(proxy: &Text, scope: &mut Resolver<'_>) -> ProxySettings {
-    match proxy.value().as_str() {
-        "environment" => ProxySettings::Environment,
-        "direct" => ProxySettings::Direct,
-        _ => ProxySettings::Url(scope.url(proxy).into()),
+fn proxy(written: &Text, scope: &mut Resolver<'_>) -> Proxy {
+    match written.value().as_str() {
+        "environment" => Proxy::Environment,
+        "direct" => Proxy::Direct,
+        _ => Proxy::Url(scope.url(written).into()),
+    }
+}
+
+fn tool_choice(written: String) -> ToolChoice {
+    match written.as_str() {
+        "auto" => ToolChoice::Auto,
+        "required" => ToolChoice::Required,
+        _ => ToolChoice::Tool(written),
     }
 }
 
@@ -193,36 +200,7 @@ fn default_url(api: Api) -> &'static str {
     }
 }
 
-/// A model with every default: only the API, base URL, key and name are given.
-fn plain(api: Api, base_url: &str, key: Option<KeySettings>, model: String) -> HttpModelSettings {
-    HttpModelSettings {
-        api,
-        base_url: base_url.trim_end_matches('/').to_owned(),
-        egress: EgressPolicy::default(),
-        key,
-        model,
-        headers: BTreeMap::new(),
-        proxy: ProxySettings::default(),
-        connect_timeout: Duration::from_secs(CONNECT_SECONDS),
-        first_token_timeout: Duration::from_secs(FIRST_TOKEN_SECONDS),
-        idle_timeout: Duration::from_secs(IDLE_SECONDS),
-        total_timeout: Duration::from_secs(TOTAL_SECONDS),
-        stream: true,
-        temperature: None,
-        top_p: None,
-        seed: None,
-        max_tokens: None,
-        reasoning_effort: None,
-        reasoning_budget_tokens: None,
-        show_reasoning: None,
-        send_reasoning_back: None,
-        tool_choice: None,
-        parallel_tool_calls: None,
-        strict_tools: false,
-        structured_output: None,
-        media: None,
-        prompt_cache: Default::default(),
-        trace_context: TraceContext::Traceparent,
-        extra: Map::new(),
-    }
+/// A model with every default: only the base URL, key and name are given.
+fn plain(base_url: &str, key: Option<Key>, model: String) -> Settings {
+    Settings { api_key: key, ..Settings::new(base_url.trim_end_matches('/'), model) }
 }

@@ -10,12 +10,12 @@ use toolgate_core::tool::result::ResultCheck;
 use toolgate_core::tool::{Undo, Validation};
 
 use super::auth;
+use toolgate_settings::mcp::{PinnedValue, ProtocolVersionChoice, Recheck, Start, StdioSettings};
+
 use crate::error::Fault;
 use crate::mask::masked;
 use crate::resolver::Resolver;
-use crate::settings::{
-    McpProtocolVersion, McpStart, PinnedValue, RecheckTools, ServerSettings, TraceContext, TransportSettings,
-};
+use crate::settings::{ServerSettings, TraceContext, TransportSettings};
 use crate::spanned::{Located, Text};
 use crate::written::{Http, Server, ServerTool, Stdio, ToolUndo};
 
@@ -60,7 +60,7 @@ fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<Server
     Some(ServerSettings {
         trusted: written.trusted.unwrap_or(false),
         required: written.required.unwrap_or(false),
-        start: written.start.unwrap_or_default(),
+        start: written.start.unwrap_or(Start::Lazy),
         start_timeout: scope.seconds(written.start_timeout_s.as_ref(), START_SECONDS),
         call_timeout: scope.seconds(written.call_timeout_s.as_ref(), CALL_SECONDS),
         total_timeout: scope.seconds(written.total_timeout_s.as_ref(), TOTAL_SECONDS),
@@ -68,7 +68,7 @@ fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<Server
         max_tools: scope.at_least_one(written.max_tools.as_ref(), TOOLS),
         protocol_version: written.protocol_version.unwrap_or_default(),
         elicitation: written.elicitation.unwrap_or(true),
-        recheck_tools: written.recheck_tools.unwrap_or_default(),
+        recheck: written.recheck_tools.unwrap_or_default(),
         elicitation_hold: written.elicitation_hold_s.map(Duration::from_secs),
         max_result_bytes: written.max_result_bytes.as_ref().map(|bytes| scope.result_bytes(bytes)),
         check_results: written.check_results.unwrap_or_default(),
@@ -140,13 +140,13 @@ fn pinned_value(written: &Located<Value>, scope: &mut Resolver<'_>) -> Option<Pi
 
 /// A stdio server. A relative command is relative to the configuration's folder.
 pub(crate) fn transport_of_stdio(written: &Stdio, scope: &mut Resolver<'_>) -> TransportSettings {
-    TransportSettings::Stdio {
+    TransportSettings::Stdio(StdioSettings {
         command: command(&written.command, scope),
         args: written.args.iter().flatten().map(|arg| scope.text(arg)).collect(),
         env: scope.secrets(written.env.as_ref()),
         inherit_env: written.inherit_env.unwrap_or(false),
         cwd: written.cwd.as_ref().map(|cwd| scope.path(cwd)),
-    }
+    })
 }
 
 fn command(written: &Text, scope: &mut Resolver<'_>) -> String {
@@ -188,15 +188,15 @@ impl ServerSettings {
             transport,
             trusted: false,
             required: false,
-            start: McpStart::default(),
+            start: Start::Lazy,
             start_timeout: seconds(START_SECONDS),
             call_timeout: seconds(CALL_SECONDS),
             total_timeout: seconds(TOTAL_SECONDS),
             max_concurrency: CONCURRENCY,
             max_tools: TOOLS,
-            protocol_version: McpProtocolVersion::Auto,
+            protocol_version: ProtocolVersionChoice::Auto,
             elicitation: true,
-            recheck_tools: RecheckTools::default(),
+            recheck: Recheck::default(),
             elicitation_hold: None,
             max_result_bytes: None,
             check_results: ResultCheck::default(),

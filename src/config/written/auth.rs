@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::access::SigningAlgorithm;
 use crate::spanned::{Located, Text};
+use toolgate_settings::mcp::SigningAlgorithm;
 
 /// Authentication to a server.
 #[derive(Deserialize, JsonSchema)]

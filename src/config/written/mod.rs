@@ -28,10 +28,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate_core::tool::Validation;
 use toolgate_core::tool::result::ResultCheck;
+use toolgate_settings::mcp::{ProtocolVersionChoice, Recheck, Start};
 
-use super::settings::{
-    ContentMode, Durability, McpProtocolVersion, McpStart, OtlpProtocol, RecheckTools, TraceContext,
-};
+use super::settings::{ContentMode, Durability, OtlpProtocol, TraceContext};
 use super::spanned::{Located, Text};
 
 /// The configuration of toolgate: `toolgate.yaml`.
@@ -111,7 +110,7 @@ pub(super) struct Server {
     /// Whether a run fails, with `tool_unavailable`, if the server is not available when the run begins. Default: false.
     pub(super) required: Option<bool>,
     /// When to start it: at startup of `toolgate serve` (`eager`), or on first use (`lazy`). Default: `lazy`.
-    pub(super) start: Option<McpStart>,
+    pub(super) start: Option<Start>,
     /// Timeout for the start or the connection, in seconds. Default: 60.
     #[schemars(schema_with = "seconds")]
     pub(super) start_timeout_s: Option<Text>,
@@ -128,12 +127,12 @@ pub(super) struct Server {
     #[schemars(range(min = 1))]
     pub(super) max_tools: Option<Located<usize>>,
     /// The protocol version. Default: `auto`.
-    pub(super) protocol_version: Option<McpProtocolVersion>,
+    pub(super) protocol_version: Option<ProtocolVersionChoice>,
     /// Whether the server may ask the run's user for input during a call (elicitation). Default: true.
     pub(super) elicitation: Option<bool>,
     /// Before which calls toolgate refreshes the list of tools, to detect a definition that changed without a
     /// notification. Default: `approved`.
-    pub(super) recheck_tools: Option<RecheckTools>,
+    pub(super) recheck_tools: Option<Recheck>,
     /// How long `toolgate serve` keeps a call open while the user answers an elicitation, in seconds. After that
     /// toolgate cancels the call, and sends it again only with consent. 0 disables this. Default: 300.
     pub(super) elicitation_hold_s: Option<u64>,

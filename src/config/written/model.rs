@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::seconds;
-use crate::settings::{MediaKind, PromptCache, TraceContext};
+use crate::settings::TraceContext;
 use crate::spanned::{Located, Text};
+use toolgate_settings::model::{MediaKind, PromptCache};
 
 /// A language model.
 #[derive(Deserialize, JsonSchema)]

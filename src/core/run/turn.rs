@@ -195,7 +195,7 @@ impl Call {
 
     /// Whether it may run with these arguments: they are an object, and a builtin tool accepts them.
     pub(super) fn is_callable_with(&self, arguments: &Arguments) -> bool {
-        let is_accepted = |arguments| self.builtin().is_none_or(|builtin| builtin.objection(arguments).is_none());
+        let is_accepted = |arguments| self.builtin().is_none_or(|builtin| builtin.invalid_reason(arguments).is_none());
         arguments.as_object().is_some_and(is_accepted)
     }
 

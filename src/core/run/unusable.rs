@@ -57,8 +57,8 @@ impl Run {
     pub(super) fn unusable_answer(&self, id: &CallId, answer: &HumanAnswer) -> Option<ResumeError> {
         let what = "the answer to the question";
         let arguments = self.call(id)?.arguments().as_object()?;
-        let objection = || Ask::parse(arguments).ok()?.objection(&answer.choice);
-        self.oversized(id, what, answer, 0).or_else(|| Some(invalid(id, what, objection()?)))
+        let invalid_reason = || Ask::parse(arguments).ok()?.invalid_reason(&answer.choice);
+        self.oversized(id, what, answer, 0).or_else(|| Some(invalid(id, what, invalid_reason()?)))
     }
 
     /// The problem with a message to the run. Attachments are not counted.
@@ -92,8 +92,8 @@ impl Run {
             let Some(reaction) = given.reactions.get(key) else {
                 return refused(format!("leave `{key}` open; asked are: {}", keys(needed)));
             };
-            if let Some(objection) = question.objection(reaction) {
-                return refused(format!("cannot be used: `{key}` {objection}"));
+            if let Some(invalid_reason) = question.invalid_reason(reaction) {
+                return refused(format!("cannot be used: `{key}` {invalid_reason}"));
             }
             if is_too_deep(reaction.content.iter().flat_map(|content| content.values())) {
                 return refused(format!("{} at `{key}`", too_deep("are")));

@@ -65,7 +65,7 @@ impl Ask {
     }
 
     /// The reason why a choice is not a valid answer.
-    pub fn objection(&self, choice: &Choice) -> Option<String> {
+    pub fn invalid_reason(&self, choice: &Choice) -> Option<String> {
         let text = choice.text.as_deref().unwrap_or_default().trim();
         let takes_text = self.free_text || self.options.is_empty();
         let strange = choice.chosen.iter().find(|chosen| !self.options.contains(chosen));

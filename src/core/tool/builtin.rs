@@ -50,7 +50,7 @@ impl Builtin {
     }
 
     /// The reason why arguments are invalid, whatever the schema.
-    pub fn objection(self, arguments: &Map<String, Value>) -> Option<String> {
+    pub fn invalid_reason(self, arguments: &Map<String, Value>) -> Option<String> {
         match self {
             Self::ResultRead | Self::Finish => None,
             Self::AskHuman => Ask::parse(arguments).err(),

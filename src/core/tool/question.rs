@@ -87,7 +87,7 @@ impl Question {
     }
 
     /// The reason why a response is invalid, whatever the schema.
-    pub fn objection(&self, reaction: &ElicitationResponse) -> Option<&'static str> {
+    pub fn invalid_reason(&self, reaction: &ElicitationResponse) -> Option<&'static str> {
         match (reaction.action, self, &reaction.content) {
             (Action::Accept, Self::Form { .. }, None) => {
                 Some("accepts a form without filling it in; give its `content`, an object")

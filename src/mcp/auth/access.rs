@@ -18,8 +18,8 @@ use super::consent::Consent;
 use super::credentials::{Credential, CredentialFile, is_stale};
 use super::discovery::Target;
 use super::fault::{AccessError, harmless};
-use super::renewal::{self, RenewalOutcome};
 use super::settings::{ClientProof, Grant, OAuthSettings};
+use super::token_refresh::{self, RenewalOutcome};
 use crate::http::egress::{AllowedAddresses, Egress};
 
 /// The error when no credentials are stored.
@@ -197,7 +197,7 @@ impl Access {
         };
         let as_before = if held.is_empty() { self.settings.scopes.clone() } else { held };
         let scopes = request.wanted.unwrap_or(as_before);
-        renewal::request(&self.target, id, proof, &scopes, request.challenge).await
+        token_refresh::request(&self.target, id, proof, &scopes, request.challenge).await
     }
 
     /// The stored credential, if its token differs from the one that was sent, or can be renewed. The caller holds the
@@ -218,7 +218,7 @@ impl Access {
                 "it answered HTTP 403: the access that was granted does not suffice".into(),
             ));
         }
-        renewal::renew(&self.target, credentials, stored).await
+        token_refresh::renew(&self.target, credentials, stored).await
     }
 
     fn login_needed(&self, why: String, request: TokenRequest<'_>) -> AccessError {

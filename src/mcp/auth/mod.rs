@@ -17,10 +17,10 @@ mod guarded;
 mod headless;
 mod login;
 mod loopback;
-mod renewal;
 mod settings;
 mod status;
 mod token_answer;
+mod token_refresh;
 mod tokens;
 
 pub(super) use access::{Access, TokenRefusal};

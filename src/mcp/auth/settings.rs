@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 use toolgate_core::id::ServerId;
+pub use toolgate_settings::mcp::{ClientProof, SigningAlgorithm};
 
 use super::browser::Browser;
 use super::credentials::CredentialFile;
@@ -62,33 +63,6 @@ pub enum ClientIdentity {
         /// The address, which is the client id.
         url: String,
     },
-}
-
-/// The proof of a client's identity.
-#[derive(Clone, Debug)]
-pub enum ClientProof {
-    Secret(SecretString),
-    /// A signature (`private_key_jwt`).
-    PrivateKey {
-        pem: SecretString,
-        algorithm: SigningAlgorithm,
-    },
-}
-
-/// A signing algorithm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SigningAlgorithm {
-    /// RSA with SHA-256.
-    #[default]
-    Rs256,
-    /// RSA with SHA-384.
-    Rs384,
-    /// RSA with SHA-512.
-    Rs512,
-    /// ECDSA on P-256.
-    Es256,
-    /// ECDSA on P-384.
-    Es384,
 }
 
 impl OAuthSettings {

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Era, NegotiationResult};
-use crate::answer::objection_to_type;
+use crate::answer::wrong_result_type;
 use crate::fault;
 use crate::measure::excerpt;
 
@@ -81,7 +81,7 @@ fn refusal(error: &ErrorData) -> String {
 fn offered(versions: &[String], result: &Value) -> Discovered {
     match common(versions) {
         Some(Era::Modern) => {
-            if let Some(wrong) = objection_to_type(result) {
+            if let Some(wrong) = wrong_result_type(result) {
                 return Discovered::Insists(format!("it answered `server/discover` with an invalid result: {wrong}"));
             }
             let peer = peer(Era::Modern.revision(), result);

@@ -91,7 +91,7 @@ impl<D: Dial> Supervisor<D> {
                 return Some(lock(&self.demand.seen).0);
             }
         }
-        let reason = format!("lost its connection: {}", link.last_words().await);
+        let reason = format!("lost its connection: {}", link.exit_report().await);
         tracing::warn!(server = %self.server, reason, "MCP server connection lost");
         if ready.elapsed() >= STABLE {
             self.connection_state.send_modify(|connection_state| connection_state.failures = 0);

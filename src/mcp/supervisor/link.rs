@@ -35,7 +35,7 @@ pub(crate) trait Link: Send + Sync + 'static {
     -> impl Future<Output = Result<Listing, String>> + Send;
 
     /// The reason for the loss, as far as it can be determined.
-    fn last_words(&self) -> impl Future<Output = String> + Send;
+    fn exit_report(&self) -> impl Future<Output = String> + Send;
 
     /// Closes the connection and waits until its resources are released.
     fn close(&self) -> impl Future<Output = ()> + Send;

@@ -93,7 +93,7 @@ enum ListRetry {
     /// Ask regardless.
     Anyway,
     /// Ask only in the background, not for a request.
-    UnlessInVain,
+    UnlessKnownToFail,
 }
 
 /// The demand for the server.
@@ -272,7 +272,7 @@ impl<D: Dial> Supervisor<D> {
                 break;
             }
             // The request belongs to the server, not to the caller that triggered it.
-            let question = Question { not_before, budget: self.budget, retry: ListRetry::UnlessInVain };
+            let question = Question { not_before, budget: self.budget, retry: ListRetry::UnlessKnownToFail };
             let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), question));
             asking.await.map_err(|_| format!("asking the MCP server `{}` for its tools panicked", self.server))?;
             if !link.signals().lost.is_cancelled() {
@@ -301,9 +301,9 @@ impl<D: Dial> Supervisor<D> {
     async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, question: Question) {
         let Question { not_before, budget, retry } = question;
         let _turn = self.asking.lock().await;
-        let is_in_vain = retry == ListRetry::UnlessInVain && self.cache.not_worth_waiting().is_some();
+        let is_known_to_fail = retry == ListRetry::UnlessKnownToFail && self.cache.not_worth_waiting().is_some();
         let is_lost = link.signals().lost.is_cancelled();
-        if is_in_vain || is_lost || self.cache.was_requested_since(not_before) {
+        if is_known_to_fail || is_lost || self.cache.was_requested_since(not_before) {
             return;
         }
         let requested_at = Instant::now();

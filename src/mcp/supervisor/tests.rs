@@ -121,7 +121,7 @@ impl Link for FakeLink {
         Ok(Listing { tools: tools.into_iter().map(tool).collect(), ..Listing::default() })
     }
 
-    async fn last_words(&self) -> String {
+    async fn exit_report(&self) -> String {
         "its process ended".into()
     }
 

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::frames::{Frame, Frames};
-use super::message::{self, Incoming};
+use super::json_rpc::{self, Incoming};
 use super::outbox::{Disconnection, Kind, Outbox};
 use super::requests::{Disposition, Requests, Stream};
 
@@ -167,7 +167,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
     /// Looks for an answer on a line that its server does not end.
     fn look_at_line(&mut self) {
         self.looked_at = self.frames.unended();
-        for incoming in message::unended(self.frames.line(), |id| self.requests.is_in_flight(id)) {
+        for incoming in json_rpc::unended(self.frames.line(), |id| self.requests.is_in_flight(id)) {
             self.requests.admit(self.redacted(incoming), &Stream::Shared);
         }
     }
@@ -204,7 +204,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
             }
         };
         let mut is_noise = false;
-        for incoming in message::read(&text, |id| self.requests.is_in_flight(id)) {
+        for incoming in json_rpc::read(&text, |id| self.requests.is_in_flight(id)) {
             let incoming = match incoming {
                 // The end of the stream explains more than an unreadable last text.
                 Incoming::Unreadable { .. } if self.is_over => return (self.taps.on_cut_off)(&text),

@@ -10,8 +10,8 @@
 
 mod frames;
 mod json;
+mod json_rpc;
 mod lines;
-mod message;
 mod misplaced;
 mod outbox;
 mod progress;
@@ -20,8 +20,8 @@ mod requests;
 mod salvage;
 
 pub(super) use json::JsonFlaw;
+pub(super) use json_rpc::{Incoming, read};
 pub(super) use lines::{LineTransport, MAX_TEXT, StreamObservers};
-pub(super) use message::{Incoming, read};
 pub(super) use outbox::Disconnection;
 pub(super) use quote::{character_at, contains, quoted};
 pub(super) use requests::{Disposition, Requests, ResponseFinding, Stream};

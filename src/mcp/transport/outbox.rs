@@ -21,7 +21,7 @@ pub(super) const MAX_REPLIES: usize = 256;
 pub(super) const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a server may take to read the waiting messages when the stream is closed.
-const GOODBYE: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A disconnection by the transport, with its reason. Clones share the same state.
 #[derive(Clone, Debug, Default)]
@@ -161,7 +161,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
 
     /// Closes the stream. Waiting messages are sent if the server takes them at once.
     pub(super) async fn close(&self) {
-        let _ = timeout(GOODBYE, async { drop(self.stream.lock().await.take()) }).await;
+        let _ = timeout(SHUTDOWN_TIMEOUT, async { drop(self.stream.lock().await.take()) }).await;
         self.cut.0.happened.cancel();
         drop(self.stream.lock().await.take());
     }
@@ -330,7 +330,7 @@ mod tests {
         assert!((&mut sending).now_or_never().is_none());
         let begun = Instant::now();
         tokio::join!(outbox.close(), async { assert!((&mut sending).await.is_err()) });
-        assert_eq!(begun.elapsed(), GOODBYE);
+        assert_eq!(begun.elapsed(), SHUTDOWN_TIMEOUT);
         let mut read = Vec::new();
         assert_eq!(server.read_to_end(&mut read).await.ok(), Some(8), "the stream is over");
     }

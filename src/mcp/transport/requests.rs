@@ -28,7 +28,7 @@ use rmcp::model::{
 use tokio::time::Instant;
 
 use super::json::JsonFlaw;
-use super::message::Incoming;
+use super::json_rpc::Incoming;
 use super::progress;
 use crate::fault::NO_CODE;
 

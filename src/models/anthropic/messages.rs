@@ -14,7 +14,7 @@ use super::replay::WIRE;
 use super::{errors, message, replay, subset, tools};
 use crate::http::{
     Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning,
-    RenderedParts, RequestPrefix, Settings, SettingsError, ToolChoice,
+    RenderedParts, RequestPrefix, Settings, SettingsError, ToolChoice, check_reserved,
 };
 
 /// Fields that toolgate sets.
@@ -41,7 +41,7 @@ pub(super) struct Messages {
 impl Messages {
     /// The format for the server of this provider.
     pub(super) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
-        settings.reserve(&RESERVED)?;
+        check_reserved(settings, &RESERVED)?;
         let media = settings.media.clone().unwrap_or_else(|| [MediaKind::Images, MediaKind::Files].into());
         let unsupported = |setting| Err(SettingsError::Unsupported { wire: "Anthropic Messages", setting });
         if settings.seed.is_some() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::http::{PromptCache, Settings, SettingsError};
+use crate::http::{PromptCache, Settings, SettingsError, check_reserved};
 
 /// Fields that toolgate sets, in both spellings that the API reads.
 const RESERVED: [&str; 9] = [
@@ -21,7 +21,7 @@ const GENERATION_CONFIG: &str = "generationConfig";
 
 /// Rejects settings that this API does not support.
 pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
-    settings.reserve(&RESERVED)?;
+    check_reserved(settings, &RESERVED)?;
     let unsupported = |setting| Err(SettingsError::Unsupported { wire: "Gemini", setting });
     let unusable = |why: &str| Err(SettingsError::Unusable(why.into()));
     if settings.parallel_tool_calls.is_some() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use toolgate_core::error::{ErrorCode, Failure};
 
-use super::settings::Timeouts;
+use toolgate_settings::model::Timeouts;
 
 /// How long to wait after the outcome is settled. Some servers keep a finished stream open and send comments, and never
 /// send the end mark.

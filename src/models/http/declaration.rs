@@ -5,7 +5,7 @@ use std::sync::Once;
 
 use serde_json::Value;
 
-use super::settings::ToolChoice;
+use toolgate_settings::model::ToolChoice;
 
 /// The declaration of a tool in a provider's form.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,10 +10,11 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::trace::{Propagation, SpanContext};
 
 use super::egress::Guard;
-use super::keys::Key;
 use super::keys::Keys;
 use super::secrets::Secrets;
-use super::settings::{Proxy, Settings, SettingsError, Timeouts};
+use super::settings::SettingsError;
+use toolgate_settings::model::Key;
+use toolgate_settings::model::{Proxy, Settings, Timeouts};
 
 const OLLAMA_PORT: u16 = 11434;
 

@@ -13,41 +13,23 @@ use tokio::process::{ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_settings::model::{Key, KeyCommand, KeySource};
 
 /// The time limit of a key source.
 const KEY_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_KEY_BYTES: usize = 64 << 10;
 
-/// A source of keys: the host application's access to its credentials (FEATURES 3.09).
-#[async_trait]
-pub trait KeySource: fmt::Debug + Send + Sync {
-    /// The key to send. Called before the first request, and again when the provider rejects a key. The call is dropped
-    /// after 30 seconds. The error is shown to users and must hold no secret.
-    async fn key(&self) -> Result<SecretString, String>;
-}
-
-/// The credential for the server.
-#[derive(Clone, Debug)]
-pub enum Key {
-    Fixed(SecretString),
-    /// A key from a source, which is asked again when the key is rejected.
-    From(Arc<dyn KeySource>),
-}
-
-/// A program that prints the key.
-#[derive(Clone, Debug)]
-pub struct KeyCommand {
-    pub command: String,
-    pub args: Vec<String>,
-}
+/// The program of a [`KeyCommand`] as a source.
+#[derive(Debug)]
+struct KeyProgram(KeyCommand);
 
 #[async_trait]
-impl KeySource for KeyCommand {
+impl KeySource for KeyProgram {
     async fn key(&self) -> Result<SecretString, String> {
-        let program = &self.command;
+        let KeyCommand { command: program, args } = &self.0;
         let mut command = Command::new(program);
         // Its error output may contain part of a secret.
-        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let not_run = |error: io::Error| format!("`{program}` cannot be run: {error}");
         let mut child = command.spawn().map_err(not_run)?;
         let printed = read_bounded(child.stdout.take()).await.map_err(not_run)?;
@@ -88,10 +70,12 @@ enum Source {
 
 impl Keys {
     pub(super) fn new(key: Option<&Key>) -> Self {
+        let changing = |source| Source::Changing { source, current: Mutex::default() };
         let source = match key {
             None => Source::None,
             Some(Key::Fixed(key)) => Source::Fixed(key.clone()),
-            Some(Key::From(source)) => Source::Changing { source: Arc::clone(source), current: Mutex::default() },
+            Some(Key::Command(command)) => changing(Arc::new(KeyProgram(command.clone()))),
+            Some(Key::From(source)) => changing(Arc::clone(source)),
         };
         Self { source }
     }

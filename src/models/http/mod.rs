@@ -30,9 +30,12 @@ mod transcript;
 
 pub use answer::{Answer, Head, Progress};
 pub use call_ids::CallIds;
-pub use keys::{Key, KeyCommand, KeySource};
 pub use model::HttpModel;
-pub use settings::{MediaKind, PromptCache, Proxy, Reasoning, Settings, SettingsError, Timeouts, ToolChoice};
+pub use settings::SettingsError;
+pub(crate) use settings::check_reserved;
+pub use toolgate_settings::model::{
+    Key, KeyCommand, KeySource, MediaKind, PromptCache, Proxy, Reasoning, Settings, Timeouts, ToolChoice,
+};
 
 pub(crate) use declaration::{Declaration, Declared};
 pub(crate) use endpoint::{Address, KeyHeader};

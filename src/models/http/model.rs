@@ -12,6 +12,7 @@ use super::conversation::HttpConversation;
 use super::declaration::Declared;
 use super::endpoint::{Address, Endpoint};
 use super::protocol::ProviderProtocol;
+use super::settings::sampling_settings;
 use super::{Settings, SettingsError};
 
 /// A model on a server that is reached over HTTP.
@@ -38,7 +39,7 @@ impl HttpModel {
             system: system.to_owned(),
             provider: endpoint.provider().to_owned(),
             model: settings.model.clone(),
-            settings: settings.sampling_settings(),
+            settings: sampling_settings(settings),
         };
         let author = Author { wire: wire.name(), model: settings.model.clone(), origin: endpoint.origin().to_owned() };
         Ok(Self {

@@ -5,8 +5,8 @@ use secrecy::{ExposeSecret, SecretString};
 use toolgate_core::error::{Failure, MalformedReply};
 use toolgate_core::redact::{SecretsBuilder, Style};
 
-use super::keys::Key;
-use super::settings::{Proxy, Settings};
+use toolgate_settings::model::Key;
+use toolgate_settings::model::{Proxy, Settings};
 
 /// The key, the header values, and the secret parts of the addresses of server and proxy.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::message::{MessageFormat, ReasoningReplay};
 use super::{WIRE, tools};
 use crate::http::{
     Declared, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts, RequestPrefix,
-    Settings, SettingsError, ToolChoice,
+    Settings, SettingsError, ToolChoice, check_reserved,
 };
 use crate::openai_content::{Reader, answer_format};
 
@@ -46,7 +46,7 @@ enum SchemaFormat {
 impl Chat {
     /// The format for the server of this provider.
     pub(crate) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
-        settings.reserve(&RESERVED)?;
+        check_reserved(settings, &RESERVED)?;
         let unsupported = |setting| Err(SettingsError::Unsupported { wire: "Chat Completions", setting });
         // Only OpenRouter supports them; elsewhere they would have no effect.
         if settings.reasoning.budget_tokens.is_some() && provider != OPENROUTER {

@@ -10,7 +10,7 @@ use super::fold::ImagesFold;
 use super::prompt::prompt;
 use crate::http::{
     Declared, ErrorBody, Fold, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts, RequestPrefix,
-    Settings, SettingsError, ToolChoice,
+    Settings, SettingsError, ToolChoice, check_reserved,
 };
 
 /// The name of this wire format.
@@ -32,7 +32,7 @@ pub(super) struct Images {
 impl Images {
     /// The format for the server of this provider.
     pub(super) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
-        settings.reserve(&RESERVED)?;
+        check_reserved(settings, &RESERVED)?;
         if let Some(setting) = unsupported(settings) {
             return Err(SettingsError::Unsupported { wire: "the Images API", setting });
         }

@@ -12,7 +12,7 @@ use super::items::Items;
 use super::output::WIRE;
 use crate::http::{
     Declared, ErrorBody, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, RenderedParts, RequestPrefix,
-    Settings, SettingsError, ToolChoice,
+    Settings, SettingsError, ToolChoice, check_reserved,
 };
 use crate::openai_content::{Reader, answer_format};
 use crate::openai_schema::{is_strict, project};
@@ -52,7 +52,7 @@ pub(super) struct Responses {
 impl Responses {
     /// The format for the server of this provider.
     pub(super) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
-        settings.reserve(&RESERVED)?;
+        check_reserved(settings, &RESERVED)?;
         let unsupported = |setting| Err(SettingsError::Unsupported { wire: "The Responses API", setting });
         if settings.seed.is_some() {
             return unsupported("seed");

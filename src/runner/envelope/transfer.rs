@@ -12,7 +12,7 @@ use toolgate_ports::{Blob, BlobError, StoreError};
 use super::content::{Content, head};
 use super::token::{Claims, mint};
 use super::{Envelope, EnvelopeError, EnvelopeKeys, MOST_TOKEN_BYTES};
-use crate::resume_input::{gives, require_servers};
+use crate::resume_input::{BoundInput, has_content, require_servers};
 use crate::{AgentRunner, Execution, Report, RunnerError};
 
 /// The stored journal compared with the journal in an envelope.
@@ -58,9 +58,9 @@ impl AgentRunner {
     async fn open_waiting(&self, run: &RunId) -> Result<(Journal, Vec<JournalEntry>), RunnerError> {
         loop {
             let (journal, history) = self.open_unless_over(run).await?;
-            let (by_now, late) = journal.at_now()?;
-            if by_now.pending().is_empty() {
-                let status = if late.is_empty() { by_now.status().as_str() } else { "overdue" };
+            let (current, late) = journal.at_now()?;
+            if current.pending().is_empty() {
+                let status = if late.is_empty() { current.status().as_str() } else { "overdue" };
                 return Err(EnvelopeError::NotPending { run: run.clone(), status }.into());
             }
             if late.is_empty() {
@@ -115,7 +115,7 @@ impl AgentRunner {
     /// Continues a run that already has its answers. Adds no input.
     async fn follow(&self, run: &RunId, trace: Option<Trace>) -> Result<Execution, RunnerError> {
         match self.resume_run(run, Input::Resume(Resume::default()), trace).await {
-            Err(RunnerError::DrivenElsewhere { run, .. }) => Ok(self.follow_elsewhere(&run)),
+            Err(RunnerError::DrivenElsewhere { run, .. }) => Ok(self.follow_other_process(&run)),
             done => done,
         }
     }
@@ -162,9 +162,10 @@ impl AgentRunner {
             }
         }
         let journal = self.open_unless_over(run).await?.0;
-        let (input, _) = self.fit(&journal, &Input::Resume(bare));
-        let received = self.received(&journal, &journal.at_now()?.0, &input);
-        Ok(gives(&input) && received.is_ok_and(|events| events.is_empty()))
+        let (input, _) = self.trim_results(&journal, &Input::Resume(bare));
+        let (has_content, (current, _)) = (has_content(&input), journal.at_now()?);
+        let events = BoundInput::new(&journal, &current, input).and_then(|bound| self.input_events(&current, &bound));
+        Ok(has_content && events.is_ok_and(|events| events.is_empty()))
     }
 
     /// Writes the events that the store lacks, in one append, if the input would be accepted. The caller handles a
@@ -189,15 +190,15 @@ impl AgentRunner {
         let agent = self.agent_of(&journal.run().started().spec)?;
         require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
         // Expiry events since the export are not in the envelope. The resume writes them.
-        let (by_now, _) = journal.at_now()?;
-        let given = bound(resume, claims, by_now.length());
-        self.examined(&journal, &by_now, &Input::Resume(given)).await?;
+        let (current, _) = journal.at_now()?;
+        let given = bound(resume, claims, current.length());
+        self.validate_input(&journal, &current, &Input::Resume(given)).await?;
         if let Some(blobs) = &ports.blobs {
             for blob in content.blobs()? {
                 blobs.put(run, blob).await.map_err(|error| DriveError::from(unavailable(error)))?;
             }
         }
-        journal.post().await?;
+        journal.commit_unowned().await?;
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use secrecy::ExposeSecret as _;
-use toolgate::config::{self, Api, Durability, HttpModelSettings, KeySettings, ModelSettings, Settings, StoreSettings};
+use toolgate::config::{self, Api, Durability, HttpModelSettings, ModelSettings, Settings, StoreSettings};
+use toolgate::models::Key;
 
 use super::{folder, load, no_env};
 
@@ -16,9 +17,9 @@ fn environment_model(settings: &Settings) -> &HttpModelSettings {
 }
 
 fn key(model: &HttpModelSettings) -> Option<&str> {
-    match &model.key {
-        Some(KeySettings::Fixed(key)) => Some(key.expose_secret()),
-        Some(KeySettings::Command { .. }) | None => None,
+    match &model.settings.api_key {
+        Some(Key::Fixed(key)) => Some(key.expose_secret()),
+        Some(Key::Command(_) | Key::From(_)) | None => None,
     }
 }
 
@@ -53,7 +54,7 @@ fn only_the_implicit_assistant_may_use_every_server() {
 fn an_openai_key_is_enough() {
     let settings = with_env(&[("OPENAI_API_KEY", "k")]);
     let chat = environment_model(&settings);
-    assert_eq!(chat.base_url, "https://api.openai.com/v1");
+    assert_eq!(chat.settings.base_url, "https://api.openai.com/v1");
     assert_eq!(key(chat), Some("k"));
 }
 
@@ -62,13 +63,16 @@ fn a_key_of_anthropic_or_gemini_is_enough() {
     let settings = with_env(&[("ANTHROPIC_API_KEY", "a"), ("GEMINI_API_KEY", "g")]);
     let model = environment_model(&settings);
     assert_eq!(
-        (model.api, model.base_url.as_str(), key(model)),
+        (model.api, model.settings.base_url.as_str(), key(model)),
         (Api::Anthropic, "https://api.anthropic.com", Some("a"))
     );
     let settings =
         with_env(&[("GEMINI_API_KEY", "g"), ("GEMINI_MODEL", "gemini-x"), ("GEMINI_BASE_URL", "http://h/v")]);
     let model = environment_model(&settings);
-    assert_eq!((model.api, model.base_url.as_str(), model.model.as_str()), (Api::Gemini, "http://h/v", "gemini-x"));
+    assert_eq!(
+        (model.api, model.settings.base_url.as_str(), model.settings.model.as_str()),
+        (Api::Gemini, "http://h/v", "gemini-x")
+    );
 }
 
 #[test]
@@ -79,8 +83,8 @@ fn toolgates_own_variables_come_before_openais() {
         ("TOOLGATE_MODEL", "qwen3"),
     ]);
     let chat = environment_model(&settings);
-    assert_eq!((chat.base_url.as_str(), chat.model.as_str()), ("http://localhost:8080/v1", "qwen3"));
-    assert!(chat.key.is_none(), "a key goes to the server it belongs to, and to no other");
+    assert_eq!((chat.settings.base_url.as_str(), chat.settings.model.as_str()), ("http://localhost:8080/v1", "qwen3"));
+    assert!(chat.settings.api_key.is_none(), "a key goes to the server it belongs to, and to no other");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolgate::config::{self, ServerSettings, TransportSettings};
+use toolgate::config::{self, ServerSettings, StdioSettings, TransportSettings};
 use toolgate::core::id::ServerId;
 
 use super::{env, folder, rendered};
@@ -20,7 +20,9 @@ fn the_shapes_of_claude_cursor_and_vs_code_are_read() {
     )
     .expect("good");
     assert_eq!(claude.keys().map(ServerId::as_str).collect::<Vec<_>>(), ["git"]);
-    let TransportSettings::Stdio { command, args, env, inherit_env, .. } = &claude[&"git".into()].transport else {
+    let TransportSettings::Stdio(StdioSettings { command, args, env, inherit_env, .. }) =
+        &claude[&"git".into()].transport
+    else {
         panic!("not stdio")
     };
     assert_eq!((command.as_str(), args.as_slice(), *inherit_env), ("uvx", &["mcp-server-git".to_owned()][..], false));
@@ -46,7 +48,7 @@ fn what_cannot_be_used_of_an_mcp_servers_file_is_told() {
                 let reason = file.map_or(reason.clone(), |rest| format!("{before}mcp.json{rest}"));
                 all += &format!("the MCP server `{id}` {reason}\n");
             }
-            TransportSettings::Stdio { command, .. } => all += &format!("{id}: {command}\n"),
+            TransportSettings::Stdio(StdioSettings { command, .. }) => all += &format!("{id}: {command}\n"),
             TransportSettings::Http { url, .. } => all += &format!("{id}: {url}\n"),
         }
     }

@@ -12,8 +12,8 @@ const TWO: &str = "models: { artist: { openai_images: { model: i } }, talker: { 
 fn an_image_model_has_a_server_a_name_and_image_parameters() {
     let settings = load(&format!("{ARTIST}agents: {{ painter: {{ servers: [] }} }}\n")).unwrap();
     let ModelSettings::Http(model) = &settings.models[&"artist".into()] else { panic!("a model on a server") };
-    assert_eq!((model.api, model.base_url.as_str()), (Api::OpenAiImages, "https://api.openai.com/v1"));
-    assert_eq!(model.extra["size"], "1024x1024");
+    assert_eq!((model.api, model.settings.base_url.as_str()), (Api::OpenAiImages, "https://api.openai.com/v1"));
+    assert_eq!(model.settings.extra["size"], "1024x1024");
 }
 
 #[test]

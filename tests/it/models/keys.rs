@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use toolgate::core::chat::Reply;
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::models::{Key, KeyCommand, KeySource, Proxy, Settings, SettingsError, openai_chat};
@@ -84,27 +84,29 @@ async fn an_unchanged_key_is_not_tried_again() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_program_that_prints_a_key_is_a_source_of_keys() {
-    let command = |script: &str| KeyCommand { command: "sh".into(), args: vec!["-c".into(), script.into()] };
-    let printed = command("echo '  key-from-a-program '").key().await.unwrap();
-    assert_eq!(printed.expose_secret(), "key-from-a-program");
-    for (script, complaint) in [
-        ("echo secret-canary; exit 3", "exit status: 3"),
-        ("echo secret-canary >&2; exit 3", "exit status: 3"),
-        ("true", "printed nothing"),
-        ("printf '\\377'", "printed invalid UTF-8"),
-    ] {
-        let why = command(script).key().await.unwrap_err();
-        assert!(why.contains(complaint) && !why.contains("canary"), "{script}: {why}");
-    }
+    let script = |text: &str| KeyCommand { command: "sh".into(), args: vec!["-c".into(), text.into()] };
+    let (_, shown) = asked_under(Key::Command(script("echo '  key-from-a-program '")), [Prepared::json(HI)], 1).await;
+    assert_eq!(shown, ["Bearer key-from-a-program"]);
     let missing = KeyCommand { command: "there-is-no-such-program".into(), args: vec![] };
-    assert!(missing.key().await.unwrap_err().contains("cannot be run"));
+    for (command, complaint) in [
+        (script("echo secret-canary; exit 3"), "exit status: 3"),
+        (script("echo secret-canary >&2; exit 3"), "exit status: 3"),
+        (script("true"), "printed nothing"),
+        (script("printf '\\377'"), "printed invalid UTF-8"),
+        (missing, "cannot be run"),
+    ] {
+        let (replies, shown) = asked_under(Key::Command(command), [Prepared::json(HI)], 1).await;
+        let why = replies[0].as_ref().unwrap_err().to_string();
+        assert!(why.contains(complaint) && !why.contains("canary"), "{why}");
+        assert_eq!(shown.len(), 0, "{why}");
+    }
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn without_a_key_no_request_is_sent() {
     let source = KeyCommand { command: "false".into(), args: vec![] };
-    let (replies, shown) = asked_under(Key::From(Arc::new(source)), [Prepared::json(HI)], 1).await;
+    let (replies, shown) = asked_under(Key::Command(source), [Prepared::json(HI)], 1).await;
     let failure = replies[0].as_ref().unwrap_err();
     assert_eq!((failure.code, shown.len()), (ErrorCode::ProviderAuth, 0));
     assert!(failure.message.contains("no key to send: `false` failed"), "{failure}");

@@ -4,7 +4,7 @@ use tokio::time::advance;
 
 use super::*;
 use crate::negotiation;
-use crate::transport::message;
+use crate::transport::json_rpc;
 
 /// A tracker with these requests in flight.
 fn in_flight(ids: &[i64]) -> Requests {
@@ -33,7 +33,7 @@ fn notify(requests: &Requests) {
 
 /// The item that the SDK gets for a text: the message as JSON, or `null`.
 fn admitted(requests: &Requests, text: &str, stream: &Stream) -> Value {
-    let [incoming] = &mut message::read(text.as_bytes(), |id| requests.is_in_flight(id))[..] else { panic!("{text}") };
+    let [incoming] = &mut json_rpc::read(text.as_bytes(), |id| requests.is_in_flight(id))[..] else { panic!("{text}") };
     match requests.admit(std::mem::replace(incoming, Incoming::Noise), stream) {
         Disposition::Message(message) => serde_json::to_value(message).expect("JSON"),
         Disposition::Ignored | Disposition::Noise => Value::Null,

@@ -130,7 +130,7 @@ fn config(
         ClientProof::PrivateKey { pem, algorithm } => ClientCredentialsConfig::PrivateKeyJwt {
             client_id,
             signing_key: pem.expose_secret().as_bytes().to_vec(),
-            signing_algorithm: algorithm.of_sdk(),
+            signing_algorithm: sdk_algorithm(*algorithm),
             token_endpoint_audience: None,
             scopes,
             resource,
@@ -138,14 +138,12 @@ fn config(
     })
 }
 
-impl SigningAlgorithm {
-    fn of_sdk(self) -> JwtSigningAlgorithm {
-        match self {
-            Self::Rs256 => JwtSigningAlgorithm::RS256,
-            Self::Rs384 => JwtSigningAlgorithm::RS384,
-            Self::Rs512 => JwtSigningAlgorithm::RS512,
-            Self::Es256 => JwtSigningAlgorithm::ES256,
-            Self::Es384 => JwtSigningAlgorithm::ES384,
-        }
+fn sdk_algorithm(algorithm: SigningAlgorithm) -> JwtSigningAlgorithm {
+    match algorithm {
+        SigningAlgorithm::Rs256 => JwtSigningAlgorithm::RS256,
+        SigningAlgorithm::Rs384 => JwtSigningAlgorithm::RS384,
+        SigningAlgorithm::Rs512 => JwtSigningAlgorithm::RS512,
+        SigningAlgorithm::Es256 => JwtSigningAlgorithm::ES256,
+        SigningAlgorithm::Es384 => JwtSigningAlgorithm::ES384,
     }
 }

@@ -20,7 +20,7 @@ use super::stdio::{self, Output};
 use super::supervisor::{Dial, Link, NotOpened};
 
 /// Everything that is needed to reach a server.
-pub(super) struct Line {
+pub(super) struct Dialer {
     settings: ServerSettings,
     tasks: TaskTracker,
     /// The output of the newest child process besides the protocol, kept after its end.
@@ -31,7 +31,7 @@ pub(super) struct Line {
     authorization: AuthorizationRecord,
 }
 
-impl Line {
+impl Dialer {
     /// A dialer for these settings. Work that outlives a request runs on `tasks`.
     pub(super) fn new(settings: ServerSettings, tasks: TaskTracker) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Line {
     }
 }
 
-impl Dial for Line {
+impl Dial for Dialer {
     type Link = Connection;
 
     async fn open(&self, meta: Map<String, Value>) -> Result<Connection, NotOpened> {
@@ -119,7 +119,7 @@ impl Link for Connection {
             }
             Fault::Rejected(answer) | Fault::NoMcp(answer) => format!("answered `tools/list` with {answer}"),
             Fault::NotSent(_) | Fault::SessionOver(_) | Fault::Disconnected(_) => fault.to_string(),
-            Fault::Demands(_) | Fault::TakenBack | Fault::Deferred { .. } => fault.to_string(),
+            Fault::Demands(_) | Fault::CancelledForElicitation | Fault::Deferred { .. } => fault.to_string(),
             Fault::TooLong(longest) => {
                 format!(
                     "listed more than {} MiB of tools at once; let it list fewer, or page by page",
@@ -131,8 +131,8 @@ impl Link for Connection {
         })
     }
 
-    async fn last_words(&self) -> String {
-        self.last_words().await
+    async fn exit_report(&self) -> String {
+        self.exit_report().await
     }
 
     async fn close(&self) {
