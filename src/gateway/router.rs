@@ -17,7 +17,7 @@ use super::{
     access_log, agents, approvals, completion, grants, health, idempotency, keys, models, openapi, panic, problem_body,
     request_id, runs, servers, sessions, tools, webhooks,
 };
-use crate::access::{self, Origins, required};
+use crate::access::{self, Origins, require_scope};
 
 /// A router over a runner, to be nested into an application that authenticates its own callers: it puts a [`Caller`]
 /// into the extensions of each request. A request without one belongs to the application itself, with every scope for
@@ -40,7 +40,7 @@ impl Gateway {
             // Limits the caller's rate and concurrency, so that a refused request costs no more than its head.
             .layer(from_fn_with_state(gateway(), access::limit_caller))
             // Requires the scope of the route before its body is read.
-            .layer(from_fn(required::require_scope))
+            .layer(from_fn(require_scope))
             // Receives the whole body in time, so that a slow client holds no handler.
             .layer(from_fn_with_state(gateway(), access::receive_body))
             // Handles a request with an idempotency key once; inside completion, so that its outcome is recorded.
@@ -108,7 +108,7 @@ mod tests {
     use axum::http::Method;
 
     use super::*;
-    use crate::access::required::required;
+    use crate::access::required;
 
     #[test]
     fn every_route_requires_a_scope_even_when_nested() {

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 use toolgate_core::error::{ErrorCode, Failure, FailureContext};
-use toolgate_core::run::ResumeError;
-use toolgate_ports::StoreError;
+use toolgate_core::id::{RunId, SessionId};
+use toolgate_core::run::{ResumeError, Status};
+use toolgate_ports::{RunRow, SessionHead, SessionRow, StoreError};
 use toolgate_runner::RunnerError;
 use utoipa::ToSchema;
-
-use super::current_state::CurrentState;
 
 /// The reason for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -240,6 +239,40 @@ impl From<Failure> for ServiceError {
             context: failure.context,
             ..Self::new(failure.code, failure.message)
         }
+    }
+}
+
+/// The state of a run or session when a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CurrentState {
+    Run {
+        id: RunId,
+        status: Status,
+        /// The length of its journal.
+        version: u64,
+    },
+    Session {
+        id: SessionId,
+        /// Its latest run.
+        head: Option<SessionHead>,
+        version: u64,
+    },
+}
+
+impl CurrentState {
+    /// The state in a run's index row.
+    pub fn of_run(row: &RunRow) -> Self {
+        Self::Run { id: row.id.clone(), status: row.status, version: row.version }
+    }
+
+    /// The state of the latest run of a session.
+    pub(crate) fn of_head(head: &SessionHead) -> Self {
+        Self::Run { id: head.run.clone(), status: head.status, version: head.version }
+    }
+
+    /// The state of a session.
+    pub(crate) fn of_session(row: &SessionRow) -> Self {
+        Self::Session { id: row.id.clone(), head: row.head.clone(), version: row.version }
     }
 }
 

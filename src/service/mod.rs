@@ -16,7 +16,7 @@
 //! | `event_stream` | the events of a run, with their ids |
 //! | `webhooks` | endpoints, deliveries and the dispatcher |
 //! | `worker` | background work: recovery, the deadline sweeper, polls of MCP tasks |
-//! | `operator` | [`Operator`]: the runs of all tenants, for the command line; its input for runs is in `decisions`, and `every_run` reads the index |
+//! | `operator` | [`Operator`]: the runs of all tenants, for the command line; its input for runs is in `decisions` |
 //! | `error` | [`ServiceError`], which each surface maps to its own form |
 //!
 //! Not done here: HTTP, terminals, authentication, opening adapters (`app`), deciding what a run does (`core::run`).
@@ -25,11 +25,9 @@ mod answers;
 mod api_keys;
 mod approval_id;
 mod authorize;
-mod current_state;
 mod decisions;
 mod error;
 mod event_stream;
-mod every_run;
 mod field_pointers;
 mod grants;
 mod inbox;
@@ -49,9 +47,8 @@ pub use answers::{Answers, CoverageView, GivenResult, LimitsDescription, NewDeci
 pub use api_keys::{KEY_PREFIX, NewKey, RequestedKey, mint};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
-pub use current_state::CurrentState;
 pub use decisions::binding_digest;
-pub use error::{FieldError, ServiceError};
+pub use error::{CurrentState, FieldError, ServiceError};
 pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until, events_of};
 pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};

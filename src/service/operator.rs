@@ -8,8 +8,6 @@ use toolgate_core::run::Channel;
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::{AgentRunner, RunnerError};
 
-use super::every_run::every_run;
-
 /// The runs of all tenants, for an operator. Cheap to clone.
 #[derive(Clone)]
 pub struct Operator {
@@ -27,5 +25,23 @@ impl Operator {
     /// The rows of all runs that the filter selects, newest first, whatever its limit.
     pub async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, RunnerError> {
         every_run(&self.runner, filter).await
+    }
+}
+
+/// How many rows of the index are read at a time.
+const PAGE: usize = 500;
+
+/// The rows of all runs that the filter selects, newest first, whatever its limit.
+pub(crate) async fn every_run(runner: &AgentRunner, filter: RunFilter) -> Result<Vec<RunRow>, RunnerError> {
+    let mut filter = RunFilter { limit: PAGE, ..filter };
+    let mut rows: Vec<RunRow> = Vec::new();
+    loop {
+        let page = runner.list(&filter).await?;
+        let is_last = page.len() < PAGE;
+        rows.extend(page);
+        filter.before = rows.last().map(|row| row.id.clone());
+        if is_last {
+            return Ok(rows);
+        }
     }
 }

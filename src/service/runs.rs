@@ -16,7 +16,7 @@ use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, Retry, RunS
 
 use super::answers::Answers;
 use super::authorize::Caller;
-use super::current_state::CurrentState;
+use super::error::CurrentState;
 use super::error::ServiceError;
 use super::new_run;
 

@@ -57,10 +57,10 @@ impl Run {
             if has_message && matches!(event, Event::Ended { ending } if ending.output().is_some()) {
                 return Ok(run.length());
             }
-            match event {
-                Event::ModelReplied { .. } => before_turn = positions.len(),
-                Event::CallsStarted { .. } => before_sent = positions.len(),
-                _ => {}
+            if matches!(event, Event::ModelReplied { .. }) {
+                before_turn = positions.len();
+            } else if matches!(event, Event::CallsStarted { .. }) {
+                before_sent = positions.len();
             }
             run.apply(event)?;
             if run.is_denied_by_policy(event) {
@@ -75,7 +75,7 @@ impl Run {
                 positions.push(run.length());
             }
         }
-        while let [_, .., last] = positions[before_sent..] {
+        while let Some(&[_, .., last]) = positions.get(before_sent..) {
             let beginning = source.iter().take(usize::try_from(last).unwrap_or(usize::MAX));
             if !Self::replay(beginning)?.is_some_and(|run| run.ends_as_fork(limits)) {
                 break;

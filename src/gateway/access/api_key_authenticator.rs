@@ -15,8 +15,7 @@ use toolgate_core::id::{KeyId, Tenant};
 use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 use toolgate_service::{Caller, KEY_PREFIX, Scope, ServiceError};
 
-use super::authenticator::Authenticator;
-use super::credentials::{bearer, unauthorized};
+use super::authenticate::{Authenticator, bearer, unauthorized};
 use crate::problem::Problem;
 
 /// How long a cached result is valid.

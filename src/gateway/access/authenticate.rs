@@ -2,12 +2,15 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use async_trait::async_trait;
+use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use toolgate_core::error::ErrorCode;
-use toolgate_service::Caller;
+use toolgate_service::{Caller, Scope};
 
 use super::revalidate_stream;
 use crate::negotiation::is_stream;
@@ -48,5 +51,87 @@ impl<S: Sync> FromRequestParts<S> for Authenticated {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let caller = parts.extensions.get().cloned().map(Self);
         caller.ok_or_else(|| Problem::new(ErrorCode::Internal, "the request was not authenticated"))
+    }
+}
+
+/// An authenticator for one kind of credentials.
+#[async_trait]
+pub trait Authenticator: Send + Sync {
+    /// Authenticates a request. `None` if it has credentials of another kind, or none.
+    ///
+    /// # Errors
+    /// A problem if the credentials are of this kind and are not valid.
+    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem>;
+}
+
+/// Refuses a caller without the scope of the route.
+pub(crate) async fn require_scope(
+    Authenticated(caller): Authenticated,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let route = request.extensions().get::<MatchedPath>();
+    if let Some(scope) = route.and_then(|route| required(request.method(), route.as_str())) {
+        caller.require(scope)?;
+    }
+    Ok(next.run(request).await)
+}
+
+/// The scope of a route, which may be nested in another application's path.
+pub(crate) fn required(method: &Method, route: &str) -> Option<Scope> {
+    let (_, route) = route.rsplit_once("/v1/")?;
+    let (collection, of_one) = route.split_once('/').unwrap_or((route, ""));
+    let reads = method.is_safe();
+    Some(match (collection, reads) {
+        ("runs" | "sessions", true) => Scope::RunsRead,
+        ("runs" | "sessions", false) => Scope::RunsWrite,
+        ("approvals" | "approval-grants", true) => Scope::ApprovalsRead,
+        ("approvals" | "approval-grants", false) => Scope::ApprovalsDecide,
+        ("tools", false) if of_one.ends_with("/call") => Scope::ToolsCall,
+        ("agents" | "models" | "tools" | "servers", true) => Scope::ToolsRead,
+        ("keys", _) | ("servers", false) => Scope::Admin,
+        ("webhook-endpoints", _) => Scope::Webhooks,
+        _ => return None,
+    })
+}
+
+/// The bearer token of a request. `None` if there is none, or more than one.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut shown = headers.get_all(AUTHORIZATION).iter();
+    let (Some(only), None) = (shown.next(), shown.next()) else { return None };
+    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
+}
+
+/// The answer to missing or invalid credentials. It does not say why they are invalid.
+pub(super) fn unauthorized(shows_something: bool) -> Problem {
+    let (detail, challenge) = match shows_something {
+        true => {
+            ("these credentials are not valid; send a valid key", r#"Bearer realm="toolgate", error="invalid_token""#)
+        }
+        false => ("send a key: `Authorization: Bearer tg_…`", r#"Bearer realm="toolgate""#),
+    };
+    let problem = Problem::new(ErrorCode::Unauthorized, detail);
+    problem.header(WWW_AUTHENTICATE, axum::http::HeaderValue::from_static(challenge))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_one_bearer_token_is_accepted() {
+        let of = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(AUTHORIZATION, value.parse().unwrap());
+            }
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(of(&["Bearer tg_x"]).as_deref(), Some("tg_x"));
+        assert_eq!(of(&["bearer  tg_x "]).as_deref(), Some("tg_x"));
+        for none in [&[][..], &["Basic eDp5"], &["Bearer"], &["Bearer "], &["tg_x"], &["Bearer a", "Bearer b"]] {
+            assert_eq!(of(none), None, "{none:?}");
+        }
     }
 }

@@ -7,13 +7,10 @@
 
 mod api_key_authenticator;
 mod authenticate;
-mod authenticator;
 mod body_timeout;
-mod credentials;
+mod cors;
 mod limits;
 mod oidc;
-mod origins;
-pub(super) mod required;
 mod revalidate_stream;
 
 use std::sync::Arc;
@@ -22,20 +19,22 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 pub use api_key_authenticator::ApiKeyAuthenticator;
-pub(super) use authenticate::{Authenticated, authenticate};
-pub use authenticator::Authenticator;
+pub use authenticate::Authenticator;
+#[cfg(test)]
+pub(super) use authenticate::required;
+pub(super) use authenticate::{Authenticated, authenticate, require_scope};
 pub(super) use body_timeout::receive_body;
+pub use cors::Origins;
+pub(super) use cors::check_origin;
 pub(super) use limits::{Limiter, ReadPermit, StreamPermit, limit_caller};
 pub use limits::{Limits, Rate};
 pub use oidc::{Claims, OidcAuthenticator, OidcError, OidcSettings};
-pub use origins::Origins;
-pub(super) use origins::check_origin;
 
 use toolgate_core::error::ErrorCode;
 use toolgate_service::Caller;
 
 use super::problem::Problem;
-use credentials::unauthorized;
+use authenticate::unauthorized;
 
 /// All authenticators, and the limits on callers.
 pub(super) struct Access {

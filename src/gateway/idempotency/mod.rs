@@ -7,35 +7,32 @@
 //! time. A request that failed halfway may have changed something: its repeat reports an unknown outcome, and is not
 //! handled a second time either.
 
-mod extensions;
 pub(super) mod key;
 mod replay;
-mod run_starts;
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
+use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponseParts, Response, ResponseParts};
+use futures::future::BoxFuture;
 use jiff::Timestamp;
-
-pub(super) use self::extensions::{Confidential, PlannedRunId, QuotedSession};
 use toolgate_core::error::ErrorCode;
-use toolgate_core::id::RunId;
+use toolgate_core::id::{RunId, SessionId};
 use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
 use toolgate_service::{Caller, ServiceError};
 
 use self::replay::{recorded_outcome, replayed, run_named};
-use self::run_starts::run_start;
 use super::completion::ClientGone;
-use super::problem::Problem;
-use super::state::Gateway;
 use crate::access::Authenticated;
+use crate::problem::Problem;
+use crate::runs::read::current;
+use crate::state::Gateway;
 
 /// How long a response is stored.
 const RESPONSE_TTL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -201,4 +198,70 @@ async fn handle(
 
 fn after(now: Timestamp, duration: Duration) -> Timestamp {
     now.checked_add(duration).unwrap_or(Timestamp::MAX)
+}
+
+/// The id of the run that this request will start, if it is known beforehand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlannedRunId(pub(crate) Option<RunId>);
+
+/// Marks a response that holds a secret: it is not stored, and the request cannot be repeated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Confidential;
+
+/// Marks a response that quotes a session and no run of it.
+#[derive(Clone, Debug)]
+pub(crate) struct QuotedSession(pub(crate) SessionId);
+
+impl<S: Sync> FromRequestParts<S> for PlannedRunId {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
+    }
+}
+
+impl IntoResponseParts for Confidential {
+    type Error = std::convert::Infallible;
+
+    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
+        response.extensions_mut().insert(self);
+        Ok(response)
+    }
+}
+
+impl IntoResponseParts for QuotedSession {
+    type Error = std::convert::Infallible;
+
+    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
+        response.extensions_mut().insert(self);
+        Ok(response)
+    }
+}
+
+/// An endpoint that starts a run with the id of its [`super::PlannedRunId`].
+pub(super) struct RunStart {
+    route: &'static str,
+    /// The response to a repeat: the run as it is now.
+    pub(super) respond: Respond,
+}
+
+type Respond = for<'a> fn(&'a Gateway, &'a Caller, &'a Parts, &'a RunId) -> BoxFuture<'a, Result<Response, Problem>>;
+
+/// All of them. A surface that starts runs adds its endpoint, with a response in its own form.
+const RUN_STARTS: [RunStart; 5] = [
+    started_at("/v1/runs"),
+    started_at("/v1/sessions/{session}/runs"),
+    started_at("/v1/sessions/{session}/compact"),
+    started_at("/v1/runs/{run}/fork"),
+    started_at("/v1/runs/{run}/retry"),
+];
+
+const fn started_at(route: &'static str) -> RunStart {
+    RunStart { route, respond: |gateway, caller, parts, run| Box::pin(current(gateway, caller, parts, run)) }
+}
+
+/// The endpoint of a request, if it starts runs. The route may be nested in another application's path.
+pub(super) fn run_start(parts: &Parts) -> Option<&'static RunStart> {
+    let route = parts.extensions.get::<MatchedPath>()?.as_str();
+    RUN_STARTS.iter().find(|start| route.ends_with(start.route))
 }

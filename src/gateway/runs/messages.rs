@@ -20,7 +20,7 @@ use crate::state::Gateway;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct ListParams {
+pub(crate) struct MessageListParams {
     /// The number of messages to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     pub(crate) limit: Option<usize>,
@@ -29,7 +29,7 @@ pub(crate) struct ListParams {
     after: Option<u32>,
 }
 
-impl ListParams {
+impl MessageListParams {
     /// The index of the first message of the page.
     pub(crate) fn from(&self) -> usize {
         self.after.map_or(0, |after| after as usize + 1)
@@ -41,7 +41,7 @@ impl ListParams {
 /// Returns messages, oldest first. They include those of the current turn: its calls, and the results so far.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "listMessages",
-    params(("run" = String, Path, description = "The run's id"), ListParams),
+    params(("run" = String, Path, description = "The run's id"), MessageListParams),
     responses(
         (status = 200, description = "A page of messages", body = Page<MessageView>),
     ),
@@ -50,7 +50,7 @@ pub(super) async fn list(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     Path(run): Path<String>,
-    Query(which): Query<ListParams>,
+    Query(which): Query<MessageListParams>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<MessageView>>, Problem> {
     caller.require(Scope::RunsRead)?;

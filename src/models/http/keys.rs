@@ -158,7 +158,7 @@ mod tests {
     #[cfg(unix)]
     #[tokio::test]
     async fn an_endless_key_program_is_read_in_part_and_stopped() {
-        let endless = KeyCommand { command: "yes".into(), args: vec!["key-canary".into()] };
+        let endless = KeyProgram(KeyCommand { command: "yes".into(), args: vec!["key-canary".into()] });
         assert_eq!(endless.key().await.unwrap_err(), "`yes` printed more than a key");
     }
 }

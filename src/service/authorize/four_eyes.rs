@@ -5,7 +5,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::id::Principal;
 use toolgate_core::run::{Decision, DecisionKind, Resume, Scope, Started};
 
-use super::caller::Caller;
+use super::Caller;
 use super::scopes;
 use crate::error::ServiceError;
 use crate::runs::{TenantRun, TenantRunner};

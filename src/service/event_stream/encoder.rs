@@ -7,7 +7,7 @@ use toolgate_core::lifecycle::{Content, Delta, Lifecycle};
 use toolgate_core::run::{Event, JournalEntry};
 use toolgate_core::tool::Progress;
 
-use super::event::RunEvent;
+use super::RunEvent;
 use super::id::EventId;
 
 /// Produces the events of a run's journal from its beginning, and skips those that the client has.

@@ -9,8 +9,8 @@ use toolgate_core::lifecycle::Content;
 use toolgate_core::run::JournalEntry;
 use toolgate_runner::Watch;
 
+use super::RunEvent;
 use super::encoder::EventEncoder;
-use super::event::RunEvent;
 use super::id::EventId;
 use super::run_watch::RunWatch;
 use super::tail::{Tail, Until};

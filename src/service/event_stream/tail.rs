@@ -12,8 +12,8 @@ use toolgate_core::run::{JournalEntry, Status};
 use toolgate_ports::Update;
 use toolgate_runner::RunnerError;
 
+use super::RunEvent;
 use super::encoder::EventEncoder;
-use super::event::RunEvent;
 use super::run_watch::{RunNotification, RunWatch};
 
 /// When a stream closes.

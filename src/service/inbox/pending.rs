@@ -7,7 +7,7 @@ use toolgate_core::run::{AnswerForm, PendingItem, Status};
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::RunnerError;
 
-use super::context::CallContext;
+use super::CallContext;
 use crate::decisions::binding_digest;
 use crate::operator::Operator;
 

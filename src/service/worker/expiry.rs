@@ -10,7 +10,7 @@ use toolgate_core::run::Status;
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::RunnerError;
 
-use crate::every_run::every_run;
+use crate::operator::every_run;
 use crate::service::Service;
 
 /// The longest sleep: a new item may expire before any that is known.

@@ -5,13 +5,19 @@
 //! a note of its next poll. Several processes may do this work on one store: each step is idempotent.
 
 mod expiry;
-mod recovery;
 mod task_poller;
 
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::{self, Stream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use toolgate_runner::{AgentRunner, Execution, RunnerError};
 
-use super::service::Service;
+use crate::operator::Operator;
+use crate::service::Service;
 
 /// The worker's tasks, which run until the service stops. Dropping this aborts them.
 pub struct Worker {
@@ -29,7 +35,7 @@ impl Worker {
             // The task ends by itself, when the deliveries in progress have ended.
             tasks.spawn(dispatcher.run(service.stopping().clone()));
         }
-        tasks.spawn(until(service.stopping().clone(), recovery::run(service.clone())));
+        tasks.spawn(until(service.stopping().clone(), run_recovery(service.clone())));
         tasks.spawn(until(service.stopping().clone(), expiry::run(service.clone())));
         tasks.spawn(until(service.stopping().clone(), task_poller::run(service.clone())));
         Ok(Self { tasks })
@@ -45,5 +51,43 @@ async fn until(stopping: CancellationToken, work: impl Future<Output = ()>) {
     tokio::select! {
         () = stopping.cancelled() => {}
         () = work => {}
+    }
+}
+
+/// How long an unclaimed run waits at most: a process that drains releases its runs before their leases expire.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// When so many runs wait for admission here, recovery pauses, so that other processes can claim orphaned runs.
+const ADMISSION_QUEUE_LIMIT: usize = 64;
+
+/// Recovers orphaned runs again and again.
+async fn run_recovery(service: Service) {
+    loop {
+        let mut pass = pin!(recover(service.runner()));
+        while let Some(claimed) = pass.next().await {
+            match claimed {
+                Ok(claimed) => tracing::info!(runs = claimed.len(), "orphaned runs resumed"),
+                Err(error) => tracing::warn!(%error, "failed to list orphaned runs"),
+            }
+        }
+        tokio::time::sleep(service.runner().lease().min(MAX_PAUSE)).await;
+    }
+}
+
+/// One pass of recovery: claims orphaned runs batch by batch, until none is left or enough wait for admission here.
+fn recover(runner: AgentRunner) -> impl Stream<Item = Result<Vec<Execution>, RunnerError>> {
+    stream::try_unfold(runner, |runner| async move {
+        if runner.activity().waiting >= ADMISSION_QUEUE_LIMIT {
+            return Ok(None);
+        }
+        let claimed = runner.recover().await?;
+        Ok((!claimed.is_empty()).then_some((claimed, runner)))
+    })
+}
+
+impl Operator {
+    /// One pass of recovery: the executions of the orphaned runs, batch by batch. Each next batch is claimed when it is
+    /// pulled.
+    pub fn recover(&self) -> impl Stream<Item = Result<Vec<Execution>, RunnerError>> + use<> {
+        recover(self.runner.clone())
     }
 }

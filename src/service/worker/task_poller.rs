@@ -13,7 +13,7 @@ use toolgate_core::run::Status;
 use toolgate_ports::{PendingKind, RunFilter};
 use toolgate_runner::{PollOutcome, RunnerError};
 
-use crate::every_run::every_run;
+use crate::operator::every_run;
 use crate::service::Service;
 
 /// How many runs are polled at once, not counting those with slow servers.

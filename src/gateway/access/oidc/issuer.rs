@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout};
 
 use super::TokenRejection;
-use super::key::Key;
+use super::jwks::Key;
 
 /// The timeout of one request to the issuer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);

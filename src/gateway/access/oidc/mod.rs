@@ -3,7 +3,7 @@
 
 mod claims;
 mod issuer;
-mod key;
+mod jwks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,7 @@ use toolgate_service::{Caller, ServiceError};
 
 use issuer::Issuer;
 
-use super::authenticator::Authenticator;
-use super::credentials::{bearer, unauthorized};
+use super::authenticate::{Authenticator, bearer, unauthorized};
 use crate::problem::Problem;
 
 /// The clock skew that is allowed between issuer and server.

@@ -1,4 +1,4 @@
-//! A published key that verifies tokens.
+//! JSON Web Key (JWK) that verifies tokens: a key of the issuer's JWKS document.
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};

@@ -1,4 +1,4 @@
-//! Origin checks of requests from browsers. A page of any site can send requests from the machine of the user who opens it,
+//! CORS and origin checks of requests from browsers. A page of any site can send requests from the machine of the user who opens it,
 //! and a name that resolves to the loopback address later (DNS rebinding) makes them look local. So a page's origin is
 //! allowed where it is configured or is this server's own (its `/docs` page), and an anonymous listener answers to names of
 //! this machine only, whatever the origin says.
