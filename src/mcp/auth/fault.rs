@@ -13,7 +13,6 @@ use toolgate_core::tool::AuthorizationStatus;
 
 use super::credentials::CredentialError;
 use super::token_answer;
-use crate::http::egress;
 
 /// Why access is not available. Messages follow "the MCP server `x` could not be reached: ".
 #[derive(Debug, thiserror::Error)]
@@ -169,7 +168,7 @@ fn login_command(server: &ServerId, scopes: &[String]) -> String {
 }
 
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    if let Some(refused) = egress::refusal(error) {
+    if let Some(refused) = toolgate_egress::rejection(error) {
         return refused.to_string();
     }
     let mut cause = error;

@@ -38,7 +38,8 @@ use worker::HttpWorker;
 use super::auth::Access;
 use super::settings::HttpSettings;
 use super::transport::MAX_TEXT;
-use egress::{AddressRejection, AllowedAddresses};
+use egress::AllowedAddresses;
+use toolgate_egress::RejectedAddress;
 
 /// An error in the settings of a server, found before it is dialled.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +49,7 @@ pub(crate) enum SettingsError {
     #[error("the header `{0}` has a name or value that HTTP does not allow; correct the server's `headers`")]
     Header(String),
     #[error("{0}")]
-    Refused(#[from] AddressRejection),
+    Refused(#[from] RejectedAddress),
     #[error("there is no HTTP client: {0}")]
     Client(#[from] reqwest::Error),
 }

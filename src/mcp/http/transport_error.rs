@@ -9,7 +9,6 @@ use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::client::Failure;
-use super::egress;
 use super::non_mcp_response::{self, NonMcpResponse};
 use crate::fault::{Fault, refusal};
 
@@ -157,7 +156,7 @@ pub(crate) fn send_fault(error: &DynamicTransportError) -> Fault {
 /// Why the connection could not be opened. The messages of the libraries name neither the setting nor the likely
 /// mistake.
 fn undialled(client: &reqwest::Error) -> String {
-    if let Some(refused) = egress::refusal(client) {
+    if let Some(refused) = toolgate_egress::rejection(client) {
         return refused.to_string();
     }
     let cause = root_cause(client);

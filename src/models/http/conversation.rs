@@ -17,7 +17,6 @@ use toolgate_ports::{Conversation, DeltaSink, ModelFailure, ModelRequest};
 use super::answer::{Answer, Head, Progress};
 use super::author::Author;
 use super::deadlines::{AwaitedEvent, Deadlines};
-use super::egress::refusal;
 use super::endpoint::Endpoint;
 use super::protocol::{ProviderProtocol, RenderedParts};
 use super::tool_block::ToolBlock;
@@ -165,7 +164,7 @@ impl HttpConversation {
             let (server, limit) = (self.endpoint.origin(), self.endpoint.timeouts().connect);
             return Failure::new(ErrorCode::ProviderTimeout, format!("no connection to {server} within {limit:?}"));
         }
-        if let Some(refused) = refusal(&error) {
+        if let Some(refused) = toolgate_egress::rejection(&error) {
             return Failure::new(ErrorCode::Configuration, refused.to_string());
         }
         let (server, why) = (self.endpoint.origin(), root_cause(&error));

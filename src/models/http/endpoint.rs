@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::trace::{Propagation, SpanContext};
 
-use super::egress::Guard;
+use super::egress::guard;
 use super::keys::Keys;
 use super::secrets::Secrets;
 use super::settings::SettingsError;
@@ -65,8 +65,7 @@ impl Endpoint {
         if let Some(Key::Fixed(key)) = &settings.api_key {
             key_value(key_header, key).ok_or(SettingsError::ApiKey)?;
         }
-        let guard =
-            Guard::new(&host, &settings.egress).map_err(|refused| SettingsError::Egress(refused.to_string()))?;
+        let guard = guard(&host, &settings.egress).map_err(|refused| SettingsError::Egress(refused.to_string()))?;
         let client = Client::builder()
             .dns_resolver(Arc::new(guard))
             .default_headers(headers(settings, address)?)

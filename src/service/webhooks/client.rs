@@ -7,7 +7,7 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, redirect};
 use toolgate_ports::{WebhookDelivery, WebhookEndpoint};
 
-use super::egress::{self, Guard, WebhookEgress};
+use super::egress::WebhookEgress;
 use super::signature;
 
 const DIAL: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ impl WebhookClient {
             client.connect_timeout(DIAL).user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
         };
         let failed = |error: reqwest::Error| format!("failed to create the HTTP client for webhooks: {error}");
-        let guarded = client().dns_resolver(Guard::new(egress)).build().map_err(failed)?;
+        let guarded = client().dns_resolver(egress.resolver()).build().map_err(failed)?;
         let free = client().build().map_err(failed)?;
         Ok(Self { egress, timeout, guarded, free })
     }
@@ -86,7 +86,7 @@ impl WebhookClient {
 
     /// The error, without the address: it may hold a token, and readers of the error know it.
     fn without_address(&self, error: reqwest::Error) -> String {
-        if let Some(refused) = egress::refusal(&error) {
+        if let Some(refused) = toolgate_egress::rejection(&error) {
             return refused.to_string();
         }
         if error.is_connect() {

@@ -1,19 +1,16 @@
-//! Egress guard: which addresses requests may reach. An address from a third party must not lead into the operator's
+//! Egress rule (protection against SSRF): which addresses requests may reach. An address from a third party must not lead into the operator's
 //! own network.
 //!
 //! A URL of the configuration comes from the operator and is dialled as it is. A URL from elsewhere (a server added at
 //! run time, an endpoint in a server's OAuth metadata) is dialled only at permitted addresses. Names are checked where
-//! they are resolved, and the connection uses the checked address, so a name that changes its address in between gains
-//! nothing. Behind a proxy from the environment the proxy resolves names; toolgate then checks only literal IP
-//! addresses. The guard of webhooks is another one (decision 0027).
+//! they are resolved ([`GuardedResolver`]). Behind a proxy from the environment the proxy resolves names; toolgate then checks only literal IP
+//! addresses. The rule of webhooks is another one (decision 0027).
 
-use std::error::Error;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::net::IpAddr;
 
 use reqwest::Url;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use toolgate_core::address::{AddressClass, AllowedClasses, EgressPolicy, is_localhost, normal_host, place};
+use toolgate_egress::{GuardedResolver, RejectedAddress};
 
 /// Who controls the address of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,11 +39,6 @@ pub(crate) struct Exceptions {
     hosts: Vec<String>,
     policy: EgressPolicy,
 }
-
-/// A rejected address.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct AddressRejection(String);
 
 impl AllowedAddresses {
     /// The permitted addresses of the server itself.
@@ -92,33 +84,32 @@ impl AllowedAddresses {
     }
 
     /// Rejects a literal IP address; a name is checked when it is resolved.
-    pub(crate) fn check(&self, url: &Url) -> Result<(), AddressRejection> {
+    pub(crate) fn check(&self, url: &Url) -> Result<(), RejectedAddress> {
         match (literal(url), url.host_str()) {
-            (Some(address), Some(host)) => self.admit(&normal_host(host), &[address]).map(drop),
+            (Some(address), Some(host)) => self.admit(&normal_host(host), vec![address]).map(drop),
             (Some(_) | None, _) => Ok(()),
         }
     }
 
     /// A resolver that returns only permitted addresses. `None` where all are permitted.
-    pub(crate) fn resolver(&self) -> Option<Arc<Guard>> {
-        match self {
-            Self::Anywhere => None,
-            Self::Public(_) => Some(Arc::new(Guard { reach: self.clone(), names: Arc::new(System) })),
-        }
+    pub(crate) fn resolver(&self) -> Option<GuardedResolver> {
+        let Self::Public(_) = self else { return None };
+        let allowed = self.clone();
+        Some(GuardedResolver::new(move |host, addresses| allowed.admit(host, addresses)))
     }
 
     /// The permitted addresses of that host; at least one.
-    fn admit(&self, host: &str, addresses: &[IpAddr]) -> Result<Vec<IpAddr>, AddressRejection> {
+    fn admit(&self, host: &str, mut addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, RejectedAddress> {
         let exceptions = match self {
-            Self::Anywhere => return Ok(addresses.to_vec()),
-            Self::Public(exceptions) if exceptions.hosts.iter().any(|own| own == host) => return Ok(addresses.to_vec()),
+            Self::Anywhere => return Ok(addresses),
+            Self::Public(exceptions) if exceptions.hosts.iter().any(|own| own == host) => return Ok(addresses),
             Self::Public(exceptions) => exceptions,
         };
-        let classes = exceptions.policy.classes_of(host);
-        let admitted: Vec<_> = addresses.iter().copied().filter(|address| classes.admits(place(*address))).collect();
-        match (admitted.is_empty(), addresses.first()) {
-            (false, _) | (true, None) => Ok(admitted),
-            (true, Some(first)) => Err(AddressRejection(format!(
+        let (classes, first) = (exceptions.policy.classes_of(host), addresses.first().copied());
+        addresses.retain(|address| classes.admits(place(*address)));
+        match (addresses.is_empty(), first) {
+            (false, _) | (true, None) => Ok(addresses),
+            (true, Some(first)) => Err(RejectedAddress(format!(
                 "`{host}` is at the address {first}, which is not on the public internet; an address from there is not dialled"
             ))),
         }
@@ -138,48 +129,6 @@ impl Exceptions {
         let policy = EgressPolicy { classes: AllowedClasses::default(), hosts: Vec::new() };
         Self { hosts: proxies.collect(), policy }
     }
-}
-
-/// A resolver that returns only permitted addresses.
-pub(crate) struct Guard {
-    reach: AllowedAddresses,
-    names: Arc<dyn Resolve>,
-}
-
-impl Resolve for Guard {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (reach, host) = (self.reach.clone(), normal_host(name.as_str()));
-        let resolving = self.names.resolve(name);
-        Box::pin(async move {
-            let found: Vec<IpAddr> = resolving.await?.map(|address| address.ip()).collect();
-            let admitted = reach.admit(&host, &found)?;
-            Ok(Box::new(admitted.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
-        })
-    }
-}
-
-/// The resolver of the operating system.
-struct System;
-
-impl Resolve for System {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            Ok(Box::new(found.into_iter()) as Addrs)
-        })
-    }
-}
-
-/// The rejection behind an error of the HTTP client, if there is one.
-pub(crate) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e AddressRejection> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(refused) = error.downcast_ref::<AddressRejection>() {
-            return Some(refused);
-        }
-        cause = error.source();
-    }
-    None
 }
 
 /// The literal IP address of a URL, if it has one.

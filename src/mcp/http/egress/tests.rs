@@ -1,7 +1,10 @@
 //! Egress guard without a network: names have the addresses that the test gives them.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Mutex;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::*;
 
@@ -21,7 +24,7 @@ impl Resolve for Names {
 
 async fn dialled(reach: &AllowedAddresses, name: &str, answers: &[&'static str]) -> Result<Vec<String>, String> {
     let names = Names(Mutex::new(BTreeMap::from([(name.to_owned().leak() as &str, answers.to_vec())])));
-    let guard = Guard { reach: reach.clone(), names: Arc::new(names) };
+    let guard = reach.resolver().expect("a guard").around(names);
     let found = guard.resolve(name.parse().expect("a name")).await;
     found.map(|found| found.map(|address| address.ip().to_string()).collect()).map_err(|error| error.to_string())
 }
@@ -56,7 +59,7 @@ async fn of_several_addresses_only_the_public_ones_are_dialled() {
 #[tokio::test]
 async fn a_name_is_checked_on_every_resolution() {
     let names = Names(Mutex::new(BTreeMap::from([("rebinding.test", vec!["93.184.216.34", "127.0.0.1"])])));
-    let guard = Guard { reach: AllowedAddresses::of_server(&Egress::Public), names: Arc::new(names) };
+    let guard = AllowedAddresses::of_server(&Egress::Public).resolver().expect("a guard").around(names);
     let ask = || guard.resolve("rebinding.test".parse().expect("a name"));
     assert_eq!(
         ask().await.expect("public").map(|address| address.ip().to_string()).collect::<Vec<_>>(),
