@@ -10,7 +10,7 @@ use super::file_permissions::exposed_files;
 use super::models::Models;
 use crate::config::{AgentSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
-use crate::core::policy::{KnownNames, Rule};
+use crate::core::policy::{KnownNames, Policy, Rule};
 use crate::mcp::StdioSettings;
 
 /// A sentence with the remedy for each setting that has no effect or is unsafe. Opens nothing.
@@ -61,15 +61,18 @@ fn of_agent(settings: &Settings, agent: &AgentSettings) -> Vec<String> {
 pub(super) fn ineffective_hints(settings: &Settings, agent: &AgentSettings) -> Vec<String> {
     let is_trusted = |id: &&ServerId| settings.servers.get(*id).is_some_and(|server| server.trusted);
     let trusted: Vec<ServerId> = agent.servers.iter().filter(is_trusted).cloned().collect();
-    let rules = agent.policy.hints_without_trust(&trusted).filter(|_| !agent.servers.is_empty());
-    let warning = |rule: &Rule| {
+    if agent.servers.is_empty() {
+        return Vec::new();
+    }
+    let warning = |policy: &Policy, rule: &Rule| {
         format!(
             "agent `{}`: rule `{}` of policy `{}` allows nothing, because hints count only from a server with \
              `trusted: true`, and no server that the rule matches has it",
-            agent.name, rule.id, agent.policy.name
+            agent.name, rule.id, policy.name
         )
     };
-    rules.map(warning).collect()
+    let of_policy = |policy: &Policy| policy.hints_without_trust(&trusted).map(|rule| warning(policy, rule)).collect();
+    [&agent.policy].into_iter().chain(&agent.modes).flat_map(|policy| -> Vec<String> { of_policy(policy) }).collect()
 }
 
 /// Servers whose program is not on `PATH`.

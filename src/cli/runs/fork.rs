@@ -1,4 +1,5 @@
-//! `toolgate runs fork`: a new run that starts with a copy of another run's history.
+//! `toolgate runs fork` and `toolgate runs retry`: a new run that starts with a copy of another run's history, beside it or
+//! in its place.
 
 use clap::Args;
 
@@ -14,9 +15,9 @@ use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::core::chat::Message;
 use crate::core::run::TighterLimits;
 use crate::core::trace::Trace;
-use crate::runner::Fork as Copied;
+use crate::runner;
 
-const EXAMPLES: &str = "\
+const FORKS: &str = "\
 Examples:
   toolgate runs fork last                                 calls the model again where the run ended
   toolgate runs fork last --at 12                         resumes after its twelfth event (runs export shows them)
@@ -26,19 +27,43 @@ Examples:
 The fork leaves the other run unchanged and has a budget of its own. It does not repeat a call that was in
 progress at that point.";
 
+const RETRIES: &str = "\
+Examples:
+  toolgate runs retry last                                calls the model again where the run ended
+  toolgate runs retry last --message \"In English, please\"
+  toolgate runs retry last --max-iterations 30            allows more turns than the run had
+
+The new run takes the place of the other one in its session, and has a budget of its own. Only the latest run of a
+session can be retried; `toolgate runs fork` copies any other. A call that was in progress is not repeated.";
+
 /// Fork a run: start a new run with a copy of its history
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = FORKS)]
 pub(super) struct Fork {
+    #[command(flatten)]
+    pub(super) copy: Copy,
+
+    /// How many of its events are copied [default: as many as leave the fork something to do]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    at: Option<u64>,
+}
+
+/// Retry an ended run in its session
+#[derive(Args, Debug)]
+#[command(after_help = RETRIES)]
+pub(super) struct Retry {
+    #[command(flatten)]
+    pub(super) copy: Copy,
+}
+
+/// The arguments of both commands.
+#[derive(Args, Debug)]
+pub(super) struct Copy {
     /// The run: its id, a unique beginning or end of it, or `last`
     run: String,
 
     #[command(flatten)]
     config: ConfigFlag,
-
-    /// How many of its events are copied [default: as many as leave the fork something to do]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    at: Option<u64>,
 
     /// A message to add to the new run
     #[arg(long, value_name = "TEXT")]
@@ -63,8 +88,27 @@ pub(super) struct Fork {
     caller: Caller,
 }
 
+/// How the new run relates to the other one.
+#[derive(Clone, Copy)]
+enum Relation {
+    Fork { at: Option<u64> },
+    Retry,
+}
+
 impl Fork {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        self.copy.execute(Relation::Fork { at: self.at }, out).await
+    }
+}
+
+impl Retry {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        self.copy.execute(Relation::Retry, out).await
+    }
+}
+
+impl Copy {
+    async fn execute(&self, relation: Relation, out: &mut Output) -> Result<Exit, CliError> {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         // As for `run`: the user of this command owns the configuration, so this limit may be higher than the
@@ -76,20 +120,34 @@ impl Fork {
         }
         let trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
-        let ended = self.fork(&app, trace, out).await;
+        let ended = self.start(&app, relation, trace, out).await;
         setup::close_after(&ended, app, out).await;
         ended
     }
 
-    async fn fork(&self, app: &App, trace: Option<Trace>, out: &mut Output) -> Result<Exit, CliError> {
+    async fn start(
+        &self,
+        app: &App,
+        relation: Relation,
+        trace: Option<Trace>,
+        out: &mut Output,
+    ) -> Result<Exit, CliError> {
         let run = find(app, &self.run).await?;
         let message = self.message.as_ref().map(|text| Message::user(text.clone()));
         let limits = TighterLimits { max_iterations: self.max_iterations, ..TighterLimits::default() };
-        let fork = Copied { at: self.at, message, limits, trace, ..Copied::default() };
-        let execution = app.runner.fork(&run, fork).await?;
+        let (execution, verb) = match relation {
+            Relation::Fork { at } => {
+                let fork = runner::Fork { at, message, limits, trace, ..runner::Fork::default() };
+                (app.runner.fork(&run, fork).await?, "forks")
+            }
+            Relation::Retry => {
+                let retry = runner::Retry { message, limits, trace, ..runner::Retry::default() };
+                (app.runner.retry(&run, retry).await?, "retries")
+            }
+        };
         let display = Display::choose(self.json, self.quiet, out);
         if !display.is_json() {
-            out.note(format!("{} forks {run}", execution.run));
+            out.note(format!("{} {verb} {run}", execution.run));
         }
         settle(app, execution, &[], display, Tasks::InTerminal.into(), &setup::again(&self.config, &self.changes), out)
             .await

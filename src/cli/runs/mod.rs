@@ -8,7 +8,6 @@ mod fork;
 mod list;
 mod pause;
 mod recover;
-mod retry;
 mod show;
 mod trace;
 
@@ -50,7 +49,7 @@ enum Command {
     Pause(pause::Pause),
     Cancel(cancel::Cancel),
     Fork(Box<fork::Fork>),
-    Retry(Box<retry::Retry>),
+    Retry(Box<fork::Retry>),
     Export(export::Export),
     Recover(recover::Recover),
 }
@@ -75,8 +74,8 @@ impl Runs {
     /// Whether the command always prints a JSON result as its last line.
     pub(super) fn ends_with_result(&self) -> bool {
         match &self.command {
-            Command::Fork(command) => command.json,
-            Command::Retry(command) => command.json,
+            Command::Fork(command) => command.copy.json,
+            Command::Retry(command) => command.copy.json,
             Command::List(_)
             | Command::Show(_)
             | Command::Explain(_)

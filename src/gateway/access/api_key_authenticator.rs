@@ -15,7 +15,7 @@ use toolgate_core::id::{KeyId, Tenant};
 use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 use toolgate_service::{Caller, KEY_PREFIX, Scope, ServiceError};
 
-use super::authenticate::{Authenticator, bearer, unauthorized};
+use super::authenticator::{Authenticator, bearer, unauthorized};
 use crate::problem::Problem;
 
 /// How long a cached result is valid.

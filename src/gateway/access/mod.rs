@@ -7,6 +7,7 @@
 
 mod api_key_authenticator;
 mod authenticate;
+mod authenticator;
 mod body_timeout;
 mod cors;
 mod limits;
@@ -19,10 +20,10 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 pub use api_key_authenticator::ApiKeyAuthenticator;
-pub use authenticate::Authenticator;
 #[cfg(test)]
 pub(super) use authenticate::required;
 pub(super) use authenticate::{Authenticated, authenticate, require_scope};
+pub use authenticator::Authenticator;
 pub(super) use body_timeout::receive_body;
 pub use cors::Origins;
 pub(super) use cors::check_origin;
@@ -34,7 +35,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_service::Caller;
 
 use super::problem::Problem;
-use authenticate::unauthorized;
+use authenticator::unauthorized;
 
 /// All authenticators, and the limits on callers.
 pub(super) struct Access {

@@ -16,7 +16,6 @@ mod precondition;
 pub(super) mod read;
 pub(super) mod response_mode;
 mod resume;
-mod retry;
 pub(super) mod view;
 pub(super) mod wait;
 
@@ -33,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(cancel::cancel))
         .routes(routes!(pause::pause))
         .routes(routes!(fork::fork))
-        .routes(routes!(retry::retry))
+        .routes(routes!(fork::retry))
         .routes(routes!(events::events))
         .routes(routes!(messages::list, messages::add))
         .routes(routes!(read::export))

@@ -11,7 +11,7 @@ use toolgate_ports::ModelRequest;
 
 use super::fold::MessageFold;
 use super::replay::WIRE;
-use super::{errors, message, replay, subset, tools};
+use super::{message, replay, subset, tools};
 use crate::http::{
     Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning,
     RenderedParts, RequestPrefix, Settings, SettingsError, ToolChoice, check_reserved,
@@ -130,7 +130,7 @@ impl ProviderProtocol for Messages {
     }
 
     fn classify(&self, error: &ErrorBody) -> Option<ErrorCode> {
-        errors::classify(error)
+        classify(error)
     }
 }
 
@@ -239,6 +239,14 @@ fn cache_control(cache: PromptCache, provider: &str) -> Option<Value> {
 /// An object of the fields that have a value.
 fn set<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// The code of an error. Stream errors have no status, so the types that only this API uses are read here.
+pub(super) fn classify(error: &ErrorBody) -> Option<ErrorCode> {
+    if error.says("billing_error") {
+        return Some(ErrorCode::ProviderBilling);
+    }
+    error.says("request_too_large").then_some(ErrorCode::ProviderRejected)
 }
 
 #[cfg(test)]

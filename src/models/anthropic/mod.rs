@@ -17,7 +17,6 @@
 
 mod block;
 mod content_block;
-mod errors;
 mod event;
 mod fold;
 mod message;

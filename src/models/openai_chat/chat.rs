@@ -6,14 +6,15 @@ use toolgate_core::run::ToolAccess;
 use toolgate_core::tool::Tool;
 use toolgate_ports::ModelRequest;
 
+use super::WIRE;
 use super::fold::ChatFold;
 use super::message::{MessageFormat, ReasoningReplay};
-use super::{WIRE, tools};
 use crate::http::{
     Declared, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts, RequestPrefix,
     Settings, SettingsError, ToolChoice, check_reserved,
 };
 use crate::openai_content::{Reader, answer_format};
+use crate::openai_schema::{is_strict, project};
 
 const OPENROUTER: &str = "openrouter";
 
@@ -89,7 +90,7 @@ impl ProviderProtocol for Chat {
     }
 
     fn declare(&self, tool: &Tool) -> Declared {
-        tools::declare(tool, self.strict_tools)
+        declare(tool, self.strict_tools)
     }
 
     fn most_tools(&self) -> Option<usize> {
@@ -226,6 +227,22 @@ fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
     }
     fields.extend(settings.extra.clone());
     fields
+}
+
+/// The declaration of a tool.
+pub(super) fn declare(tool: &Tool, strict_tools: bool) -> Declared {
+    let Tool { name, description, input_schema, .. } = tool;
+    let mut projected = match project(input_schema) {
+        Ok(projected) => projected,
+        Err(why) => return Declared::Refused(why),
+    };
+    let is_strict = is_strict(&mut projected, strict_tools);
+    let mut function = json!({"name": name, "description": description, "parameters": projected.schema});
+    // Servers that do not support the field may reject it.
+    if is_strict && let Value::Object(function) = &mut function {
+        function.insert("strict".into(), true.into());
+    }
+    Declared::As { json: json!({"type": "function", "function": function}), lost: projected.lost }
 }
 
 #[cfg(test)]

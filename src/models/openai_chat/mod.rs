@@ -5,7 +5,6 @@ mod calls;
 mod chat;
 mod fold;
 mod message;
-mod tools;
 mod vendor_fields;
 
 pub(crate) use chat::Chat;

@@ -5,7 +5,6 @@
 
 mod fold;
 mod images;
-mod prompt;
 
 use images::Images;
 

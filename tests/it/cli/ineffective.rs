@@ -62,6 +62,14 @@ fn config_check_names_what_has_no_effect_and_fails_if_it_is_strict() {
 }
 
 #[test]
+fn config_check_names_what_has_no_effect_in_a_permission_mode() {
+    let desk = desk();
+    desk.write("toolgate.yaml", &CONFIGURATION.replace("policy: careful", "modes: [careful]"));
+    let checked = desk.toolgate(&["config", "check"]).expect(0);
+    assert!(checked.err.contains("rule `reading` of policy `careful` allows nothing"), "{}", checked.err);
+}
+
+#[test]
 fn config_check_is_not_ok_without_a_model() {
     let desk = Desk::empty();
     desk.write("toolgate.yaml", "models: { auto: { environment: {} } }\nagents: { clerk: { model: auto } }\n");

@@ -2,30 +2,30 @@
 //! own because they last long and cost little. Failed authentications are counted by address.
 
 mod concurrency;
+mod layer;
 mod rate_limit;
 mod reads;
+mod refusal;
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::time::Duration;
 
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::extract::Request;
+use axum::http::HeaderMap;
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
-use toolgate_core::error::ErrorCode;
-use toolgate_service::ServiceError;
+use axum::response::Response;
 
 use self::concurrency::{ConcurrencyLimiter, Kind, Who};
+pub(crate) use self::layer::limit_caller;
+pub use self::rate_limit::Rate;
+use self::rate_limit::Rates;
 use self::reads::Reads;
 pub(crate) use self::reads::{ReadPermit, StreamPermit};
-use crate::access::authenticate::Authenticated;
+use toolgate_core::error::ErrorCode;
+
+use self::refusal::limited;
 use crate::guarded_body::holding;
 use crate::negotiation::{Form, is_stream};
-use crate::problem::{Problem, whole_seconds};
-use crate::state::Gateway;
-pub use rate_limit::Rate;
-use rate_limit::{RateState, Rates};
+use crate::problem::Problem;
 
 /// Limits of one caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,67 +105,6 @@ fn network(address: IpAddr) -> IpAddr {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
         address @ IpAddr::V4(_) => address,
     }
-}
-
-/// Counts a request of a caller, or refuses it.
-pub(crate) async fn limit_caller(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    request: Request,
-    next: Next,
-) -> Response {
-    let limiter = &gateway.access().limiter;
-    let who = (caller.tenant, caller.name);
-    let left = match limiter.requests.as_ref().map(|requests| requests.check(&who)).transpose() {
-        Ok(left) => left,
-        Err(wait) => {
-            let refused = limited("too many requests with these credentials", wait).into_response();
-            return with_quota(refused, limiter.requests.as_ref().map(Rates::used_up));
-        }
-    };
-    let response = match limiter.with_permit(&who, request, next).await {
-        Ok(response) => response,
-        Err(full) => limited(full, PERMIT_PAUSE).into_response(),
-    };
-    with_quota(response, left)
-}
-
-/// Adds the remaining quota to a response (draft-ietf-httpapi-ratelimit-headers).
-fn with_quota(mut response: Response, left: Option<RateState>) -> Response {
-    let Some(left) = left else { return response };
-    for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.header_value())] {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(HeaderName::from_static(name), value);
-        }
-    }
-    response
-}
-
-impl FromRequestParts<Gateway> for ReadPermit {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let Authenticated(caller) = Authenticated::from_request_parts(parts, gateway).await?;
-        let limiter = &gateway.access().limiter;
-        limiter.reads.permit(&limiter.concurrency, &(caller.tenant, caller.name)).await
-    }
-}
-
-impl FromRequestParts<Gateway> for StreamPermit {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let Authenticated(caller) = Authenticated::from_request_parts(parts, gateway).await?;
-        Ok(gateway.access().limiter.reads.stream_permit(caller.tenant).await)
-    }
-}
-
-/// The `Retry-After` of a caller without a free permit: when one becomes free is not known.
-pub(super) const PERMIT_PAUSE: Duration = Duration::from_secs(1);
-
-/// The problem, with the time to wait.
-pub(super) fn limited(what: &str, wait: Duration) -> Problem {
-    ServiceError::new(ErrorCode::RateLimited, format!("{what}; wait {} s", whole_seconds(wait))).after(wait).into()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use toolgate_core::id::Tenant;
 use toolgate_runner::{Admission, Capacity, Permit};
 
 use super::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, Kind, Who};
-use super::{PERMIT_PAUSE, limited};
+use super::refusal::{PERMIT_PAUSE, limited};
 use crate::problem::Problem;
 
 /// How long a read waits in the queue. A read that waits longer has many others of its tenant before it.

@@ -19,7 +19,7 @@ use toolgate_service::{Caller, ServiceError};
 
 use issuer::Issuer;
 
-use super::authenticate::{Authenticator, bearer, unauthorized};
+use super::authenticator::{Authenticator, bearer, unauthorized};
 use crate::problem::Problem;
 
 /// The clock skew that is allowed between issuer and server.
