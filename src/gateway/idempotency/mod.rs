@@ -7,6 +7,7 @@
 //! time. A request that failed halfway may have changed something: its repeat reports an unknown outcome, and is not
 //! handled a second time either.
 
+mod extensions;
 pub(super) mod key;
 mod replay;
 
@@ -19,11 +20,11 @@ use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
-use axum::response::{IntoResponseParts, Response, ResponseParts};
+use axum::response::Response;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use toolgate_core::error::ErrorCode;
-use toolgate_core::id::{RunId, SessionId};
+use toolgate_core::id::RunId;
 use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
 use toolgate_service::{Caller, ServiceError};
 
@@ -33,6 +34,8 @@ use crate::access::Authenticated;
 use crate::problem::Problem;
 use crate::runs::read::current;
 use crate::state::Gateway;
+
+pub(super) use extensions::{Confidential, PlannedRunId, QuotedSession};
 
 /// How long a response is stored.
 const RESPONSE_TTL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -198,44 +201,6 @@ async fn handle(
 
 fn after(now: Timestamp, duration: Duration) -> Timestamp {
     now.checked_add(duration).unwrap_or(Timestamp::MAX)
-}
-
-/// The id of the run that this request will start, if it is known beforehand.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PlannedRunId(pub(crate) Option<RunId>);
-
-/// Marks a response that holds a secret: it is not stored, and the request cannot be repeated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Confidential;
-
-/// Marks a response that quotes a session and no run of it.
-#[derive(Clone, Debug)]
-pub(crate) struct QuotedSession(pub(crate) SessionId);
-
-impl<S: Sync> FromRequestParts<S> for PlannedRunId {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
-    }
-}
-
-impl IntoResponseParts for Confidential {
-    type Error = std::convert::Infallible;
-
-    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        response.extensions_mut().insert(self);
-        Ok(response)
-    }
-}
-
-impl IntoResponseParts for QuotedSession {
-    type Error = std::convert::Infallible;
-
-    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        response.extensions_mut().insert(self);
-        Ok(response)
-    }
 }
 
 /// An endpoint that starts a run with the id of its [`super::PlannedRunId`].

@@ -11,7 +11,7 @@ use toolgate_core::id::RunId;
 use toolgate_ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
 use toolgate_service::ApprovalId;
 
-use super::{Confidential, QuotedSession};
+use super::extensions::{Confidential, QuotedSession};
 use crate::negotiation::is_stream;
 use crate::problem::Problem;
 
