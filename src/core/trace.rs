@@ -78,6 +78,8 @@ impl Trace {
 
     /// The id of the span with the label `what`; equal input, equal id. Never all zero.
     pub fn span(&self, what: &str) -> SpanId {
+        // The driver and telemetry both compute it, so no span object has to reach from one to the other (decision
+        // 0002).
         let mut hash = Sha256::new();
         hash.update(self.id.0);
         if let Some(salt) = &self.salt {

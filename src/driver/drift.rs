@@ -41,6 +41,8 @@ impl Driver<'_> {
                 Some((id, live.by_origin(&tool.origin)?.clone()))
             })
             .collect();
+        // The definition that the model saw is in the journal, and may no longer be the one that a call reaches
+        // (decisions 0004, 0010).
         let drifted = self.drifted(journal.run(), &found).await;
         if drifted.is_empty() {
             return Ok(DriftCheck::Same);

@@ -84,6 +84,7 @@ impl HeldCalls {
     pub(super) fn deliver_answers(&mut self, run: &Run) {
         let answered: Vec<CallId> = self.calls.keys().filter(|id| !is_asked(run, id)).cloned().collect();
         for id in answered {
+            // The answer is a fact of the journal, whichever process recorded it (decision 0016).
             let (Some(held), Some(call)) = (self.calls.remove(&id), run.call(&id)) else { continue };
             if let Some(answer) = call.held.as_ref().and_then(|held| held.answer.as_ref()) {
                 // The call may have ended in the meantime.

@@ -223,6 +223,8 @@ impl Journal {
 
     /// Folds an event and stages it for the next commit.
     pub fn stage(&mut self, event: Event) -> Result<(), DriveError> {
+        // Appended with the next intent, in one commit: a crash before it loses only work that can be repeated
+        // (decision 0001).
         let seq = self.run.length();
         if matches!(event, Event::Ended { .. } | Event::CompensationStarted { .. }) {
             self.orphans.extend(self.run.open_tasks());

@@ -114,6 +114,7 @@ impl ElicitationRouter {
         }
         if let [asker] = candidates.as_slice() {
             let answer = asker.ask(digest, question, Attribution::Certain).await;
+            // "The person turned away without a choice"; the call is repeated when the answers arrive (decision 0009).
             return answer.unwrap_or_else(ElicitationResponse::cancel);
         }
         let unanswered =

@@ -82,6 +82,7 @@ impl Server {
         let age = match (self.settings.recheck, approved) {
             (Recheck::Never, _) | (Recheck::Approved, None) => return,
             (Recheck::Always, _) => Duration::ZERO,
+            // An approval holds for the definition of its time, so the list must not be older (decision 0017).
             (Recheck::Approved, Some(age)) => age,
         };
         self.supervisor.confirm(self.meta(trace), age).await;

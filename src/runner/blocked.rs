@@ -81,6 +81,7 @@ impl AgentRunner {
             tracing::warn!(%run, %error, "failed to resume run");
             return false;
         }
+        // Not ended: another process may have the configuration (decision 0021).
         if self.inner.blocked.contains(run) {
             tracing::debug!(%run, %error, "run still blocked");
             return false;

@@ -104,6 +104,8 @@ impl AgentRunner {
     /// Launches a retry, which takes the place of its source at the head of their session.
     pub(super) async fn launch_retry(&self, source: &RunId, copy: &RunCopy) -> Result<Execution, RunnerError> {
         for _ in 0..WRITE_ATTEMPTS {
+            // Compare and set of the head: a run after the source would lose the conversation that it answered
+            // (decision 0038).
             let claim = self.claim_of_retry(source, copy).await?;
             match self.launch_copy(copy, Some(claim)).await {
                 Err(RunnerError::Drive(DriveError::SessionChanged)) => {}
@@ -323,6 +325,8 @@ impl AgentRunner {
             let text = new.input.text();
             row.title = title_of(&Message::user(self.inner.ports.store.secrets.redacted(&text).into_owned()));
         }
+        // The segment of the predecessor goes into the same commit, so no ending has a duty to the session (decision
+        // 0037).
         Ok(SessionClaim { expected, row, segment })
     }
 

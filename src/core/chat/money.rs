@@ -57,6 +57,7 @@ impl Add for Usd {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
+        // A sum beyond the range stays the largest amount, so that a limit still ends the run (decision 0036).
         Self(self.0.saturating_add(other.0))
     }
 }

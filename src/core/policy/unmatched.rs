@@ -58,6 +58,8 @@ impl Policy {
         let is_tool = known.tools.iter().any(|tool| rule.names(tool));
         let is_left_out = known.left_out.iter().any(|left| rule.names_left_out(left));
         let may_be_unlisted = rule.may_name_others() || known.unlisted.iter().any(|server| rule.may_mean(server));
+        // Only what is certain counts: a rule that could match a tool of another run or listing is not unmatched
+        // (decision 0041).
         if is_server || is_tool || is_left_out || may_be_unlisted {
             return None;
         }

@@ -204,6 +204,7 @@ impl Run {
         let summaries = usize::from(self.compactions.keeps_before > 0);
         let own = self.transcript.len() - summaries;
         let unread = usize::try_from(keeps).unwrap_or(usize::MAX).saturating_sub(own);
+        // Counted from the end: a journal is also folded without the conversation before it (decision 0039).
         let cut = boundary(&self.transcript, tail(&self.transcript, keeps).max(summaries));
         let kept = self.transcript.split_off(cut);
         self.compactions.keeps_before = if has_all { 0 } else { unread };

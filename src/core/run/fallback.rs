@@ -59,6 +59,7 @@ impl Run {
 
     /// The event for a failure of the current model at that time, including its cooldown.
     pub fn model_failed(&self, error: Failure, usage: Usage, now: Timestamp) -> Event {
+        // In the fact, so that no fold needs the time at which it was recorded (decision 0006).
         let cooldown_until = self.triggers_fallback(&error).then(|| {
             let theirs = SignedDuration::from_millis(error.retry_after_ms.unwrap_or(0).try_into().unwrap_or(i64::MAX));
             let ours = SignedDuration::from_secs(self.started.spec.cooldown_s.try_into().unwrap_or(i64::MAX));

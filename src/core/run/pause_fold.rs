@@ -32,6 +32,8 @@ impl Run {
 
     /// Whether the event begins a step that the pause prevents.
     pub(super) fn is_prevented_by_pause(&self, event: &Event) -> bool {
+        // Refused by the fold, so that the append of a driver that has not heard of the pause conflicts (decision
+        // 0040).
         self.pause().is_some() && event.is_intent()
     }
 

@@ -287,6 +287,7 @@ impl Run {
     pub fn binding(&self, id: &CallId, edited: Option<&Arguments>) -> Option<Binding> {
         let call = self.call(id)?;
         let (CallState::Asked { policy, .. }, Some(tool)) = (&call.state, &call.tool) else { return None };
+        // What the approver saw; a call that differs in any of it requires approval again (decision 0010).
         Some(Binding {
             origin: tool.origin.clone(),
             definition: tool.hash.clone(),

@@ -72,6 +72,7 @@ pub(super) async fn handle_once(
         caller: caller.name.as_ref().to_owned(),
         key,
         fingerprint: key::fingerprint(&caller, &parts, &bytes),
+        // Known before the run begins: a repeat can tell a crash before the start from one after it (decision 0013).
         run: run_start(&parts).map(|_| gateway.service().runner().fresh_id()),
         held_until: after(now, HOLD),
         expires_at: after(now, RESPONSE_TTL),

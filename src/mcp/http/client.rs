@@ -82,6 +82,7 @@ impl Client {
     }
 
     async fn send_again_if_lost(&self, request: Request) -> Result<Response, Error> {
+        // Only for messages without an effect; a tool call is sent once, on a new connection (decision 0023).
         let again = request.try_clone();
         let answered = match (self.pooled.execute(request).await, again) {
             (Err(error), Some(again)) if was_lost_before_answer(&error) => self.unpooled()?.execute(again).await,

@@ -13,6 +13,7 @@ pub(super) const STABLE: Duration = Duration::from_secs(60);
 /// (0..=1000) scales the other half.
 pub(super) fn delay_after(failures: u32, jitter: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
+    // Random in half, so that the servers of one outage do not restart together (decision 0008).
     let half = FIRST.saturating_mul(1 << doublings).min(LONGEST) / 2;
     half + half.saturating_mul(jitter.min(1000)) / 1000
 }

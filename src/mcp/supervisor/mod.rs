@@ -301,6 +301,7 @@ impl<D: Dial> Supervisor<D> {
     async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, question: Question) {
         let Question { not_before, budget, retry } = question;
         let _turn = self.asking.lock().await;
+        // A list that failed once is waited for by no other run (decision 0017).
         let is_known_to_fail = retry == ListRetry::UnlessKnownToFail && self.cache.not_worth_waiting().is_some();
         let is_lost = link.signals().lost.is_cancelled();
         if is_known_to_fail || is_lost || self.cache.was_requested_since(not_before) {

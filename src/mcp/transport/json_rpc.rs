@@ -44,6 +44,7 @@ pub(crate) enum Incoming {
 /// `is_in_flight` holds identifies an answer.
 pub(crate) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
     let whole = trimmed(bytes);
+    // Only what the SDK would reject is read a second time, tolerantly (decision 0018).
     if let Some(message) = conforming(whole) {
         return vec![message];
     }

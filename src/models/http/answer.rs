@@ -126,6 +126,7 @@ impl Answer {
                     let event = event.map_err(|fault| self.head.too_large(&fault.to_string()))?;
                     let Some(data) = event.data else { continue };
                     let expected = || format!("an event of the API `{}`, as JSON", self.wire.name());
+                    // Not repaired, unlike in MCP: a damaged reply must not look whole (decision 0003).
                     let data = String::from_utf8(data).map_err(|error| {
                         self.head.invalid("an event is not UTF-8").with_reply(error.as_bytes(), expected())
                     })?;

@@ -80,6 +80,7 @@ pub(super) fn within_session(
     spent: &Spent,
     now: Timestamp,
 ) -> Result<Limits, RunnerError> {
+    // The run's own hard limits enforce those of the session, which the core does not know (decision 0044).
     Ok(limits.with(&left(row, spent, now)?.into()).within(limits))
 }
 

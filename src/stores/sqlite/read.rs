@@ -150,6 +150,7 @@ impl Lookup {
             (None, Some(PendingKind::Task)) => return Self::All(Some("run_by_tasks")),
             (None, Some(PendingKind::Approval) | None) => {}
         }
+        // One index for each filter, which finds a page alone (decision 0019).
         let of_tenant = match (pending_kind, session, agent, status) {
             (Some(_), ..) => "run_by_tenant_approvals",
             (None, Some(_), ..) => "run_by_tenant_session",

@@ -80,6 +80,7 @@ impl<T: ByteSize> ExportQueue<T> {
 
     /// Puts an item into the queue, or drops it.
     pub(super) fn offer(&self, item: T) {
+        // Counted in bytes too: a few hundred spans of a model exceed what a receiver takes (decision 0012).
         let bytes = item.byte_size();
         let closed = self.closed.borrow().is_some();
         let mut waiting = self.waiting();
