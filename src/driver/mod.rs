@@ -173,11 +173,8 @@ impl<'a> Driver<'a> {
 
     /// Ends a run beyond its deadline: a running one has failed, a waiting one has expired.
     fn enforce_deadline(&self, journal: &mut Journal) -> Result<(), DriveError> {
-        let is_at_work = !matches!(journal.run().next(), Step::Wait(_));
-        let over = is_at_work
-            && journal.run().ending().is_none()
-            && self.time_left(journal).is_some_and(|left| left.is_zero());
-        if !over {
+        let is_over = self.time_left(journal).is_some_and(|left| left.is_zero());
+        if !is_over || journal.run().ending().is_some() || matches!(journal.run().next(), Step::Wait(_)) {
             return Ok(());
         }
         let seconds = journal.run().started().spec.limits.deadline_s.unwrap_or_default();
