@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::QueryBuilder;
-use sqlx::sqlite::{Sqlite, SqliteConnection};
+use rusqlite::{Connection, Error};
 use toolgate_core::id::KeyId;
 use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
 use super::SqliteStore;
 use super::page::{self, Order};
+use super::query::{Query, query};
 use super::writer::Write;
 
 const PUT: &str = "INSERT INTO access_key (id, hash, tenant, created_at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -27,14 +27,12 @@ impl AccessKeys for SqliteStore {
     }
 
     async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError> {
-        let query = sqlx::query_as(BY_HASH).bind(hash.as_bytes());
-        let row: Option<Row> = query.fetch_optional(&self.reserved).await.map_err(|error| self.fault(error))?;
+        let row = self.reserved.optional(query(BY_HASH).bind(hash.as_bytes())).await?;
         row.map(read).transpose()
     }
 
     async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
-        let rows = select(filter).build_query_as().fetch_all(&self.readers).await;
-        rows.map_err(|error| self.fault(error))?.into_iter().map(read).collect()
+        self.readers.all(select(filter)).await?.into_iter().map(read).collect()
     }
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
@@ -47,9 +45,9 @@ impl AccessKeys for SqliteStore {
 }
 
 /// The query for a page of keys.
-pub(super) fn select(filter: &KeyFilter) -> QueryBuilder<Sqlite> {
+pub(super) fn select(filter: &KeyFilter) -> Query<'_> {
     let KeyFilter { id, tenant, after, limit } = filter;
-    let mut query = QueryBuilder::new("SELECT body, used_at, revoked FROM access_key WHERE true");
+    let mut query = query("SELECT body, used_at, revoked FROM access_key WHERE true");
     if let Some(id) = id {
         query.push(" AND id = ").push_bind(id.as_str());
     }
@@ -80,16 +78,14 @@ struct PutKey {
     key: AccessKey,
 }
 
-#[async_trait]
 impl Write for PutKey {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
         let Self { hash, key } = self;
-        let body = serde_json::to_string(key).map_err(|error| sqlx::Error::Encode(error.into()))?;
-        let query = sqlx::query(PUT).bind(key.id.as_str()).bind(hash.as_bytes()).bind(key.tenant.as_str());
-        query.bind(sortable(key.created_at)).bind(body).execute(db).await?;
-        Ok(())
+        let body = serde_json::to_string(key).map_err(|error| Error::ToSqlConversionFailure(error.into()))?;
+        let put = query(PUT).bind(key.id.as_str()).bind(hash.as_bytes()).bind(key.tenant.as_str());
+        put.bind(sortable(key.created_at)).bind(body).execute(db).map(drop)
     }
 }
 
@@ -98,13 +94,13 @@ struct RevokeKey {
     revoked: Revoked,
 }
 
-#[async_trait]
 impl Write for RevokeKey {
     type Answer = Option<Row>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Option<Row>, sqlx::Error> {
-        let revoked = serde_json::to_string(&self.revoked).map_err(|error| sqlx::Error::Encode(error.into()))?;
-        sqlx::query_as(REVOKE).bind(self.key.as_str()).bind(revoked).fetch_optional(db).await
+    fn apply(&self, db: &Connection) -> Result<Option<Row>, Error> {
+        let revoked =
+            serde_json::to_string(&self.revoked).map_err(|error| Error::ToSqlConversionFailure(error.into()))?;
+        query(REVOKE).bind(self.key.as_str()).bind(revoked).optional(db)
     }
 }
 
@@ -113,12 +109,10 @@ struct TouchKey {
     at: Timestamp,
 }
 
-#[async_trait]
 impl Write for TouchKey {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        sqlx::query(TOUCH).bind(self.key.as_str()).bind(sortable(self.at)).execute(db).await?;
-        Ok(())
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
+        query(TOUCH).bind(self.key.as_str()).bind(sortable(self.at)).execute(db).map(drop)
     }
 }

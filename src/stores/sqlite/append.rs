@@ -1,14 +1,14 @@
 //! Append: claims the session of a new run, moves the index row from `at` to its new version if it is at `at`, then
 //! inserts the events.
 
-use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnection;
+use rusqlite::{Connection, Error};
 use toolgate_core::id::{NodeId, RunId};
 use toolgate_core::run::TriggerKind;
 use toolgate_ports::{Append, AppendError, RunRow, StoreError};
 use uuid::Uuid;
 
 use super::json::to_json;
+use super::query::query;
 use super::session::{self, ClaimSession};
 use super::units::{integer, millis, nanos, now_ms};
 use super::writer::Write;
@@ -54,7 +54,7 @@ pub(super) struct AppendEvents {
 }
 
 impl AppendEvents {
-    /// Serializes the events and the claim. The caller does this, because the writing task is the bottleneck.
+    /// Serializes the events and the claim. The caller does this, because the writing thread is the bottleneck.
     pub(super) fn new(append: Append) -> Result<Self, StoreError> {
         let run = &append.run;
         let json = append.events.iter().map(|recorded| {
@@ -71,9 +71,9 @@ impl AppendEvents {
     }
 
     /// Inserts the index row of a new run; false if the row exists.
-    async fn create(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    fn create(&self, db: &Connection) -> Result<bool, Error> {
         let Append { run, row, owner, lease, .. } = &self.append;
-        let insert = sqlx::query(CREATE)
+        let insert = query(CREATE)
             .bind(run.as_str())
             .bind(row.agent.as_str())
             .bind(row.session.as_str())
@@ -92,17 +92,17 @@ impl AppendEvents {
             .bind(row.pending_counts.tasks)
             .bind(row.tenant.as_str())
             .bind(row.predecessor.as_ref().map(RunId::as_str))
-            .bind(&self.usage)
-            .bind(&self.result)
+            .bind(self.usage.as_ref())
+            .bind(self.result.as_ref())
             .bind(row.trigger.map(TriggerKind::as_str))
-            .bind(&row.schedule);
-        Ok(insert.execute(db).await?.rows_affected() == 1)
+            .bind(row.schedule.as_ref());
+        Ok(insert.execute(db)? == 1)
     }
 
     /// Advances the index row; false if it is at another version, or if another driver owns the run.
-    async fn advance(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    fn advance(&self, db: &Connection) -> Result<bool, Error> {
         let Append { run, at, row, owner, lease, .. } = &self.append;
-        let update = sqlx::query(ADVANCE)
+        let update = query(ADVANCE)
             .bind(run.as_str())
             .bind(integer(*at))
             .bind(row.status.as_str())
@@ -117,82 +117,73 @@ impl AppendEvents {
             .bind(row.pending_counts.results)
             .bind(row.pending_counts.answers)
             .bind(row.pending_counts.tasks)
-            .bind(&self.usage)
-            .bind(&self.result);
-        Ok(update.execute(db).await?.rows_affected() == 1)
+            .bind(self.usage.as_ref())
+            .bind(self.result.as_ref());
+        Ok(update.execute(db)? == 1)
     }
 
-    async fn record(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn record(&self, db: &Connection) -> Result<(), Error> {
+        let (run, commit) = (self.append.run.as_str(), self.commit.as_bytes().as_slice());
         for (recorded, event) in self.append.events.iter().zip(&self.events) {
-            sqlx::query(RECORD)
-                .bind(self.append.run.as_str())
-                .bind(integer(recorded.seq))
-                .bind(recorded.at.to_string())
-                .bind(self.commit.as_bytes().as_slice())
-                .bind(event)
-                .execute(&mut *db)
-                .await?;
+            let insert = query(RECORD).bind(run).bind(integer(recorded.seq)).bind(recorded.at.to_string());
+            insert.bind(commit).bind(event).execute(db)?;
         }
         Ok(())
     }
 
     /// Whether the run exists.
-    async fn exists(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-        let query = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1)");
-        query.bind(self.append.run.as_str()).fetch_one(db).await
+    fn exists(&self, db: &Connection) -> Result<bool, Error> {
+        let exists = query("SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1)").bind(self.append.run.as_str());
+        exists.one::<(bool,)>(db).map(|(exists,)| exists)
     }
 
-    async fn why_not(&self, db: &mut SqliteConnection) -> Result<Result<(), AppendError>, sqlx::Error> {
-        let row: Option<(i64, Option<String>)> = sqlx::query_as("SELECT version, owner FROM run WHERE id = ?1")
-            .bind(self.append.run.as_str())
-            .fetch_optional(&mut *db)
-            .await?;
+    fn why_not(&self, db: &Connection) -> Result<Result<(), AppendError>, Error> {
+        let row: Option<(i64, Option<String>)> =
+            query("SELECT version, owner FROM run WHERE id = ?1").bind(self.append.run.as_str()).optional(db)?;
         let (version, owner) = row.unwrap_or_default();
         let length = u64::try_from(version).unwrap_or_default();
         match owner {
             Some(owner) if length == self.append.at => Ok(Err(AppendError::Owned(owner.into()))),
             // The first attempt reported a failure but was committed. This is the second attempt.
-            Some(_) | None if self.is_recorded(db).await? => Ok(Ok(())),
+            Some(_) | None if self.is_recorded(db)? => Ok(Ok(())),
             Some(_) | None => Ok(Err(AppendError::Conflict { length })),
         }
     }
 
-    async fn is_recorded(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-        let commit: Option<Vec<u8>> = sqlx::query_scalar("SELECT commit_id FROM journal WHERE run = ?1 AND seq = ?2")
+    fn is_recorded(&self, db: &Connection) -> Result<bool, Error> {
+        let commit: Option<(Vec<u8>,)> = query("SELECT commit_id FROM journal WHERE run = ?1 AND seq = ?2")
             .bind(self.append.run.as_str())
             .bind(integer(self.append.at))
-            .fetch_optional(db)
-            .await?;
-        Ok(commit.is_some_and(|commit| commit == self.commit.as_bytes()))
+            .optional(db)?;
+        Ok(commit.is_some_and(|(commit,)| commit == self.commit.as_bytes()))
     }
 }
 
-#[async_trait]
 impl Write for AppendEvents {
     type Answer = Result<(), AppendError>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
         if let Some(claim) = &self.claim {
             // First, so that a claim changes nothing if its run exists.
-            if self.exists(db).await? {
-                return self.why_not(db).await;
+            if self.exists(db)? {
+                return self.why_not(db);
             }
-            if let Err(refusal) = claim.apply(db).await? {
+            if let Err(refusal) = claim.apply(db)? {
                 return Ok(Err(refusal));
             }
         } else if self.append.at == 0 {
             let RunRow { tenant, session, .. } = &self.append.row;
-            match session::deleted(db, tenant, session).await? {
+            match session::deleted(db, tenant, session)? {
                 Ok(None) => {}
                 Ok(Some(row)) => return Ok(Err(AppendError::SessionChanged { current: Some(row.into()) })),
                 Err(error) => return Ok(Err(error.into())),
             }
         }
-        let taken = if self.append.at == 0 { self.create(db).await? } else { self.advance(db).await? };
+        let taken = if self.append.at == 0 { self.create(db)? } else { self.advance(db)? };
         if !taken {
-            return self.why_not(db).await;
+            return self.why_not(db);
         }
-        self.record(db).await?;
+        self.record(db)?;
         Ok(Ok(()))
     }
 }

@@ -1,11 +1,11 @@
 //! Blobs: stored once under their hash, with a row for each run that uses them.
 
-use async_trait::async_trait;
-use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use rusqlite::{Connection, Error};
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::id::RunId;
-use toolgate_ports::{Blob, BlobInfo};
+use toolgate_ports::Blob;
 
+use super::query::query;
 use super::writer::Write;
 
 const PUT: &str = "INSERT INTO blob (sha256, media_type, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
@@ -30,19 +30,13 @@ pub(super) struct PutBlob {
     pub(super) blob: Blob,
 }
 
-#[async_trait]
 impl Write for PutBlob {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
         let digest = self.handle.digest().as_slice();
-        sqlx::query(PUT)
-            .bind(digest)
-            .bind(&self.blob.media_type)
-            .bind(self.blob.bytes.as_slice())
-            .execute(&mut *db)
-            .await?;
-        note(&self.run, &self.handle, db).await
+        query(PUT).bind(digest).bind(&self.blob.media_type).bind(self.blob.bytes.as_slice()).execute(db)?;
+        note(&self.run, &self.handle, db)
     }
 }
 
@@ -52,13 +46,12 @@ pub(super) struct ShareBlobs {
     pub(super) handles: Vec<BlobHandle>,
 }
 
-#[async_trait]
 impl Write for ShareBlobs {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
         for handle in &self.handles {
-            note(&self.run, handle, db).await?;
+            note(&self.run, handle, db)?;
         }
         Ok(())
     }
@@ -69,34 +62,18 @@ pub(super) struct ReleaseBlobs {
     pub(super) run: RunId,
 }
 
-#[async_trait]
 impl Write for ReleaseBlobs {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
         for statement in [DROP, FORGET] {
-            sqlx::query(statement).bind(self.run.as_str()).execute(&mut *db).await?;
+            query(statement).bind(self.run.as_str()).execute(db)?;
         }
         Ok(())
     }
 }
 
 /// Records that the run uses the blob, if the blob exists.
-async fn note(run: &RunId, handle: &BlobHandle, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    sqlx::query(USE).bind(run.as_str()).bind(handle.digest().as_slice()).execute(db).await?;
-    Ok(())
-}
-
-/// The blob; `None` if it does not exist.
-pub(super) async fn get(db: &SqlitePool, handle: &BlobHandle) -> Result<Option<Blob>, sqlx::Error> {
-    let row: Option<(String, Vec<u8>)> =
-        sqlx::query_as(GET).bind(handle.digest().as_slice()).fetch_optional(db).await?;
-    Ok(row.map(|(media_type, bytes)| Blob { media_type, bytes }))
-}
-
-/// Type and size of a blob; `None` if it does not exist.
-pub(super) async fn describe(db: &SqlitePool, handle: &BlobHandle) -> Result<Option<BlobInfo>, sqlx::Error> {
-    let row: Option<(String, i64)> =
-        sqlx::query_as(DESCRIBE).bind(handle.digest().as_slice()).fetch_optional(db).await?;
-    Ok(row.map(|(media_type, size)| BlobInfo { media_type, size: size.unsigned_abs() }))
+fn note(run: &RunId, handle: &BlobHandle, db: &Connection) -> Result<(), Error> {
+    query(USE).bind(run.as_str()).bind(handle.digest().as_slice()).execute(db).map(drop)
 }

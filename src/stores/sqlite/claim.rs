@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
-use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use rusqlite::{Connection, Error};
 use toolgate_core::id::{NodeId, RunId};
 use toolgate_ports::Claim;
 
+use super::query::query;
 use super::units::{integer, millis, now_ms};
 use super::writer::Write;
 
@@ -22,7 +22,7 @@ macro_rules! orphaned {
     };
 }
 
-const ORPHANED: &str = orphaned!("?1");
+pub(super) const ORPHANED: &str = orphaned!("?1");
 
 const CLAIM_ANY: &str = concat!(
     "UPDATE run SET owner = ?1, lease_until = ",
@@ -47,31 +47,24 @@ const RENEW: &str = concat!(
     " + ?2 WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?3))"
 );
 
-/// Orphaned runs, oldest first.
-pub(super) async fn orphaned(db: &SqlitePool, limit: usize) -> Result<Vec<RunId>, sqlx::Error> {
-    let ids: Vec<String> = sqlx::query_scalar(ORPHANED).bind(integer(limit as u64)).fetch_all(db).await?;
-    Ok(ids.into_iter().map(RunId::from).collect())
-}
-
-#[async_trait]
 impl Write for Claim {
     type Answer = Vec<RunId>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Vec<RunId>, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<Vec<RunId>, Error> {
         if self.limit == 0 {
             return Ok(Vec::new());
         }
-        let statement = sqlx::query_scalar(if self.run.is_some() { CLAIM_ONE } else { CLAIM_ANY })
+        let statement = query(if self.run.is_some() { CLAIM_ONE } else { CLAIM_ANY })
             .bind(self.owner.as_str())
             .bind(millis(self.lease));
         let statement = match &self.run {
             Some(run) => statement.bind(run.as_str()),
             None => statement.bind(integer(self.limit as u64)),
         };
-        let mut ids: Vec<String> = statement.fetch_all(db).await?;
+        let mut ids: Vec<(String,)> = statement.all(db)?;
         // RETURNING guarantees no order.
         ids.sort_unstable();
-        Ok(ids.into_iter().map(RunId::from).collect())
+        Ok(ids.into_iter().map(|(id,)| id.into()).collect())
     }
 }
 
@@ -83,13 +76,11 @@ pub(super) struct Renewal {
     pub(super) lease: Duration,
 }
 
-#[async_trait]
 impl Write for Renewal {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
         let runs = serde_json::json!(self.runs).to_string();
-        sqlx::query(RENEW).bind(self.owner.as_str()).bind(millis(self.lease)).bind(runs).execute(db).await?;
-        Ok(())
+        query(RENEW).bind(self.owner.as_str()).bind(millis(self.lease)).bind(runs).execute(db).map(drop)
     }
 }

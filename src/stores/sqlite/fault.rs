@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use rusqlite::Error;
 use toolgate_ports::StoreError;
 
 /// The error as text: which file, what happened, how to fix it.
-pub(super) fn fault(file: &Path, error: &sqlx::Error) -> StoreError {
+pub(super) fn fault(file: &Path, error: &Error) -> StoreError {
     let file = file.display();
     if extended_code(error) == Some(SHARED_MEMORY_SIZE) {
         return StoreError::Full(format!(
@@ -30,15 +31,15 @@ pub(super) fn fault(file: &Path, error: &sqlx::Error) -> StoreError {
 }
 
 /// Whether another connection holds a lock that it may release soon.
-pub(super) fn is_busy(error: &sqlx::Error) -> bool {
+pub(super) fn is_busy(error: &Error) -> bool {
     primary_code(error) == Some(5)
 }
 
 /// Whether the error comes from the file, its disk or its locks, and not from the data to write.
-pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
+pub(super) fn is_of_the_file(error: &Error) -> bool {
     match primary_code(error) {
         Some(code) => [5, 6, 8, 10, 11, 13, 14, 26].contains(&code),
-        None => matches!(error, sqlx::Error::Io(_)),
+        None => false,
     }
 }
 
@@ -46,22 +47,24 @@ pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
 const SHARED_MEMORY_SIZE: i32 = 4874;
 
 /// The result code without its extended bits (<https://www.sqlite.org/rescode.html>).
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
+fn primary_code(error: &Error) -> Option<i32> {
     extended_code(error).map(|code| code & 0xff)
 }
 
-fn extended_code(error: &sqlx::Error) -> Option<i32> {
-    error.as_database_error()?.code()?.parse().ok()
+fn extended_code(error: &Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
 }
 
-fn without_code(file: &str, error: &sqlx::Error) -> StoreError {
-    if matches!(error, sqlx::Error::PoolClosed) {
-        return unavailable("it is closed".to_owned());
-    }
-    if matches!(error, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) {
-        return corrupt(format!("`{file}`: {error}"));
-    }
-    unavailable(format!("`{file}`: {error}"))
+fn without_code(file: &str, error: &Error) -> StoreError {
+    let is_unreadable = matches!(
+        error,
+        Error::FromSqlConversionFailure(..)
+            | Error::InvalidColumnType(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::Utf8Error(..)
+    );
+    let text = format!("`{file}`: {error}");
+    if is_unreadable { corrupt(text) } else { unavailable(text) }
 }
 
 fn unavailable(why: String) -> StoreError {

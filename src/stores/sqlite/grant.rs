@@ -1,13 +1,12 @@
 //! Grants: stored once however often they are given, revoked once, looked up by the definition they cover.
 
-use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::QueryBuilder;
-use sqlx::sqlite::{Sqlite, SqliteConnection, SqlitePool};
+use rusqlite::{Connection, Error};
 use toolgate_core::id::GrantId;
 use toolgate_ports::{Grant, GrantContext, GrantFilter, GuardedTool, Revoked, StoreError};
 
 use super::page::{self, Order};
+use super::query::{Query, query};
 use super::writer::Write;
 
 const GRANT: &str =
@@ -44,29 +43,25 @@ pub(super) struct RevokeGrant {
 }
 
 /// The active grants of a tenant for any of these definitions, in this conversation or in all.
-pub(super) async fn covering(
-    db: &SqlitePool,
-    context: &GrantContext,
-    tools: &[GuardedTool],
-) -> Result<Vec<Row>, sqlx::Error> {
+pub(super) fn covering<'a>(context: &'a GrantContext, tools: &[GuardedTool]) -> Query<'a> {
     let mut definitions: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
     definitions.sort_unstable();
     definitions.dedup();
-    let query = sqlx::query_as(COVERING).bind(serde_json::json!(definitions).to_string());
-    query.bind(context.tenant.as_str()).bind(context.session.as_str()).fetch_all(db).await
+    let query = query(COVERING).bind(serde_json::json!(definitions).to_string());
+    query.bind(context.tenant.as_str()).bind(context.session.as_str())
 }
 
 /// Looks up grants by id.
-pub(super) async fn named(db: &SqlitePool, grants: &[GrantId]) -> Result<Vec<Row>, sqlx::Error> {
-    sqlx::query_as(NAMED).bind(serde_json::json!(grants).to_string()).fetch_all(db).await
+pub(super) fn named(grants: &[GrantId]) -> Query<'static> {
+    query(NAMED).bind(serde_json::json!(grants).to_string())
 }
 
 /// The query for a page of grants, newest first.
-pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> QueryBuilder<Sqlite> {
+pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> Query<'_> {
     let GrantFilter { id, tenant, agent, session, tool, ended, after, limit } = filter;
     // SQLite finds the ids of a page in the tenant's index alone, and reads only their rows.
     let index = if id.is_none() && tenant.is_some() { " INDEXED BY approval_grant_by_tenant" } else { "" };
-    let mut query = QueryBuilder::new("SELECT given.body, given.revoked FROM (SELECT id FROM approval_grant");
+    let mut query = query("SELECT given.body, given.revoked FROM (SELECT id FROM approval_grant");
     query.push(index).push(" WHERE true");
     if let Some(id) = id {
         query.push(" AND id = ").push_bind(id.as_str());
@@ -112,24 +107,22 @@ pub(super) fn read(rows: Vec<Row>) -> Result<Vec<Grant>, StoreError> {
     each.collect()
 }
 
-#[async_trait]
 impl Write for Grant {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        let body = serde_json::to_string(self).map_err(|error| sqlx::Error::Encode(error.into()))?;
-        let query = sqlx::query(GRANT).bind(self.id.as_str()).bind(&self.definition);
-        query.bind(sortable(self.created_at)).bind(body).execute(db).await?;
-        Ok(())
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
+        let body = serde_json::to_string(self).map_err(|error| Error::ToSqlConversionFailure(error.into()))?;
+        let grant = query(GRANT).bind(self.id.as_str()).bind(&self.definition);
+        grant.bind(sortable(self.created_at)).bind(body).execute(db).map(drop)
     }
 }
 
-#[async_trait]
 impl Write for RevokeGrant {
     type Answer = Vec<Row>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Vec<Row>, sqlx::Error> {
-        let revoked = serde_json::to_string(&self.revoked).map_err(|error| sqlx::Error::Encode(error.into()))?;
-        sqlx::query_as(REVOKE).bind(self.grant.as_str()).bind(revoked).fetch_all(db).await
+    fn apply(&self, db: &Connection) -> Result<Vec<Row>, Error> {
+        let revoked =
+            serde_json::to_string(&self.revoked).map_err(|error| Error::ToSqlConversionFailure(error.into()))?;
+        query(REVOKE).bind(self.grant.as_str()).bind(revoked).all(db)
     }
 }

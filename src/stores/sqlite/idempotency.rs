@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::sqlite::SqliteConnection;
+use rusqlite::{Connection, Error};
 use toolgate_ports::{
     IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoreError, StoredResponse,
 };
 
 use super::SqliteStore;
+use super::query::query;
 use super::writer::Write;
 
 const SWEEP: &str = "DELETE FROM idempotency_record WHERE rowid IN
@@ -69,21 +70,20 @@ struct BeginRequest {
     now: Timestamp,
 }
 
-#[async_trait]
 impl Write for BeginRequest {
     type Answer = Option<Row>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Option<Row>, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<Option<Row>, Error> {
         let (request, now) = (&self.request, self.now.as_millisecond());
-        sqlx::query(SWEEP).bind(now).execute(&mut *db).await?;
-        let query = sqlx::query(BEGIN).bind(request.tenant.as_str()).bind(&request.caller).bind(&request.key);
-        let query = query.bind(&request.fingerprint).bind(request.run.as_ref().map(|run| run.as_str()));
-        let query = query.bind(request.held_until.as_millisecond()).bind(request.expires_at.as_millisecond());
-        if query.bind(now).execute(&mut *db).await?.rows_affected() > 0 {
+        query(SWEEP).bind(now).execute(db)?;
+        let begin = query(BEGIN).bind(request.tenant.as_str()).bind(&request.caller).bind(&request.key);
+        let begin = begin.bind(&request.fingerprint).bind(request.run.as_ref().map(|run| run.as_str()));
+        let begin = begin.bind(request.held_until.as_millisecond()).bind(request.expires_at.as_millisecond());
+        if begin.bind(now).execute(db)? > 0 {
             return Ok(None);
         }
-        let query = sqlx::query_as(KNOWN).bind(request.tenant.as_str()).bind(&request.caller).bind(&request.key);
-        Ok(Some(query.fetch_one(db).await?))
+        let known = query(KNOWN).bind(request.tenant.as_str()).bind(&request.caller).bind(&request.key);
+        known.one(db).map(Some)
     }
 }
 
@@ -99,11 +99,10 @@ enum Change {
     Forget,
 }
 
-#[async_trait]
 impl Write for UpdateRequest {
     type Answer = bool;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<bool, Error> {
         let sql = match &self.change {
             Change::Hold(_) => HOLD,
             Change::TakeOver { .. } => TAKE_OVER,
@@ -111,23 +110,22 @@ impl Write for UpdateRequest {
             Change::Forget => FORGET,
         };
         let IdempotentRequest { tenant, caller, key, held_until, .. } = &self.request;
-        let query = sqlx::query(sql).bind(tenant.as_str()).bind(caller).bind(key);
+        let query = query(sql).bind(tenant.as_str()).bind(caller).bind(key);
         let query = match &self.change {
             Change::Hold(until) => query.bind(until.as_millisecond()),
             Change::TakeOver { now } => query.bind(held_until.as_millisecond()).bind(now.as_millisecond()),
             Change::Settle(RequestState::UnderWay { held_until }) => {
-                query.bind(held_until.as_millisecond()).bind(None::<String>).bind(None::<Vec<u8>>)
+                query.bind(held_until.as_millisecond()).bind(None::<String>).bind(None::<&[u8]>)
             }
             Change::Settle(RequestState::Answered(reply)) => {
-                let response = serde_json::to_string(reply).map_err(|error| sqlx::Error::Encode(error.into()))?;
+                let response =
+                    serde_json::to_string(reply).map_err(|error| Error::ToSqlConversionFailure(error.into()))?;
                 query.bind(None::<i64>).bind(response).bind(reply.body.as_slice())
             }
-            Change::Settle(RequestState::NotStored) => {
-                query.bind(None::<i64>).bind(None::<String>).bind(None::<Vec<u8>>)
-            }
+            Change::Settle(RequestState::NotStored) => query.bind(None::<i64>).bind(None::<String>).bind(None::<&[u8]>),
             Change::Forget => query,
         };
-        Ok(query.execute(db).await?.rows_affected() > 0)
+        Ok(query.execute(db)? > 0)
     }
 }
 

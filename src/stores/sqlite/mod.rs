@@ -1,7 +1,7 @@
 //! SQLite store: one file that holds everything. It needs no server and no setup, and a run survives its process.
 //!
-//! One task with the only writing connection makes all changes. It commits everything in its queue in one transaction,
-//! so one `fsync` serves many runs. Readers have their own connections and never wait for the writer. Lists, lookups
+//! One thread with the only writing connection makes all changes. It commits everything in its queue in one transaction,
+//! so one `fsync` serves many runs. Readers have threads and connections of their own and never wait for the writer. Lists, lookups
 //! and authentication use separate connections, so that a slow list delays only other lists. Only processes of one
 //! machine may share the file: SQLite's locks do not work on a network file system.
 
@@ -17,7 +17,9 @@ mod json;
 mod open;
 mod page;
 mod purge;
+mod query;
 mod read;
+mod readers;
 mod session;
 mod units;
 mod webhook;
@@ -35,7 +37,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::id::{GrantId, NodeId, RunId};
 use toolgate_core::run::{JournalEntry, ToolGrant};
@@ -47,30 +48,32 @@ use toolgate_ports::{
 use self::append::AppendEvents;
 use self::blob::{PutBlob, ReleaseBlobs, ShareBlobs};
 use self::claim::Renewal;
-use self::fault::fault;
 use self::grant::RevokeGrant;
 use self::health::WriteHealth;
+use self::open::Options;
 use self::purge::PurgeRun;
+use self::query::query;
+use self::readers::Readers;
+use self::units::integer;
 use self::writer::Writer;
 use super::wellformed;
 
 /// Journals, sessions, grants and blobs in one SQLite file.
 #[derive(Debug)]
 pub struct SqliteStore {
-    options: SqliteConnectOptions,
     writer: Writer,
     write_health: Arc<WriteHealth>,
     /// For lists and sweeps.
-    readers: SqlitePool,
+    readers: Readers,
     /// For lookups by id: a run and its journal, a grant, a blob. Lists never delay them.
-    lookups: SqlitePool,
+    lookups: Readers,
     /// For keys and readiness checks, which no other query delays.
-    reserved: SqlitePool,
+    reserved: Readers,
 }
 
-const READERS: u32 = 4;
-const LOOKUPS: u32 = 4;
-const RESERVED: u32 = 1;
+const READERS: usize = 4;
+const LOOKUPS: usize = 4;
+const RESERVED: usize = 1;
 
 impl SqliteStore {
     /// Opens the file with [`Durability::PowerCut`].
@@ -82,14 +85,13 @@ impl SqliteStore {
     }
 
     /// Opens the file and migrates its schema. Creates the file (mode 0600) and its directory (0700) if they are
-    /// missing. Needs a tokio runtime, which must outlive the store.
+    /// missing.
     ///
     /// # Errors
     /// `Unavailable` when the file cannot be opened or is locked, `Full` when there is no room to open it, `Corrupt` when it
     /// is not a database, or a newer toolgate or a build before the first release wrote it.
     pub async fn open_with_durability(path: impl AsRef<Path>, durability: Durability) -> Result<Self, StoreError> {
-        let options = open::options(path.as_ref(), durability)?;
-        Self::open_with(options).await
+        Self::open_with(Options::new(path.as_ref(), durability)?).await
     }
 
     /// The same for a program that mostly reads: on a full disk it can be read, and each write returns `Full`. Until it is
@@ -97,22 +99,21 @@ impl SqliteStore {
     pub async fn open_even_if_full(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         match Self::open_with_durability(path, durability).await {
             Err(StoreError::Full(why)) => {
-                let options = open::options(path, durability)?;
-                let pool = open::exclusive(options.get_filename()).await?;
-                let (readers, lookups, reserved) = (pool.clone(), pool.clone(), pool);
+                let readers = open::exclusive(path).await?;
+                let (lookups, reserved) = (readers.clone(), readers.clone());
                 let writer = Writer::refusing(StoreError::Full(why));
-                Ok(Self { options, writer, write_health: Arc::default(), readers, lookups, reserved })
+                Ok(Self { writer, write_health: Arc::default(), readers, lookups, reserved })
             }
             opened => opened,
         }
     }
 
-    async fn open_with(options: SqliteConnectOptions) -> Result<Self, StoreError> {
-        let connection = open::connect_and_migrate(&options).await?;
-        let [readers, lookups, reserved] = [READERS, LOOKUPS, RESERVED].map(|count| open::readers(&options, count));
+    async fn open_with(options: Options) -> Result<Self, StoreError> {
+        let [readers, lookups, reserved] =
+            [READERS, LOOKUPS, RESERVED].map(|threads| Readers::new(options.reading(), threads));
         let write_health = Arc::new(WriteHealth::default());
-        let writer = Writer::start(options.clone(), connection, write_health.clone());
-        Ok(Self { options, writer, write_health, readers, lookups, reserved })
+        let writer = Writer::start(options, write_health.clone()).await?;
+        Ok(Self { writer, write_health, readers, lookups, reserved })
     }
 
     /// Writes the queued changes, then closes the file. Later requests return `Unavailable`. Closing twice is allowed.
@@ -120,10 +121,6 @@ impl SqliteStore {
         // Readers first: the connection that closes last checkpoints the write-ahead log, so it must be a writer.
         tokio::join!(self.readers.close(), self.lookups.close(), self.reserved.close());
         self.writer.close().await;
-    }
-
-    fn fault(&self, error: sqlx::Error) -> StoreError {
-        fault(self.options.get_filename(), &error)
     }
 }
 
@@ -135,14 +132,13 @@ impl RunStore for SqliteStore {
     }
 
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
-        let rows = read::journal(&self.lookups, run, from).await.map_err(|error| self.fault(error))?;
+        let rows = self.lookups.all(query(read::JOURNAL).bind(run.as_str()).bind(integer(from))).await?;
         rows.into_iter().zip(from..).map(|(row, seq)| read::fact(run, seq, row)).collect()
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let db = if filter.run.is_some() { &self.lookups } else { &self.readers };
-        let rows = read::index(db, filter).await.map_err(|error| self.fault(error))?;
-        rows.into_iter().map(read::listed).collect()
+        db.all(read::select(filter)).await?.into_iter().map(read::listed).collect()
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
@@ -150,7 +146,8 @@ impl RunStore for SqliteStore {
     }
 
     async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
-        claim::orphaned(&self.readers, limit).await.map_err(|error| self.fault(error))
+        let ids: Vec<(String,)> = self.readers.all(query(claim::ORPHANED).bind(integer(limit as u64))).await?;
+        Ok(ids.into_iter().map(|(id,)| id.into()).collect())
     }
 
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
@@ -165,12 +162,12 @@ impl RunStore for SqliteStore {
     }
 
     async fn positions(&self, runs: &[RunId]) -> Result<Vec<RunPosition>, StoreError> {
-        read::positions(&self.lookups, runs).await.map_err(|error| self.fault(error))
+        read::positions(&self.lookups, runs).await
     }
 
     async fn check_read(&self) -> Result<(), StoreError> {
         let nothing = RunFilter { run: Some("run_".into()), ..RunFilter::default() };
-        read::index(&self.reserved, &nothing).await.map(drop).map_err(|error| self.fault(error))
+        self.reserved.all::<read::IndexRow>(read::select(&nothing)).await.map(drop)
     }
 
     async fn check_write(&self) -> Result<(), StoreError> {
@@ -199,11 +196,14 @@ impl BlobStore for SqliteStore {
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
-        blob::get(&self.lookups, handle).await.map_err(|error| self.fault(error))
+        let row = self.lookups.optional(query(blob::GET).bind(handle.digest().as_slice())).await?;
+        Ok(row.map(|(media_type, bytes)| Blob { media_type, bytes }))
     }
 
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
-        blob::describe(&self.lookups, handle).await.map_err(|error| self.fault(error))
+        let row: Option<(String, i64)> =
+            self.lookups.optional(query(blob::DESCRIBE).bind(handle.digest().as_slice())).await?;
+        Ok(row.map(|(media_type, size)| BlobInfo { media_type, size: size.unsigned_abs() }))
     }
 }
 
@@ -215,7 +215,7 @@ impl ApprovalCache for SqliteStore {
         tools: &[GuardedTool],
         now: Timestamp,
     ) -> Result<Vec<ToolGrant>, StoreError> {
-        let found = grant::covering(&self.lookups, context, tools).await.map_err(|error| self.fault(error))?;
+        let found = self.lookups.all(grant::covering(context, tools)).await?;
         let mut granted = Vec::new();
         for grant in grant::read(found)?.iter().filter(|grant| grant.holds(now) && grant.is_of(context)) {
             let covered = tools.iter().filter(|guarded| guarded.definition == grant.definition);
@@ -225,8 +225,7 @@ impl ApprovalCache for SqliteStore {
     }
 
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
-        let found = grant::named(&self.lookups, grants).await.map_err(|error| self.fault(error))?;
-        let found = grant::read(found)?;
+        let found = grant::read(self.lookups.all(grant::named(grants)).await?)?;
         let holds = |id: &GrantId| found.iter().any(|grant| grant.id == *id && grant.holds(now));
         Ok(grants.iter().map(holds).collect())
     }
@@ -236,8 +235,7 @@ impl ApprovalCache for SqliteStore {
     }
 
     async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
-        let found = grant::select(filter, now).build_query_as().fetch_all(&self.readers).await;
-        grant::read(found.map_err(|error| self.fault(error))?)
+        grant::read(self.readers.all(grant::select(filter, now)).await?)
     }
 
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {

@@ -1,26 +1,31 @@
 //! Opening the file: permissions, the SQLite version, the schema.
 
 use std::io;
-use std::path::{Path, absolute};
-use std::time::Duration;
+use std::path::{Path, PathBuf, absolute};
+use std::time::{Duration, Instant};
 
-use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqlitePool, SqlitePoolOptions,
-    SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, SqlSafeStr};
-use tokio::time::Instant;
+use rusqlite::{Connection, Error, OpenFlags, TransactionBehavior};
 use toolgate_ports::StoreError;
 
 use super::fault::{fault, is_busy};
+use super::query::query;
+use super::readers::Readers;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
-const READER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The version of the schema.
-const SCHEMA: i64 = 5;
+/// The steps of the schema. A file records in its `user_version` how many of them it has.
+const STEPS: [&str; 5] = [
+    include_str!("schema/0001_schema.sql"),
+    include_str!("schema/0002_session.sql"),
+    include_str!("schema/0003_usage.sql"),
+    include_str!("schema/0004_result.sql"),
+    include_str!("schema/0005_trigger.sql"),
+];
+/// The version of the schema: the number of its steps.
+const SCHEMA: i64 = STEPS.len() as i64;
+/// The statements that a connection keeps prepared: more than a store has.
+const PREPARED: usize = 128;
 
 /// The first release in which a reset of the write-ahead log cannot corrupt the database.
 const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
@@ -37,67 +42,80 @@ pub enum Durability {
     ProcessCrash,
 }
 
-/// The options of the writing connection.
-pub(super) fn options(path: &Path, durability: Durability) -> Result<SqliteConnectOptions, StoreError> {
-    // SQLite interprets names such as `:memory:` and `file:...`; it does not interpret an absolute path.
-    let path = absolute(path).map_err(|error| cannot_create(path, &error))?;
-    create_private(&path).map_err(|error| cannot_create(&path, &error))?;
-    let synchronous = match durability {
-        Durability::PowerCut => SqliteSynchronous::Full,
-        Durability::ProcessCrash => SqliteSynchronous::Normal,
-    };
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .busy_timeout(BUSY_TIMEOUT)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(synchronous);
-    // The few statements repeat all the time, and their parameters hold private content.
-    Ok(options.disable_statement_logging())
+/// How connections to a file are opened.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) file: PathBuf,
+    pub(super) busy_timeout: Duration,
+    pub(super) durability: Durability,
+    pub(super) read_only: bool,
+    /// Whether the connection locks the file for itself, because the disk has no room for the shared memory of several.
+    pub(super) is_exclusive: bool,
+    /// The largest size of the file, for tests of a full disk.
+    #[cfg(test)]
+    pub(super) max_pages: Option<u32>,
 }
 
-/// A pool of reading connections, opened on first use.
-pub(super) fn readers(writing: &SqliteConnectOptions, connections: u32) -> SqlitePool {
-    let options = SqliteConnectOptions::new()
-        .filename(writing.get_filename())
-        .busy_timeout(BUSY_TIMEOUT)
-        .read_only(true)
-        .disable_statement_logging();
-    SqlitePoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(READER_TIMEOUT)
-        .test_before_acquire(false)
-        .connect_lazy_with(options)
-}
+impl Options {
+    /// Those of the writing connection. Creates the file if it is missing.
+    pub(super) fn new(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        // SQLite interprets names such as `:memory:` and `file:...`; it does not interpret an absolute path.
+        let file = absolute(path).map_err(|error| cannot_create(path, &error))?;
+        create_private(&file).map_err(|error| cannot_create(&file, &error))?;
+        Ok(Self {
+            file,
+            busy_timeout: BUSY_TIMEOUT,
+            durability,
+            read_only: false,
+            is_exclusive: false,
+            #[cfg(test)]
+            max_pages: None,
+        })
+    }
 
-/// The writing connection, with the schema of this version of toolgate.
-pub(super) async fn connect_and_migrate(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
-    let mut connection = connect(options).await.map_err(|error| fault(options.get_filename(), &error))?;
-    let migrated = match assert_version(&mut connection).await {
-        Ok(()) => migrate(&mut connection).await.map_err(|error| refused(options.get_filename(), error)),
-        Err(error) => Err(error),
-    };
-    match migrated {
-        Ok(()) => Ok(connection),
-        Err(error) => {
-            drop(connection.close().await);
-            Err(error)
-        }
+    /// Those of reading connections.
+    pub(super) fn reading(&self) -> Self {
+        Self { busy_timeout: BUSY_TIMEOUT, read_only: true, ..self.clone() }
     }
 }
 
-/// A pool of one connection for a disk without room for the shared memory of several: it locks the file for itself. The
-/// schema must be of this version.
-pub(super) async fn exclusive(path: &Path) -> Result<SqlitePool, StoreError> {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .busy_timeout(BUSY_TIMEOUT)
-        .locking_mode(SqliteLockingMode::Exclusive)
-        .disable_statement_logging();
-    let pool = SqlitePoolOptions::new().max_connections(1).acquire_timeout(READER_TIMEOUT).connect_lazy_with(options);
-    let applied = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(&pool).await;
-    let applied: Option<i64> = applied.map_err(|error| fault(path, &error))?;
-    match applied == Some(SCHEMA) {
-        true => Ok(pool),
+/// A connection.
+pub(super) fn connect(options: &Options) -> Result<Connection, Error> {
+    let access = if options.read_only { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
+    let db = Connection::open_with_flags(&options.file, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    db.busy_timeout(options.busy_timeout)?;
+    db.set_prepared_statement_cache_capacity(PREPARED);
+    if options.is_exclusive {
+        db.pragma_update(None, "locking_mode", "exclusive")?;
+    } else if !options.read_only {
+        db.pragma_update(None, "journal_mode", "wal")?;
+        let synchronous = match options.durability {
+            Durability::PowerCut => "full",
+            Durability::ProcessCrash => "normal",
+        };
+        db.pragma_update(None, "synchronous", synchronous)?;
+        #[cfg(test)]
+        if let Some(pages) = options.max_pages {
+            db.pragma_update(None, "max_page_count", pages)?;
+        }
+    }
+    Ok(db)
+}
+
+/// The writing connection, with the schema of this version of toolgate.
+pub(super) fn connect_and_migrate(options: &Options) -> Result<Connection, StoreError> {
+    assert_version(rusqlite::version())?;
+    let mut db = connect_patiently(options).map_err(|error| fault(&options.file, &error))?;
+    migrate(&mut db, &options.file)?;
+    Ok(db)
+}
+
+/// One reading thread whose connection locks the file for itself. The schema must be of this version.
+pub(super) async fn exclusive(path: &Path) -> Result<Readers, StoreError> {
+    let options = Options { is_exclusive: true, ..Options::new(path, Durability::default())? };
+    let readers = Readers::new(options, 1);
+    match readers.read(version).await? == SCHEMA {
+        true => Ok(readers),
         false => Err(StoreError::Full(format!(
             "`{}` has an earlier schema, which cannot be migrated; free some disk space",
             path.display()
@@ -106,22 +124,18 @@ pub(super) async fn exclusive(path: &Path) -> Result<SqlitePool, StoreError> {
 }
 
 /// Switching a new file to write-ahead logging ignores the busy timeout, so this retries.
-async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
+fn connect_patiently(options: &Options) -> Result<Connection, Error> {
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
-        match options.connect().await {
-            Err(error) if is_busy(&error) && Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+        match connect(options) {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => std::thread::sleep(PAUSE),
             outcome => return outcome,
         }
     }
 }
 
-async fn assert_version(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let version: String = sqlx::query_scalar("SELECT sqlite_version()")
-        .fetch_one(connection)
-        .await
-        .map_err(|error| StoreError::Unavailable(format!("SQLite does not report its version: {error}")))?;
-    if is_sound(&version) {
+fn assert_version(version: &str) -> Result<(), StoreError> {
+    if is_sound(version) {
         return Ok(());
     }
     let [major, minor, patch] = OLDEST_SQLITE;
@@ -137,51 +151,47 @@ pub(super) fn is_sound(version: &str) -> bool {
     numbers.as_slice() >= OLDEST_SQLITE.as_slice()
 }
 
-async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
-    let schema = include_str!("schema/0001_schema.sql").into_sql_str();
-    let session = include_str!("schema/0002_session.sql").into_sql_str();
-    let usage = include_str!("schema/0003_usage.sql").into_sql_str();
-    let result = include_str!("schema/0004_result.sql").into_sql_str();
-    let trigger = include_str!("schema/0005_trigger.sql").into_sql_str();
-    let migrations = vec![
-        Migration::new(1, "schema".into(), MigrationType::Simple, schema, false),
-        Migration::new(2, "session".into(), MigrationType::Simple, session, false),
-        Migration::new(3, "usage".into(), MigrationType::Simple, usage, false),
-        Migration::new(4, "result".into(), MigrationType::Simple, result, false),
-        Migration::new(SCHEMA, "trigger".into(), MigrationType::Simple, trigger, false),
-    ];
-    let mut migrator = Migrator::with_migrations(migrations);
-    // Compares checksums first: a file of a build before the first release has more migrations, but is not newer.
-    migrator.set_ignore_missing(true);
-    // One process migrates. The others wait, then find the schema up to date.
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    // Not `run`: its bound keeps the future from being `Send` (rust-lang/rust#100013).
-    migrator.run_direct(None, &mut *transaction, false).await?;
-    let applied: Option<i64> =
-        sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(&mut *transaction).await?;
-    match applied {
-        Some(newer) if newer > SCHEMA => Err(MigrateError::VersionMissing(newer)),
-        Some(_) | None => Ok(transaction.commit().await?),
+fn migrate(db: &mut Connection, file: &Path) -> Result<(), StoreError> {
+    let name = file.display();
+    let failed = |error: Error| fault(file, &error);
+    if version(db).map_err(failed)? == SCHEMA {
+        return Ok(());
     }
+    // One process migrates. The others wait, then find the schema up to date.
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let applied = version(&transaction).map_err(failed)?;
+    if applied > SCHEMA {
+        return Err(StoreError::Corrupt(format!(
+            "a newer toolgate wrote `{name}` (its schema has version {applied}); use that one, or name another file"
+        )));
+    }
+    if applied == 0 {
+        let table = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name <> '_sqlx_migrations' LIMIT 1";
+        match query(table).optional::<(String,)>(&transaction).map_err(failed)? {
+            None => {}
+            Some((known,)) if known == "_sqlx_migrations" => {
+                return Err(StoreError::Corrupt(format!(
+                    "an earlier build of toolgate wrote `{name}`, and this one cannot read it; read it with that build, \
+                     and name another file here"
+                )));
+            }
+            Some((table,)) => {
+                return Err(StoreError::Corrupt(format!(
+                    "`{name}` is a database of another program: it has a table `{table}`; name another file"
+                )));
+            }
+        }
+    }
+    for step in STEPS.iter().skip(usize::try_from(applied).unwrap_or_default()) {
+        transaction.execute_batch(step).map_err(failed)?;
+    }
+    transaction.pragma_update(None, "user_version", SCHEMA).map_err(failed)?;
+    transaction.commit().map_err(failed)
 }
 
-fn refused(file: &Path, error: MigrateError) -> StoreError {
-    let name = file.display();
-    if let MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) = &error {
-        return fault(file, error);
-    }
-    if let MigrateError::VersionMissing(version) = error {
-        return StoreError::Corrupt(format!(
-            "a newer toolgate wrote `{name}` (its schema has version {version}); use that one, or name another file"
-        ));
-    }
-    if let MigrateError::VersionMismatch(_) = error {
-        return StoreError::Corrupt(format!(
-            "an earlier build of toolgate wrote `{name}`, and this one cannot read it; read it with that build, and name \
-             another file here"
-        ));
-    }
-    StoreError::Corrupt(format!("the schema of `{name}` is not one of toolgate's: {error}; name another file"))
+/// How many steps of the schema the file has.
+fn version(db: &Connection) -> Result<i64, Error> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 fn cannot_create(path: &Path, error: &io::Error) -> StoreError {

@@ -1,9 +1,7 @@
 //! Keyset pagination: the rows that follow a cursor row in the order of an index, so that a page reads only its own
 //! rows.
 
-use sqlx::QueryBuilder;
-use sqlx::sqlite::Sqlite;
-
+use super::query::Query;
 use super::units::integer;
 
 /// The order of a list: by creation time, then by id.
@@ -14,11 +12,11 @@ pub(super) enum Order {
 }
 
 /// Restricts a query to a page. The query must already have a condition.
-pub(super) fn restrict(
-    query: &mut QueryBuilder<Sqlite>,
+pub(super) fn restrict<'a>(
+    query: &mut Query<'a>,
     table: &str,
     order: Order,
-    after: Option<&str>,
+    after: Option<&'a str>,
     limit: Option<usize>,
 ) {
     let (follows, direction) = match order {

@@ -1,12 +1,12 @@
 //! Deletion of a run's content: the events are deleted, the index row stays and records the time of the deletion.
 
-use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::sqlite::SqliteConnection;
+use rusqlite::{Connection, Error};
 use toolgate_core::id::RunId;
 use toolgate_core::run::Status;
 
 use super::grant::blank_grants;
+use super::query::query;
 use super::units::integer;
 use super::writer::Write;
 
@@ -50,34 +50,30 @@ pub(super) struct PurgeRun {
     pub(super) now: Timestamp,
 }
 
-#[async_trait]
 impl Write for PurgeRun {
     /// The time of the deletion.
     type Answer = Option<String>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
-        sqlx::query(UNTITLE)
+    fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
+        query(UNTITLE)
             .bind(self.run.as_str())
             .bind(integer(self.at))
             .bind(Status::Running.as_str())
             .bind(Status::Pending.as_str())
-            .execute(&mut *db)
-            .await?;
-        let marked = sqlx::query(MARK)
+            .execute(db)?;
+        let marked = query(MARK)
             .bind(self.run.as_str())
             .bind(integer(self.at))
             .bind(self.now.to_string())
             .bind(Status::Running.as_str())
             .bind(Status::Pending.as_str())
-            .execute(&mut *db)
-            .await?;
-        if marked.rows_affected() == 1 {
+            .execute(db)?;
+        if marked == 1 {
             for statement in [EMPTY, FORGET, FORGET_BEFORE, UNQUOTE, BLANK] {
-                sqlx::query(statement).bind(self.run.as_str()).execute(&mut *db).await?;
+                query(statement).bind(self.run.as_str()).execute(db)?;
             }
         }
-        let since: Option<Option<String>> =
-            sqlx::query_scalar(SINCE).bind(self.run.as_str()).fetch_optional(&mut *db).await?;
-        Ok(since.flatten())
+        let since: Option<(Option<String>,)> = query(SINCE).bind(self.run.as_str()).optional(db)?;
+        Ok(since.and_then(|(since,)| since))
     }
 }

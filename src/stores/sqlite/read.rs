@@ -2,14 +2,15 @@
 //! and fails only the query that reads it.
 
 use jiff::Timestamp;
+use rusqlite::{Error, Row};
 use serde::Deserialize;
-use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
-use sqlx::{FromRow, QueryBuilder, Row};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::RunId;
 use toolgate_core::run::{Event, JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 use toolgate_ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
+use super::query::{FromRow, Query, query};
+use super::readers::Readers;
 use super::units::{integer, moment, nanos};
 
 /// The rows of one journal, starting at a position.
@@ -46,33 +47,33 @@ pub(super) struct IndexRow {
     purged_at: Option<String>,
 }
 
-impl<'r> FromRow<'r, SqliteRow> for IndexRow {
-    fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
-        let moment = |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.and_then(moment));
+impl FromRow for IndexRow {
+    fn from_row(row: &Row<'_>) -> Result<Self, Error> {
+        let moment = |column| Ok::<_, Error>(row.get::<_, Option<i64>>(column)?.and_then(moment));
         Ok(Self {
-            id: row.try_get("id")?,
-            tenant: row.try_get("tenant")?,
-            agent: row.try_get("agent")?,
-            session: row.try_get("session")?,
-            predecessor: row.try_get("predecessor")?,
-            trigger: row.try_get("trigger_type")?,
-            schedule: row.try_get("schedule")?,
-            status: row.try_get("status")?,
-            version: row.try_get("version")?,
-            title: row.try_get("title")?,
-            created_at: row.try_get("created_at")?,
-            updated_at: row.try_get("updated_at")?,
+            id: row.get("id")?,
+            tenant: row.get("tenant")?,
+            agent: row.get("agent")?,
+            session: row.get("session")?,
+            predecessor: row.get("predecessor")?,
+            trigger: row.get("trigger_type")?,
+            schedule: row.get("schedule")?,
+            status: row.get("status")?,
+            version: row.get("version")?,
+            title: row.get("title")?,
+            created_at: row.get("created_at")?,
+            updated_at: row.get("updated_at")?,
             pending_counts: PendingCounts {
-                approvals: row.try_get("approvals")?,
-                results: row.try_get("results")?,
-                answers: row.try_get("answers")?,
-                tasks: row.try_get("tasks")?,
+                approvals: row.get("approvals")?,
+                results: row.get("results")?,
+                answers: row.get("answers")?,
+                tasks: row.get("tasks")?,
                 asked_at: moment("asked_at")?,
                 due_at: moment("due_at")?,
             },
-            usage: row.try_get("usage")?,
-            result: row.try_get("result")?,
-            purged_at: row.try_get("purged_at")?,
+            usage: row.get("usage")?,
+            result: row.get("result")?,
+            purged_at: row.get("purged_at")?,
         })
     }
 }
@@ -82,9 +83,8 @@ pub(super) const POSITIONS: &str = "SELECT run.id, run.version, run.purged_at IS
     FROM json_each(?1) AS asked CROSS JOIN run ON run.id = asked.value";
 
 /// The positions of these runs.
-pub(super) async fn positions(db: &SqlitePool, runs: &[RunId]) -> Result<Vec<RunPosition>, sqlx::Error> {
-    let query = sqlx::query_as(POSITIONS).bind(serde_json::json!(runs).to_string());
-    let rows: Vec<(String, i64, bool)> = query.fetch_all(db).await?;
+pub(super) async fn positions(db: &Readers, runs: &[RunId]) -> Result<Vec<RunPosition>, StoreError> {
+    let rows: Vec<(String, i64, bool)> = db.all(query(POSITIONS).bind(serde_json::json!(runs).to_string())).await?;
     let position = |(run, version, is_purged): (String, i64, bool)| RunPosition {
         run: run.into(),
         version: u64::try_from(version).unwrap_or_default(),
@@ -93,19 +93,9 @@ pub(super) async fn positions(db: &SqlitePool, runs: &[RunId]) -> Result<Vec<Run
     Ok(rows.into_iter().map(position).collect())
 }
 
-/// The rows of a journal, starting at a position, in order.
-pub(super) async fn journal(db: &SqlitePool, run: &RunId, from: u64) -> Result<Vec<JournalRow>, sqlx::Error> {
-    sqlx::query_as(JOURNAL).bind(run.as_str()).bind(integer(from)).fetch_all(db).await
-}
-
-/// The index rows that match a filter, newest first.
-pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<IndexRow>, sqlx::Error> {
-    select(filter).build_query_as().fetch_all(db).await
-}
-
 /// The query for a page of index rows. It contains only the conditions that the filter sets.
-pub(super) fn select(filter: &RunFilter) -> QueryBuilder<Sqlite> {
-    let mut query = QueryBuilder::new("SELECT ");
+pub(super) fn select(filter: &RunFilter) -> Query<'_> {
+    let mut query = query("SELECT ");
     query.push(COLUMNS).push(" FROM ");
     match Lookup::of(filter) {
         Lookup::Row => {
@@ -178,7 +168,7 @@ impl Lookup {
     }
 }
 
-fn restrict(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
+fn restrict<'a>(query: &mut Query<'a>, filter: &'a RunFilter) {
     query.push(" WHERE true");
     if let Some(run) = &filter.run {
         query.push(" AND id = ").push_bind(run.as_str());
@@ -218,7 +208,7 @@ fn restrict(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
     }
 }
 
-fn limit(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
+fn limit(query: &mut Query<'_>, filter: &RunFilter) {
     let limit = if filter.limit == 0 { LISTED_BY_DEFAULT } else { filter.limit };
     query.push(" ORDER BY id DESC LIMIT ").push_bind(integer(limit as u64));
 }

@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
+use rusqlite::{Connection, Error, Row};
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteRow};
-use sqlx::{FromRow, QueryBuilder, Row as _};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::{Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{Segment, Status};
@@ -19,6 +18,7 @@ use super::SqliteStore;
 use super::grant::BLANK_OF_SESSION;
 use super::json::to_json;
 use super::purge::UNQUOTE_SESSION;
+use super::query::{FromRow, Query, query};
 use super::read::{self, LISTED_BY_DEFAULT, usage_of};
 use super::units::{integer, moment, nanos};
 use super::writer::Write;
@@ -81,15 +81,12 @@ pub(super) const SEGMENTS: &str = "SELECT segment.run, segment.body FROM json_ea
 #[async_trait]
 impl SessionStore for SqliteStore {
     async fn session(&self, tenant: &Tenant, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
-        let query = sqlx::query_as(FIND).bind(tenant.as_str()).bind(id.as_str());
-        let row: Option<StoredSession> =
-            query.fetch_optional(&self.lookups).await.map_err(|error| self.fault(error))?;
+        let row = self.lookups.optional(query(FIND).bind(tenant.as_str()).bind(id.as_str())).await?;
         row.map(StoredSession::read).transpose()
     }
 
     async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
-        let rows: Result<Vec<StoredSession>, _> = select(filter).build_query_as().fetch_all(&self.readers).await;
-        rows.map_err(|error| self.fault(error))?.into_iter().map(StoredSession::read).collect()
+        self.readers.all(select(filter)).await?.into_iter().map(StoredSession::read).collect()
     }
 
     async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError> {
@@ -99,9 +96,8 @@ impl SessionStore for SqliteStore {
     }
 
     async fn segment_lengths(&self, tenant: &Tenant, run: &RunId) -> Result<Vec<(RunId, Option<u64>)>, StoreError> {
-        let query = sqlx::query_as(LENGTHS).bind(tenant.as_str()).bind(run.as_str());
         let rows: Vec<(String, Option<String>, Option<i64>)> =
-            query.fetch_all(&self.lookups).await.map_err(|error| self.fault(error))?;
+            self.lookups.all(query(LENGTHS).bind(tenant.as_str()).bind(run.as_str())).await?;
         let mut runs: BTreeMap<_, _> =
             rows.into_iter().map(|(run, predecessor, messages)| (run, (predecessor, messages))).collect();
         let mut links = Vec::with_capacity(runs.len());
@@ -115,8 +111,8 @@ impl SessionStore for SqliteStore {
     }
 
     async fn segments(&self, tenant: &Tenant, runs: &[RunId]) -> Result<Vec<(RunId, Segment)>, StoreError> {
-        let query = sqlx::query_as(SEGMENTS).bind(tenant.as_str()).bind(serde_json::json!(runs).to_string());
-        let rows: Vec<(String, String)> = query.fetch_all(&self.lookups).await.map_err(|error| self.fault(error))?;
+        let query = query(SEGMENTS).bind(tenant.as_str()).bind(serde_json::json!(runs).to_string());
+        let rows: Vec<(String, String)> = self.lookups.all(query).await?;
         let read = |(run, segment): (String, String)| {
             let segment = parsed(format_args!("the segment of run {run}"), &segment)?;
             Ok((run.into(), segment))
@@ -126,21 +122,20 @@ impl SessionStore for SqliteStore {
 }
 
 /// The session, if it was deleted.
-pub(super) async fn deleted(
-    db: &mut SqliteConnection,
+pub(super) fn deleted(
+    db: &Connection,
     tenant: &Tenant,
     id: &SessionId,
-) -> Result<Result<Option<SessionRow>, StoreError>, sqlx::Error> {
-    let query = sqlx::query_as(FIND).bind(tenant.as_str()).bind(id.as_str());
-    let row: Option<StoredSession> = query.fetch_optional(db).await?;
+) -> Result<Result<Option<SessionRow>, StoreError>, Error> {
+    let row: Option<StoredSession> = query(FIND).bind(tenant.as_str()).bind(id.as_str()).optional(db)?;
     Ok(row.filter(|row| row.deleted_at.is_some()).map(StoredSession::read).transpose())
 }
 
 /// The query for a page of sessions, newest first.
-pub(super) fn select(filter: &SessionFilter) -> QueryBuilder<Sqlite> {
+pub(super) fn select(filter: &SessionFilter) -> Query<'_> {
     let SessionFilter { tenant, agent, principal, before, limit } = filter;
     // SQLite finds the ids of a page in the tenant's index alone, and reads only their rows.
-    let mut query = QueryBuilder::new(concat!("SELECT ", columns!()));
+    let mut query = query(concat!("SELECT ", columns!()));
     query.push(
         " FROM (SELECT tenant, id FROM session INDEXED BY session_by_tenant WHERE deleted_at IS NULL AND tenant = ",
     );
@@ -201,33 +196,33 @@ struct StoredSession {
     body: String,
 }
 
-impl<'r> FromRow<'r, SqliteRow> for StoredSession {
-    fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
+impl FromRow for StoredSession {
+    fn from_row(row: &Row<'_>) -> Result<Self, Error> {
         // A head without a row is none.
-        let head = row.try_get::<Option<String>, _>("head")?.zip(row.try_get::<Option<String>, _>("status")?);
+        let head = row.get::<_, Option<String>>("head")?.zip(row.get::<_, Option<String>>("status")?);
         let head = head.map(|(run, status)| {
-            Ok::<_, sqlx::Error>(StoredHead {
+            Ok::<_, Error>(StoredHead {
                 run,
                 status,
-                length: row.try_get("length")?,
-                usage: row.try_get("head_usage")?,
-                iterations: row.try_get("head_iterations")?,
-                used_at: row.try_get("used_at")?,
+                length: row.get("length")?,
+                usage: row.get("head_usage")?,
+                iterations: row.get("head_iterations")?,
+                used_at: row.get("used_at")?,
             })
         });
         Ok(Self {
-            tenant: row.try_get("tenant")?,
-            id: row.try_get("id")?,
-            agent: row.try_get("agent")?,
-            principal: row.try_get("principal")?,
+            tenant: row.get("tenant")?,
+            id: row.get("id")?,
+            agent: row.get("agent")?,
+            principal: row.get("principal")?,
             head: head.transpose()?,
-            version: row.try_get("version")?,
-            runs: row.try_get("runs")?,
-            title: row.try_get("title")?,
-            created_at: row.try_get("created_at")?,
-            updated_at: row.try_get("updated_at")?,
-            deleted_at: row.try_get("deleted_at")?,
-            body: row.try_get("body")?,
+            version: row.get("version")?,
+            runs: row.get("runs")?,
+            title: row.get("title")?,
+            created_at: row.get("created_at")?,
+            updated_at: row.get("updated_at")?,
+            deleted_at: row.get("deleted_at")?,
+            body: row.get("body")?,
         })
     }
 }
@@ -291,9 +286,10 @@ impl SessionWrite {
     }
 
     /// Executes `CREATE` for version 1, and otherwise the statement. Returns whether it wrote the row.
-    async fn execute(&self, statement: &'static str, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    fn execute(&self, statement: &'static str, db: &Connection) -> Result<bool, Error> {
         let Self { row, body, predecessor } = self;
-        let query = sqlx::query(if row.version == 1 { CREATE } else { statement })
+        let statement = if row.version == 1 { CREATE } else { statement };
+        let written = query(statement)
             .bind(row.tenant.as_str())
             .bind(row.id.as_str())
             .bind(integer(row.version))
@@ -305,18 +301,15 @@ impl SessionWrite {
             .bind(nanos(row.created_at))
             .bind(nanos(row.updated_at))
             .bind(body)
-            .bind(predecessor.as_ref().map(RunId::as_str))
-            .bind(row.deleted_at.map(nanos));
-        Ok(query.execute(db).await?.rows_affected() == 1)
+            .bind(predecessor.as_ref().map(RunId::as_str));
+        let written = if statement == CHANGE { written.bind(row.deleted_at.map(nanos)) } else { written };
+        Ok(written.execute(db)? == 1)
     }
 
     /// The row as it is stored.
-    async fn current(
-        &self,
-        db: &mut SqliteConnection,
-    ) -> Result<Result<Option<Box<SessionRow>>, StoreError>, sqlx::Error> {
-        let query = sqlx::query_as(FIND).bind(self.row.tenant.as_str()).bind(self.row.id.as_str());
-        let row: Option<StoredSession> = query.fetch_optional(db).await?;
+    fn current(&self, db: &Connection) -> Result<Result<Option<Box<SessionRow>>, StoreError>, Error> {
+        let find = query(FIND).bind(self.row.tenant.as_str()).bind(self.row.id.as_str());
+        let row: Option<StoredSession> = find.optional(db)?;
         Ok(row.map(|row| row.read().map(Box::new)).transpose())
     }
 }
@@ -324,22 +317,20 @@ impl SessionWrite {
 /// A session that a caller creates or changes.
 struct SaveSession(SessionWrite);
 
-#[async_trait]
 impl Write for SaveSession {
     type Answer = Result<SessionSaved, StoreError>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
         let Self(write) = self;
-        if write.execute(CHANGE, db).await? {
+        if write.execute(CHANGE, db)? {
             if write.row.deleted_at.is_some() {
                 for statement in [UNQUOTE_SESSION, BLANK_OF_SESSION] {
-                    let query = sqlx::query(statement).bind(write.row.tenant.as_str()).bind(write.row.id.as_str());
-                    query.execute(&mut *db).await?;
+                    query(statement).bind(write.row.tenant.as_str()).bind(write.row.id.as_str()).execute(db)?;
                 }
             }
             return Ok(Ok(SessionSaved::Saved));
         }
-        Ok(write.current(db).await?.map(SessionSaved::Changed))
+        Ok(write.current(db)?.map(SessionSaved::Changed))
     }
 }
 
@@ -362,19 +353,18 @@ impl ClaimSession {
     }
 }
 
-#[async_trait]
 impl Write for ClaimSession {
     type Answer = Result<(), AppendError>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
         let Self { write, segment } = self;
-        if !write.execute(REPLACE, db).await? {
-            let current = write.current(db).await?;
+        if !write.execute(REPLACE, db)? {
+            let current = write.current(db)?;
             return Ok(Err(current.map_or_else(AppendError::from, |current| AppendError::SessionChanged { current })));
         }
         if let (Some((segment, messages)), Some(predecessor)) = (segment, &write.predecessor) {
-            let query = sqlx::query(KEEP).bind(write.row.tenant.as_str()).bind(predecessor.as_str()).bind(segment);
-            query.bind(integer(*messages)).execute(db).await?;
+            let keep = query(KEEP).bind(write.row.tenant.as_str()).bind(predecessor.as_str()).bind(segment);
+            keep.bind(integer(*messages)).execute(db)?;
         }
         Ok(Ok(()))
     }

@@ -1,8 +1,8 @@
 //! Tests that need access to internals: errors that a setting provokes, and the second attempt of one append.
 
 use jiff::Timestamp;
+use rusqlite::Connection;
 use serde_json::json;
-use sqlx::Connection;
 use tempfile::TempDir;
 use toolgate_core::chat::Usage;
 use toolgate_core::run::{Event, PendingCounts, Status};
@@ -18,8 +18,14 @@ fn file(directory: &TempDir) -> std::path::PathBuf {
 }
 
 /// The options of a store that does not wait for locks.
-fn impatient(directory: &TempDir) -> SqliteConnectOptions {
-    open::options(&file(directory), Durability::ProcessCrash).unwrap().busy_timeout(Duration::from_millis(10))
+fn impatient(directory: &TempDir) -> Options {
+    let options = Options::new(&file(directory), Durability::ProcessCrash).unwrap();
+    Options { busy_timeout: Duration::from_millis(10), ..options }
+}
+
+/// The options of a store that does not wait for locks, on a disk of this size.
+fn small(directory: &TempDir, max_pages: u32) -> Options {
+    Options { max_pages: Some(max_pages), ..impatient(directory) }
 }
 
 /// An append with one message of this many bytes.
@@ -60,10 +66,9 @@ fn unavailable(outcome: Result<(), AppendError>) -> String {
 async fn durability_decides_what_a_commit_waits_for() {
     let directory = TempDir::new().unwrap();
     for (durability, synchronous) in [(Durability::PowerCut, 2), (Durability::ProcessCrash, 1)] {
-        let options = open::options(&file(&directory), durability).unwrap();
-        let mut connection = open::connect_and_migrate(&options).await.unwrap();
-        let set: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut connection).await.unwrap();
-        let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
+        let connection = open::connect_and_migrate(&Options::new(&file(&directory), durability).unwrap()).unwrap();
+        let set: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         assert_eq!((set, mode.as_str()), (synchronous, "wal"), "{durability:?}");
     }
 }
@@ -71,7 +76,7 @@ async fn durability_decides_what_a_commit_waits_for() {
 #[tokio::test]
 async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "56")).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 56)).await.unwrap();
     store.append(append("run_a", 0, 10)).await.unwrap();
 
     let huge = store.append(append("run_a", 1, 1_000_000));
@@ -95,7 +100,7 @@ async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit(
 #[tokio::test]
 async fn a_full_store_is_not_writable_until_there_is_room() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "60")).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 60)).await.unwrap();
     store.check_write().await.unwrap();
     unavailable(store.append(append("run_a", 0, 1_000_000)).await);
 
@@ -107,25 +112,43 @@ async fn a_full_store_is_not_writable_until_there_is_room() {
     store.check_read().await.unwrap();
     store.close().await;
 
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "300")).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 300)).await.unwrap();
     unavailable(store.append(append("run_a", 0, 2_000_000)).await);
     store.check_write().await.expect("other appends still fit");
+}
+
+/// Occupies all threads of the readers until the sender is dropped.
+async fn occupied(
+    readers: &Readers,
+    threads: usize,
+) -> (Vec<tokio::task::JoinHandle<()>>, std::sync::mpsc::Sender<()>) {
+    let (hang, hung) = std::sync::mpsc::channel::<()>();
+    let hung = Arc::new(std::sync::Mutex::new(hung));
+    let mut queries = Vec::new();
+    for _ in 0..threads {
+        let (readers, hung) = (readers.clone(), hung.clone());
+        let (started, has_started) = tokio::sync::oneshot::channel();
+        queries.push(tokio::spawn(async move {
+            let work = move |_: &Connection| {
+                started.send(()).unwrap();
+                let _ = hung.lock().unwrap().recv();
+                Ok(())
+            };
+            readers.read(work).await.unwrap();
+        }));
+        has_started.await.unwrap();
+    }
+    (queries, hang)
 }
 
 #[tokio::test]
 async fn lists_and_lookups_do_not_delay_keys_and_readiness() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
-    let mut lists = Vec::new();
-    for _ in 0..READERS {
-        lists.push(store.readers.acquire().await.unwrap());
-    }
+    let (_lists, _hang) = occupied(&store.readers, READERS).await;
     store.load(&"run_a".into(), 0).await.unwrap();
     store.list(&RunFilter { run: Some("run_a".into()), ..RunFilter::default() }).await.unwrap();
-    let mut lookups = Vec::new();
-    for _ in 0..LOOKUPS {
-        lookups.push(store.lookups.acquire().await.unwrap());
-    }
+    let (_lookups, _hang) = occupied(&store.lookups, LOOKUPS).await;
     store.check_read().await.unwrap();
     assert_eq!(store.by_hash(&toolgate_ports::KeyHash::of("tg_unknown")).await.unwrap(), None);
 }
@@ -135,13 +158,12 @@ async fn a_locked_file_is_unavailable_until_the_lock_is_gone() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
     store.append(append("run_a", 0, 10)).await.unwrap();
-    let options = SqliteConnectOptions::new().filename(file(&directory));
-    let mut shell = sqlx::sqlite::SqliteConnection::connect_with(&options).await.unwrap();
-    let lock = shell.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let shell = Connection::open(file(&directory)).unwrap();
+    shell.execute_batch("BEGIN IMMEDIATE").unwrap();
     let why = unavailable(store.append(append("run_a", 1, 10)).await);
     assert!(why.contains("is locked by another process"), "{why}");
     assert_eq!(store.load(&"run_a".into(), 0).await.unwrap().len(), 1);
-    lock.rollback().await.unwrap();
+    shell.execute_batch("ROLLBACK").unwrap();
     store.append(append("run_a", 1, 10)).await.unwrap();
 }
 
@@ -151,7 +173,7 @@ async fn a_read_only_file_can_be_read_and_says_so_when_appended_to() {
     let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
     store.append(append("run_a", 0, 10)).await.unwrap();
     store.close().await;
-    let store = SqliteStore::open_with(impatient(&directory).read_only(true)).await.unwrap();
+    let store = SqliteStore::open_with(Options { read_only: true, ..impatient(&directory) }).await.unwrap();
     let why = unavailable(store.append(append("run_a", 1, 10)).await);
     assert!(why.contains("is read-only") && why.ends_with("make it and its directory writable"), "{why}");
     assert_eq!(store.load(&"run_a".into(), 0).await.unwrap().len(), 1);
@@ -160,15 +182,15 @@ async fn a_read_only_file_can_be_read_and_says_so_when_appended_to() {
 #[tokio::test]
 async fn a_second_attempt_at_a_committed_append_changes_nothing() {
     let directory = TempDir::new().unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     for at in 0..2 {
         let this = AppendEvents::new(append("run_a", at, 10)).unwrap();
         let rival = AppendEvents::new(append("run_a", at, 10)).unwrap();
-        assert_eq!(this.apply(&mut db).await.unwrap(), Ok(()));
-        assert_eq!(this.apply(&mut db).await.unwrap(), Ok(()));
-        assert_eq!(rival.apply(&mut db).await.unwrap(), Err(AppendError::Conflict { length: at + 1 }));
+        assert_eq!(this.apply(&db).unwrap(), Ok(()));
+        assert_eq!(this.apply(&db).unwrap(), Ok(()));
+        assert_eq!(rival.apply(&db).unwrap(), Err(AppendError::Conflict { length: at + 1 }));
     }
-    let events: i64 = sqlx::query_scalar("SELECT count(*) FROM journal").fetch_one(&mut db).await.unwrap();
+    let (events,): (i64,) = query("SELECT count(*) FROM journal").one(&db).unwrap();
     assert_eq!(events, 2);
 }
 
@@ -207,25 +229,24 @@ fn claiming(run: &str, expected: u64) -> Append {
 #[tokio::test]
 async fn a_second_attempt_at_a_committed_claim_changes_nothing() {
     let directory = TempDir::new().unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let this = AppendEvents::new(claiming("run_a", 0)).unwrap();
     let rival = AppendEvents::new(claiming("run_a", 0)).unwrap();
     let other = AppendEvents::new(claiming("run_b", 0)).unwrap();
     for _ in 0..2 {
-        assert_eq!(this.apply(&mut db).await.unwrap(), Ok(()));
-        assert_eq!(rival.apply(&mut db).await.unwrap(), Err(AppendError::Conflict { length: 1 }));
+        assert_eq!(this.apply(&db).unwrap(), Ok(()));
+        assert_eq!(rival.apply(&db).unwrap(), Err(AppendError::Conflict { length: 1 }));
         let current = claiming("run_a", 0).session.map(|claim| claim.row.into());
-        assert_eq!(other.apply(&mut db).await.unwrap(), Err(AppendError::SessionChanged { current }));
+        assert_eq!(other.apply(&db).unwrap(), Err(AppendError::SessionChanged { current }));
     }
-    let rows: Vec<(i64, String)> =
-        sqlx::query_as("SELECT version, head FROM session").fetch_all(&mut db).await.unwrap();
+    let rows: Vec<(i64, String)> = query("SELECT version, head FROM session").all(&db).unwrap();
     assert_eq!(rows, [(1, "run_a".to_owned())]);
 }
 
 #[tokio::test]
 async fn a_claim_that_does_not_fit_on_the_disk_changes_nothing() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "60")).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 60)).await.unwrap();
     let mut huge = claiming("run_a", 0);
     huge.events = append("run_a", 0, 1_000_000).events;
     let (huge, small) = tokio::join!(store.append(huge), store.append(append("run_c", 0, 10)));
@@ -241,7 +262,7 @@ async fn an_append_happens_even_if_its_caller_stops_waiting() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
     let mut impatient = Box::pin(store.append(append("run_a", 0, 10)));
-    assert!(futures::poll!(&mut impatient).is_pending());
+    let _ = futures::poll!(&mut impatient);
     drop(impatient);
     store.append(append("run_a", 1, 10)).await.unwrap();
 }
@@ -255,17 +276,16 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
         store.put(&run.into(), blob.clone()).await.unwrap();
     }
     store.share(&"run_c".into(), &[blob.handle().unwrap(), BlobHandle::of(b"nothing")]).await.unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
-    let blobs: i64 = sqlx::query_scalar("SELECT count(*) FROM blob").fetch_one(&mut db).await.unwrap();
-    let notes: Vec<String> =
-        sqlx::query_scalar("SELECT run FROM blob_use ORDER BY run").fetch_all(&mut db).await.unwrap();
-    assert_eq!((blobs, notes), (1, ["run_a", "run_b", "run_c"].map(str::to_owned).to_vec()));
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
+    let (blobs,): (i64,) = query("SELECT count(*) FROM blob").one(&db).unwrap();
+    let notes: Vec<(String,)> = query("SELECT run FROM blob_use ORDER BY run").all(&db).unwrap();
+    assert_eq!((blobs, notes), (1, ["run_a", "run_b", "run_c"].map(|run| (run.to_owned(),)).to_vec()));
 }
 
 #[tokio::test]
 async fn a_blob_that_does_not_fit_is_rejected_alone() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "56")).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 56)).await.unwrap();
     let huge = Blob { media_type: "text/plain".into(), bytes: vec![0; 1_000_000] };
     let Err(BlobError::Store(StoreError::Full(why))) = store.put(&"run_a".into(), huge.clone()).await else {
         panic!("it was kept")

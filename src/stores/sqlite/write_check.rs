@@ -1,10 +1,10 @@
 //! Write check: a small test write, for readiness checks of a store that has not written recently.
 
-use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnection;
+use rusqlite::{Connection, Error};
 use toolgate_ports::StoreError;
 
 use super::health::WriteHealth;
+use super::query::query;
 use super::units::now_ms;
 use super::writer::{Write, Writer};
 
@@ -28,12 +28,10 @@ struct Check {
     filler: i64,
 }
 
-#[async_trait]
 impl Write for Check {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        sqlx::query(WRITE).bind(self.filler).execute(db).await?;
-        Ok(())
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
+        query(WRITE).bind(self.filler).execute(db).map(drop)
     }
 }

@@ -1,54 +1,67 @@
-//! Writing task: the only task that writes. Changes that queue up during one transaction form the next one. A busy
-//! store therefore shares each `fsync` among more appends, and a single append never waits for others.
+//! Writing thread: the only thread that writes. Changes that queue up during one transaction form the next one. A busy
+//! store therefore shares each `fsync` among more appends, and a single append never waits for others. A change is one
+//! hand-over to the thread, whatever the number of its statements.
 
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_trait::async_trait;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection};
+use rusqlite::{Connection, Error, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 use toolgate_ports::StoreError;
 
 use super::fault::{fault, is_of_the_file};
 use super::health::WriteHealth;
+use super::open::{self, Options};
 
 const QUEUED: usize = 1024;
 const TOGETHER: usize = 256;
 
 /// One change to the database.
-#[async_trait]
 pub(super) trait Write: Send + Sync + 'static {
     /// The result that the caller receives once the change is durable.
     type Answer: Send;
 
     /// Makes the change within an open transaction. A rejection is an answer, and must not have changed anything. An
     /// error rolls back the whole transaction, after which the change may be retried.
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error>;
+    fn apply(&self, db: &Connection) -> Result<Self::Answer, Error>;
 }
 
-/// A handle to the writing task.
+/// A handle to the writing thread.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
-    task: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+    /// Ends with the thread.
+    thread: tokio::sync::Mutex<Option<oneshot::Receiver<()>>>,
     /// The answer to every change without a queue.
     refusal: StoreError,
 }
 
 impl Writer {
-    /// Starts the task.
-    pub(super) fn start(options: SqliteConnectOptions, connection: SqliteConnection, health: Arc<WriteHealth>) -> Self {
+    /// Starts the thread, which opens the file and migrates its schema first.
+    pub(super) async fn start(options: Options, health: Arc<WriteHealth>) -> Result<Self, StoreError> {
         let (queue, jobs) = mpsc::channel(QUEUED);
-        let task = tokio::spawn(write_until_closed(Session { options, connection: Some(connection), health }, jobs));
+        let (ready, opened) = oneshot::channel();
+        let (ended, thread) = oneshot::channel();
+        let run = move || {
+            let _ended: oneshot::Sender<()> = ended;
+            match open::connect_and_migrate(&options) {
+                Ok(connection) => {
+                    drop(ready.send(Ok(())));
+                    write_until_closed(Session { options, connection: Some(connection), health }, jobs);
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            }
+        };
+        let spawned = std::thread::Builder::new().name("toolgate-writer".to_owned()).spawn(run);
+        spawned.map_err(|error| StoreError::Unavailable(format!("no writing thread can be started: {error}")))?;
+        opened.await.map_err(|_| stopped())??;
         let refusal = StoreError::Unavailable("it is closed".to_owned());
-        Self { queue: Mutex::new(Some(queue)), task: tokio::sync::Mutex::new(Some(task)), refusal }
+        Ok(Self { queue: Mutex::new(Some(queue)), thread: tokio::sync::Mutex::new(Some(thread)), refusal })
     }
 
     /// A writer that refuses every change.
     pub(super) fn refusing(refusal: StoreError) -> Self {
-        Self { queue: Mutex::new(None), task: tokio::sync::Mutex::new(None), refusal }
+        Self { queue: Mutex::new(None), thread: tokio::sync::Mutex::new(None), refusal }
     }
 
     /// Makes one change and returns when it is durable. The change happens even if the caller stops waiting.
@@ -66,24 +79,22 @@ impl Writer {
     /// Makes the queued changes, then closes the connection.
     pub(super) async fn close(&self) {
         drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let mut task = self.task.lock().await;
-        if let Some(task) = task.as_mut()
-            && let Err(error) = task.await
-        {
-            tracing::error!(%error, "store writer failed");
+        let mut thread = self.thread.lock().await;
+        if let Some(thread) = thread.as_mut() {
+            // The sender is dropped with the thread, also after a panic.
+            let _ = thread.await;
         }
-        *task = None;
+        *thread = None;
     }
 }
 
 fn stopped() -> StoreError {
-    StoreError::Unavailable("its writing task is gone; the runtime it was opened in has ended".to_owned())
+    StoreError::Unavailable("its writing thread has ended".to_owned())
 }
 
 /// A queued change with its answer, independent of the type of the change.
-#[async_trait]
 trait Job: Send {
-    async fn apply(&mut self, db: &mut SqliteConnection) -> Result<(), sqlx::Error>;
+    fn apply(&mut self, db: &Connection) -> Result<(), Error>;
 
     /// Sends the answer: that of the change if it is durable, otherwise the error.
     fn settle(self: Box<Self>, result: Result<(), StoreError>);
@@ -95,10 +106,9 @@ struct Queued<W: Write> {
     done: oneshot::Sender<Result<W::Answer, StoreError>>,
 }
 
-#[async_trait]
 impl<W: Write> Job for Queued<W> {
-    async fn apply(&mut self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        self.answer = Some(self.write.apply(db).await?);
+    fn apply(&mut self, db: &Connection) -> Result<(), Error> {
+        self.answer = Some(self.write.apply(db)?);
         Ok(())
     }
 
@@ -109,45 +119,47 @@ impl<W: Write> Job for Queued<W> {
     }
 }
 
-async fn write_until_closed(mut session: Session, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+fn write_until_closed(mut session: Session, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
     let mut batch = Vec::with_capacity(TOGETHER);
-    while jobs.recv_many(&mut batch, TOGETHER).await > 0 {
-        session.write(std::mem::take(&mut batch)).await;
+    while jobs.blocking_recv_many(&mut batch, TOGETHER) > 0 {
+        session.write(std::mem::take(&mut batch));
     }
-    session.close().await;
+    if let Some(connection) = session.connection {
+        close(connection);
+    }
 }
 
 /// The writing connection. It is replaced after an error, because the state of its transaction is unknown.
 struct Session {
-    options: SqliteConnectOptions,
-    connection: Option<SqliteConnection>,
+    options: Options,
+    connection: Option<Connection>,
     health: Arc<WriteHealth>,
 }
 
 /// The point at which a transaction failed.
 enum TransactionError {
     /// It could not begin.
-    AtTheDoor(sqlx::Error),
+    AtTheDoor(Error),
     /// One of its changes, or the commit, failed.
-    Inside(sqlx::Error),
+    Inside(Error),
 }
 
 impl Session {
-    async fn write(&mut self, mut batch: Vec<Box<dyn Job>>) {
-        match self.commit(&mut batch).await {
+    fn write(&mut self, mut batch: Vec<Box<dyn Job>>) {
+        match self.commit(&mut batch) {
             // An append that does not fit must not fail the others.
-            Err(TransactionError::Inside(_)) if batch.len() > 1 => self.write_one_by_one(batch).await,
+            Err(TransactionError::Inside(_)) if batch.len() > 1 => self.write_one_by_one(batch),
             Ok(()) => settle(batch, Ok(())),
             Err(TransactionError::AtTheDoor(error) | TransactionError::Inside(error)) => {
-                settle(batch, Err(self.fault(&error)))
+                settle(batch, Err(self.fault(&error)));
             }
         }
     }
 
-    async fn write_one_by_one(&mut self, batch: Vec<Box<dyn Job>>) {
+    fn write_one_by_one(&mut self, batch: Vec<Box<dyn Job>>) {
         let mut batch = batch.into_iter();
         while let Some(mut job) = batch.next() {
-            match self.commit(slice::from_mut(&mut job)).await {
+            match self.commit(slice::from_mut(&mut job)) {
                 Ok(()) => job.settle(Ok(())),
                 Err(TransactionError::Inside(error)) => job.settle(Err(self.fault(&error))),
                 Err(TransactionError::AtTheDoor(error)) => {
@@ -160,19 +172,19 @@ impl Session {
         }
     }
 
-    async fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), TransactionError> {
+    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), TransactionError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.options.connect().await.map_err(|error| self.halted(TransactionError::AtTheDoor(error)))?,
+            None => open::connect(&self.options).map_err(|error| self.halted(TransactionError::AtTheDoor(error)))?,
         };
-        match transact(&mut connection, batch).await {
+        match transact(&mut connection, batch) {
             Ok(()) => {
                 self.connection = Some(connection);
                 self.health.succeeded();
                 Ok(())
             }
             Err(halt) => {
-                close(connection).await;
+                close(connection);
                 Err(self.halted(halt))
             }
         }
@@ -187,24 +199,19 @@ impl Session {
         halt
     }
 
-    fn fault(&self, error: &sqlx::Error) -> StoreError {
-        fault(self.options.get_filename(), error)
-    }
-
-    async fn close(self) {
-        if let Some(connection) = self.connection {
-            close(connection).await;
-        }
+    fn fault(&self, error: &Error) -> StoreError {
+        fault(&self.options.file, error)
     }
 }
 
-async fn transact(connection: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Result<(), TransactionError> {
+fn transact(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> Result<(), TransactionError> {
     // A deferred transaction that reads before it writes fails under contention, whatever the busy timeout.
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(TransactionError::AtTheDoor)?;
+    let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+    let transaction = begun.map_err(TransactionError::AtTheDoor)?;
     for job in batch {
-        job.apply(&mut transaction).await.map_err(TransactionError::Inside)?;
+        job.apply(&transaction).map_err(TransactionError::Inside)?;
     }
-    transaction.commit().await.map_err(TransactionError::Inside)
+    transaction.commit().map_err(TransactionError::Inside)
 }
 
 fn settle(batch: impl IntoIterator<Item = Box<dyn Job>>, result: Result<(), StoreError>) {
@@ -213,8 +220,8 @@ fn settle(batch: impl IntoIterator<Item = Box<dyn Job>>, result: Result<(), Stor
     }
 }
 
-async fn close(connection: SqliteConnection) {
-    if let Err(error) = connection.close().await {
+fn close(connection: Connection) {
+    if let Err((_, error)) = connection.close() {
         tracing::warn!(%error, "failed to close store connection");
     }
 }

@@ -83,7 +83,7 @@ pub fn init(
 
 /// The filter. Verbose libraries log only warnings unless the operator names them.
 fn filter(rust_log: Option<&str>, level: &str) -> Result<EnvFilter, LoggingError> {
-    const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rmcp=warn,sqlx=warn";
+    const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rmcp=warn";
     let filter = match rust_log.map(str::trim).filter(|filter| !filter.is_empty()) {
         Some(filter) => format!("{QUIET},{filter}"),
         None => format!("{QUIET},{level}"),

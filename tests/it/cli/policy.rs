@@ -529,11 +529,10 @@ async fn a_run_that_a_newer_version_wrote_is_named_and_the_others_are_read() {
         desk.toolgate(&["run", "note it", "--json"]).expect(10);
         desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
     }
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(desk.path().join(".toolgate/toolgate.db"));
-    let mut db = <sqlx::SqliteConnection as sqlx::Connection>::connect_with(&options).await.unwrap();
+    let db = rusqlite::Connection::open(desk.path().join(".toolgate/toolgate.db")).unwrap();
     let newer = r#"UPDATE journal SET event = '{"type":"tool.invented"}' WHERE seq = 2 AND run = (SELECT max(run) FROM journal)"#;
-    sqlx::query(newer).execute(&mut db).await.unwrap();
-    <sqlx::SqliteConnection as sqlx::Connection>::close(db).await.unwrap();
+    db.execute(newer, []).unwrap();
+    drop(db);
 
     let backtest = desk.toolgate(&["policy", "backtest", "paying.yaml"]).expect(0);
     assert!(backtest.err.contains("not read") && backtest.err.contains("tool.invented"), "{}", backtest.err);

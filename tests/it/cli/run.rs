@@ -460,7 +460,10 @@ fn naming_interrupted_runs_writes_nothing_to_their_rows() {
 /// Run, owner, lease and last change of each row, oldest first.
 fn ownership(desk: &Desk) -> Vec<(String, Option<String>, Option<i64>, String)> {
     let statement = "SELECT id, owner, lease_until, updated_at FROM run ORDER BY id";
-    in_database(desk, async |database| sqlx::query_as(statement).fetch_all(database).await.unwrap())
+    let database = database(desk);
+    let mut rows = database.prepare(statement).unwrap();
+    let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).unwrap();
+    rows.collect::<Result<_, _>>().unwrap()
 }
 
 /// A desk with runs whose processes were killed and whose leases expired.
@@ -499,20 +502,9 @@ fn signal(child: &Child, which: &str) {
 
 /// Expires the lease of the dead process.
 fn let_leases_run_out(desk: &Desk) {
-    in_database(desk, async |database| {
-        sqlx::query("UPDATE run SET lease_until = 0").execute(database).await.unwrap();
-    });
+    database(desk).execute("UPDATE run SET lease_until = 0", []).unwrap();
 }
 
-fn in_database<T>(desk: &Desk, work: impl AsyncFnOnce(&mut sqlx::SqliteConnection) -> T) -> T {
-    let database = desk.path().join(".toolgate/toolgate.db");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        use sqlx::Connection as _;
-        let url = format!("sqlite://{}", database.display());
-        let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
-        let done = work(&mut connection).await;
-        connection.close().await.unwrap();
-        done
-    })
+fn database(desk: &Desk) -> rusqlite::Connection {
+    rusqlite::Connection::open(desk.path().join(".toolgate/toolgate.db")).unwrap()
 }

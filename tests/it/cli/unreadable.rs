@@ -1,7 +1,5 @@
 //! A run with an unreadable journal, such as one from a newer toolgate: it does not block the other runs.
 
-use sqlx::Connection as _;
-
 use super::desk::Desk;
 
 const REFUND: &str = "
@@ -20,15 +18,11 @@ async fn desk() -> (Desk, String) {
     }
     let runs = desk.toolgate(&["runs", "list", "--json"]).expect(0).json_lines();
     let oldest = runs[1]["id"].as_str().unwrap().to_owned();
-    let url = format!("sqlite://{}", desk.path().join(".toolgate/toolgate.db").display());
-    let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    let db = rusqlite::Connection::open(desk.path().join(".toolgate/toolgate.db")).unwrap();
     let sql = "UPDATE journal SET event = '{\"type\":\"execution.teleported\"}' WHERE seq = 2 AND run = ?";
-    let changed = sqlx::query(sql).bind(&oldest).execute(&mut connection).await.unwrap();
-    assert_eq!(changed.rows_affected(), 1);
+    assert_eq!(db.execute(sql, [&oldest]).unwrap(), 1);
     // According to the index, it is overdue.
-    let sql = "UPDATE run SET due_at = 1 WHERE id = ?";
-    sqlx::query(sql).bind(&oldest).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
+    db.execute("UPDATE run SET due_at = 1 WHERE id = ?", [&oldest]).unwrap();
     (desk, oldest)
 }
 

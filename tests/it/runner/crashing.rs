@@ -185,12 +185,8 @@ async fn an_event_of_a_later_version_is_rejected_by_name() {
     let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
     let runner = toolgate::runner::AgentRunner::builder().store(store).agent(agent).build().unwrap();
     let report = runner.execute(toolgate::runner::Request::new("clerk", "Hello")).await.unwrap();
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
-    let mut db = <sqlx::SqliteConnection as sqlx::Connection>::connect_with(&options).await.unwrap();
-    sqlx::query("UPDATE journal SET event = '{\"type\":\"execution.teleported\"}' WHERE seq = 2")
-        .execute(&mut db)
-        .await
-        .unwrap();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute("UPDATE journal SET event = '{\"type\":\"execution.teleported\"}' WHERE seq = 2", []).unwrap();
 
     let error = runner.report(&report.run_id).await.unwrap_err();
 

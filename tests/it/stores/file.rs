@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sqlx::Connection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use rusqlite::Connection;
 use tempfile::TempDir;
 use toolgate::core::chat::Usage;
 use toolgate::core::id::Tenant;
@@ -27,10 +26,8 @@ async fn open(path: &Path) -> SqliteStore {
 }
 
 /// Changes the file from outside.
-async fn tamper(path: &Path, sql: &'static str) {
-    let mut connection = SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(path)).await.unwrap();
-    sqlx::query(sql).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
+fn tamper(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
 async fn refusal(path: &Path) -> StoreError {
@@ -99,9 +96,9 @@ async fn a_file_without_sessions_is_migrated() {
         "DROP INDEX idempotency_record_by_session",
         "DROP INDEX approval_grant_by_run",
         "DROP INDEX approval_grant_by_session",
-        "DELETE FROM _sqlx_migrations WHERE version > 1",
+        "PRAGMA user_version = 1",
     ] {
-        tamper(&file(&directory), sql).await;
+        tamper(&file(&directory), sql);
     }
 
     let store = open(&file(&directory)).await;
@@ -121,8 +118,8 @@ async fn an_unreadable_session_or_segment_is_named() {
     store.append(claiming(run(1), "chat", 0).leaving(Status::Completed)).await.unwrap();
     let next = claiming(run(2), "chat", 1).after(run(1)).with_segment(segment("Hello"));
     store.append(next).await.unwrap();
-    tamper(&file(&directory), "UPDATE session SET body = '{}'").await;
-    tamper(&file(&directory), "UPDATE segment SET body = 'half a seg'").await;
+    tamper(&file(&directory), "UPDATE session SET body = '{}'");
+    tamper(&file(&directory), "UPDATE segment SET body = 'half a seg'");
 
     let what = |answer: Result<String, StoreError>| match answer {
         Err(StoreError::Corrupt(what)) => what,
@@ -313,10 +310,9 @@ async fn an_unreadable_event_is_named_and_fails_only_its_run() {
     tamper(
         &file(&directory),
         r#"UPDATE journal SET event = '{"type":"tool.invented"}' WHERE run = 'run_000001' AND seq = 2"#,
-    )
-    .await;
-    tamper(&file(&directory), "UPDATE journal SET event = 'half a fa' WHERE run = 'run_000002' AND seq = 3").await;
-    tamper(&file(&directory), "UPDATE journal SET at = 'noon' WHERE run = 'run_000003' AND seq = 0").await;
+    );
+    tamper(&file(&directory), "UPDATE journal SET event = 'half a fa' WHERE run = 'run_000002' AND seq = 3");
+    tamper(&file(&directory), "UPDATE journal SET at = 'noon' WHERE run = 'run_000003' AND seq = 0");
 
     for (number, seq, kind) in [(1, 2, "tool.invented"), (2, 3, "unknown"), (3, 0, "execution.started")] {
         let Err(StoreError::Corrupt(what)) = store.load(&run(number), 0).await else { panic!("run {number} was read") };
@@ -334,7 +330,7 @@ async fn a_gap_in_a_journal_is_detected() {
     let directory = TempDir::new().unwrap();
     let store = open(&file(&directory)).await;
     store.append(append(run(1), 0, 4)).await.unwrap();
-    tamper(&file(&directory), "DELETE FROM journal WHERE seq = 1").await;
+    tamper(&file(&directory), "DELETE FROM journal WHERE seq = 1");
     let missing = StoreError::Corrupt(format!("event 1 of run {} is missing, the next one is 2", run(1)));
     assert_eq!(store.load(&run(1), 0).await, Err(missing));
 }
@@ -344,11 +340,7 @@ async fn a_file_of_a_newer_toolgate_is_rejected() {
     let directory = TempDir::new().unwrap();
     let path = file(&directory);
     open(&path).await.close().await;
-    tamper(
-        &path,
-        "INSERT INTO _sqlx_migrations SELECT 99, 'later', installed_on, success, checksum, 1 FROM _sqlx_migrations LIMIT 1",
-    )
-    .await;
+    tamper(&path, "PRAGMA user_version = 99");
     let StoreError::Corrupt(what) = refusal(&path).await else { panic!("not corrupt") };
     assert!(what.starts_with("a newer toolgate wrote ") && what.contains("version 99"), "{what}");
 }
@@ -359,11 +351,11 @@ async fn a_file_of_an_earlier_build_is_rejected_unchanged() {
     let path = file(&directory);
     open(&path).await.close().await;
     for sql in [
-        "UPDATE _sqlx_migrations SET description = 'journal', checksum = x'00'",
-        "INSERT INTO _sqlx_migrations SELECT 15, 'pages', installed_on, success, checksum, 1 FROM _sqlx_migrations LIMIT 1",
+        "PRAGMA user_version = 0",
+        "CREATE TABLE _sqlx_migrations (version BIGINT PRIMARY KEY)",
         "ALTER TABLE approval_grant RENAME TO standing_grant",
     ] {
-        tamper(&path, sql).await;
+        tamper(&path, sql);
     }
     let before = std::fs::read(&path).unwrap();
     let StoreError::Corrupt(what) = refusal(&path).await else { panic!("not corrupt") };

@@ -5,10 +5,10 @@ use toolgate_ports::{EndpointFilter, KeyFilter, PendingKind, SessionFilter};
 
 use super::*;
 
-#[tokio::test]
-async fn every_lookup_uses_an_index() {
+#[test]
+fn every_lookup_uses_an_index() {
     let directory = TempDir::new().unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let run = |condition: &str| format!("SELECT title FROM run WHERE {condition}");
     for (sql, plan) in [
         (run("status = ?1 AND id < ?2 ORDER BY id DESC"), "SEARCH run USING INDEX run_by_status (status=? AND id<?)"),
@@ -46,18 +46,17 @@ async fn every_lookup_uses_an_index() {
             "SEARCH webhook_delivery USING COVERING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
         ),
     ] {
-        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
-        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut db).await.unwrap();
+        let steps = steps(&db, &sql);
         // A sort step follows the step that reads the index.
-        let (.., last) = steps.iter().rfind(|(.., step)| !step.starts_with("USE TEMP B-TREE FOR ORDER BY")).unwrap();
+        let last = steps.iter().rfind(|step| !step.starts_with("USE TEMP B-TREE FOR ORDER BY")).unwrap();
         assert_eq!(last, plan, "{sql}");
     }
 }
 
-#[tokio::test]
-async fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
+#[test]
+fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
     let directory = TempDir::new().unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let now = Timestamp::UNIX_EPOCH;
     for is_later_page in [false, true] {
         let (range, newer) = if is_later_page { (" AND created_at<?)", " AND created_at>?)") } else { (")", ")") };
@@ -85,8 +84,8 @@ async fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
             (grant::select(&some, now), &grant),
             (grant::select(&ended, now), &grant),
         ] {
-            let sql = select.into_string();
-            let steps = steps(&mut db, &sql).await;
+            let sql = select.sql();
+            let steps = steps(&db, sql);
             let reads = |step: &&String| step.starts_with("SEARCH") || step.starts_with("SCAN");
             let reads: Vec<&String> = steps.iter().filter(reads).collect();
             assert!(reads.contains(&wanted), "{sql}: {steps:?}");
@@ -97,21 +96,21 @@ async fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
 }
 
 /// The steps of SQLite's query plan for a filter.
-async fn plan(db: &mut sqlx::sqlite::SqliteConnection, filter: &RunFilter) -> Vec<String> {
-    steps(db, &read::select(filter).into_string()).await
+fn plan(db: &Connection, filter: &RunFilter) -> Vec<String> {
+    steps(db, read::select(filter).sql())
 }
 
 /// The steps of SQLite's query plan for a query.
-async fn steps(db: &mut sqlx::sqlite::SqliteConnection, select: &str) -> Vec<String> {
-    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
-    let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(db).await.unwrap();
-    steps.into_iter().map(|(.., step)| step).collect()
+fn steps(db: &Connection, select: &str) -> Vec<String> {
+    let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {select}")).unwrap();
+    // Without the values of its parameters.
+    statement.raw_query().mapped(|row| row.get("detail")).collect::<Result<_, _>>().unwrap()
 }
 
-#[tokio::test]
-async fn sessions_and_conversations_are_looked_up_by_primary_key() {
+#[test]
+fn sessions_and_conversations_are_looked_up_by_primary_key() {
     let directory = TempDir::new().unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let segment = "SEARCH segment USING INDEX sqlite_autoindex_segment_1 (tenant=? AND run=?)";
     let session = "SEARCH session USING PRIMARY KEY (tenant=? AND id=?)";
     let (head, run) = ("SEARCH run USING PRIMARY KEY (id=?) LEFT-JOIN", "SEARCH run USING PRIMARY KEY (id=?)");
@@ -123,7 +122,7 @@ async fn sessions_and_conversations_are_looked_up_by_primary_key() {
         (session::SEGMENTS, vec![segment]),
         (purge::FORGET, vec![segment, run]),
     ] {
-        let steps = steps(&mut db, sql).await;
+        let steps = steps(&db, sql);
         let searches: Vec<&str> = steps.iter().map(String::as_str).filter(|step| step.starts_with("SEARCH")).collect();
         assert_eq!(searches, wanted, "{steps:?}");
         let scanned: Vec<&String> = steps.iter().filter(|step| step.starts_with("SCAN")).collect();
@@ -134,10 +133,10 @@ async fn sessions_and_conversations_are_looked_up_by_primary_key() {
     }
 }
 
-#[tokio::test]
-async fn a_page_of_sessions_reads_its_index_and_its_own_rows() {
+#[test]
+fn a_page_of_sessions_reads_its_index_and_its_own_rows() {
     let directory = TempDir::new().unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let every = [false, true].into_iter().flat_map(|a| [false, true].map(|b| (a, b)));
     for (is_filtered, is_later_page) in every {
         let filter = SessionFilter {
@@ -150,16 +149,16 @@ async fn a_page_of_sessions_reads_its_index_and_its_own_rows() {
         let page = format!("SEARCH session USING COVERING INDEX session_by_tenant (tenant=?{range}");
         let rows =
             ["SEARCH session USING PRIMARY KEY (tenant=? AND id=?)", "SEARCH run USING PRIMARY KEY (id=?) LEFT-JOIN"];
-        let steps = steps(&mut db, &session::select(&filter).into_string()).await;
+        let steps = steps(&db, &session::select(&filter).sql());
         let searches: Vec<&str> = steps.iter().map(String::as_str).filter(|step| step.starts_with("SEARCH")).collect();
         assert_eq!(searches, [page.as_str(), rows[0], rows[1]], "{filter:?}: {steps:?}");
     }
 }
 
-#[tokio::test]
-async fn sweeps_and_the_command_line_read_an_index() {
+#[test]
+fn sweeps_and_the_command_line_read_an_index() {
     let directory = TempDir::new().unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let none = RunFilter::default;
     let pending = RunFilter { status: Some(Status::Pending), ..none() };
     let due_by = Some(Timestamp::UNIX_EPOCH);
@@ -184,14 +183,14 @@ async fn sweeps_and_the_command_line_read_an_index() {
         (RunFilter { run: run.clone(), due_by, ..pending }, "SEARCH run USING PRIMARY KEY (id=?)"),
         (RunFilter { run, tenant, purged: true, ..none() }, "SEARCH run USING PRIMARY KEY (id=?)"),
     ] {
-        assert_eq!(plan(&mut db, &filter).await.first().unwrap(), step, "{filter:?}");
+        assert_eq!(plan(&db, &filter).first().unwrap(), step, "{filter:?}");
     }
 }
 
-#[tokio::test]
-async fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
+#[test]
+fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
     let directory = TempDir::new().unwrap();
-    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let either = [false, true];
     let every = either.iter().flat_map(|a| either.iter().flat_map(move |b| either.map(|c| (*a, *b, c))));
     for (by_status, by_agent, by_session) in every {
@@ -217,7 +216,7 @@ async fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
             };
             let range = if before.is_some() { " AND id<?)" } else { ")" };
             let expected = format!("SEARCH run USING COVERING INDEX {index}{range}");
-            let steps = plan(&mut db, &filter).await;
+            let steps = plan(&db, &filter);
             let searched: Vec<&String> = steps.iter().filter(|step| step.contains("run ")).collect();
             assert_eq!(searched, [&expected, "SEARCH run USING PRIMARY KEY (id=?)"], "{filter:?}: {steps:?}");
             for (schedule, index) in [
@@ -230,7 +229,7 @@ async fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
                     ..filter.clone()
                 };
                 let expected = format!("SEARCH run USING COVERING INDEX {index}{range}");
-                let steps = plan(&mut db, &filter).await;
+                let steps = plan(&db, &filter);
                 let is_by_trigger = pending_kind.is_none() && !by_session;
                 assert!(!is_by_trigger || steps.contains(&expected), "{filter:?}: {steps:?}");
             }

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::sqlite::SqliteConnection;
+use rusqlite::{Connection, Error};
 use toolgate_core::id::{EndpointId, MessageId};
 use toolgate_ports::{
     DeliveryFilter, DeliveryResult, DeliveryState, DueEndpoint, EndpointHealth, StoreError, WebhookDeliveries,
@@ -11,6 +11,7 @@ use toolgate_ports::{
 };
 
 use super::super::SqliteStore;
+use super::super::query::query;
 use super::super::units::{integer, moment, nanos};
 use super::super::writer::Write;
 use super::{json, parsed};
@@ -46,9 +47,8 @@ impl WebhookDeliveries for SqliteStore {
     }
 
     async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
-        let found = sqlx::query_as(DUE).bind(nanos(now)).fetch_all(&self.readers).await;
-        let found: Vec<(String, String)> = found.map_err(|error| self.fault(error))?;
-        Ok(found.into_iter().map(|(id, tenant)| DueEndpoint { id: id.into(), tenant: tenant.into() }).collect())
+        let found: Vec<(String, String, i64)> = self.readers.all(query(DUE).bind(nanos(now))).await?;
+        Ok(found.into_iter().map(|(id, tenant, _)| DueEndpoint { id: id.into(), tenant: tenant.into() }).collect())
     }
 
     async fn take(
@@ -67,15 +67,12 @@ impl WebhookDeliveries for SqliteStore {
     }
 
     async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<WebhookDelivery>, StoreError> {
-        let rows: Vec<Row> = sqlx::query_as(LIST)
+        let list = query(LIST)
             .bind(filter.endpoint.as_str())
             .bind(filter.id.as_ref().map(MessageId::as_str))
             .bind(filter.after.as_ref().map(MessageId::as_str))
-            .bind(integer(filter.limit as u64))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(|error| self.fault(error))?;
-        rows.into_iter().map(read).collect()
+            .bind(integer(filter.limit as u64));
+        self.readers.all(list).await?.into_iter().map(read).collect()
     }
 }
 
@@ -90,15 +87,14 @@ fn read((due_at, body): Row) -> Result<WebhookDelivery, StoreError> {
 
 struct PutDelivery(WebhookDelivery);
 
-#[async_trait]
 impl Write for PutDelivery {
     type Answer = bool;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<bool, Error> {
         let WebhookDelivery { id, endpoint, created_at, .. } = &self.0;
-        let query = sqlx::query(PUT).bind(id.as_str()).bind(endpoint.as_str()).bind(nanos(*created_at));
-        let done = query.bind(self.0.due_at().map(nanos)).bind(json(&self.0)?).execute(db).await?;
-        Ok(done.rows_affected() == 1)
+        let put = query(PUT).bind(id.as_str()).bind(endpoint.as_str()).bind(nanos(*created_at));
+        let done = put.bind(self.0.due_at().map(nanos)).bind(json(&self.0)?).execute(db)?;
+        Ok(done == 1)
     }
 }
 
@@ -109,50 +105,47 @@ struct ClaimDeliveries {
     limit: usize,
 }
 
-#[async_trait]
 impl Write for ClaimDeliveries {
     type Answer = Vec<Row>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Vec<Row>, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<Vec<Row>, Error> {
         let Self { endpoint, now, until, limit } = self;
-        let enabled: i64 = sqlx::query_scalar(ENABLED).bind(endpoint.as_str()).fetch_one(&mut *db).await?;
+        let (enabled,): (i64,) = query(ENABLED).bind(endpoint.as_str()).one(db)?;
         if enabled == 0 {
             return Ok(Vec::new());
         }
-        let due = sqlx::query_scalar(TAKE).bind(endpoint.as_str()).bind(nanos(*now)).bind(integer(*limit as u64));
-        let due: Vec<String> = due.fetch_all(&mut *db).await?;
+        let due = query(TAKE).bind(endpoint.as_str()).bind(nanos(*now)).bind(integer(*limit as u64));
+        let due: Vec<(String,)> = due.all(db)?;
         let mut taken = Vec::with_capacity(due.len());
-        for id in due {
-            taken.push(sqlx::query_as(PUSH).bind(id).bind(nanos(*until)).fetch_one(&mut *db).await?);
+        for (id,) in due {
+            taken.push(query(PUSH).bind(id).bind(nanos(*until)).one(db)?);
         }
         Ok(taken)
     }
 }
 
-#[async_trait]
 impl Write for DeliveryResult {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
         let Self { delivery, taken_until, health } = self;
-        let query = sqlx::query(SETTLE).bind(delivery.id.as_str()).bind(nanos(*taken_until));
-        let query = query.bind(delivery.due_at().map(nanos)).bind(json(delivery)?);
-        if query.execute(&mut *db).await?.rows_affected() == 0 {
+        let settle = query(SETTLE).bind(delivery.id.as_str()).bind(nanos(*taken_until));
+        if settle.bind(delivery.due_at().map(nanos)).bind(json(delivery)?).execute(db)? == 0 {
             return Ok(());
         }
         let endpoint = delivery.endpoint.as_str();
-        let query = match health {
-            EndpointHealth::Well => sqlx::query(WELL).bind(endpoint),
-            EndpointHealth::Failing(at) => sqlx::query(FAILING).bind(endpoint).bind(nanos(*at)),
-            EndpointHealth::Disabled(disabled) => sqlx::query(DISABLE).bind(endpoint).bind(json(disabled)?),
+        let update = match health {
+            EndpointHealth::Well => query(WELL).bind(endpoint),
+            EndpointHealth::Failing(at) => query(FAILING).bind(endpoint).bind(nanos(*at)),
+            EndpointHealth::Disabled(disabled) => query(DISABLE).bind(endpoint).bind(json(disabled)?),
             EndpointHealth::GivenUp { since, disabled } => {
-                let query = sqlx::query(GIVE_UP).bind(endpoint).bind(json(disabled)?).bind(nanos(*since));
-                if query.execute(&mut *db).await?.rows_affected() == 1 {
+                let give_up = query(GIVE_UP).bind(endpoint).bind(json(disabled)?).bind(nanos(*since));
+                if give_up.execute(db)? == 1 {
                     return Ok(());
                 }
-                sqlx::query(FAILING).bind(endpoint).bind(nanos(disabled.at))
+                query(FAILING).bind(endpoint).bind(nanos(disabled.at))
             }
         };
-        query.execute(db).await.map(drop)
+        update.execute(db).map(drop)
     }
 }

@@ -1,13 +1,13 @@
 //! Webhook endpoints.
 
 use async_trait::async_trait;
-use sqlx::QueryBuilder;
-use sqlx::sqlite::{Sqlite, SqliteConnection};
+use rusqlite::{Connection, Error};
 use toolgate_core::id::EndpointId;
 use toolgate_ports::{EndpointFilter, EndpointSaved, StoreError, WebhookEndpoint, WebhookEndpoints};
 
 use super::super::SqliteStore;
 use super::super::page::{self, Order};
+use super::super::query::{Query, query};
 use super::super::units::{integer, moment, nanos};
 use super::super::writer::Write;
 use super::{json, parsed};
@@ -42,8 +42,7 @@ impl WebhookEndpoints for SqliteStore {
     }
 
     async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError> {
-        let rows = select(filter).build_query_as().fetch_all(&self.readers).await;
-        rows.map_err(|error| self.fault(error))?.into_iter().map(read).collect()
+        self.readers.all(select(filter)).await?.into_iter().map(read).collect()
     }
 
     async fn remove(&self, endpoint: &EndpointId) -> Result<bool, StoreError> {
@@ -56,9 +55,9 @@ impl WebhookEndpoints for SqliteStore {
 }
 
 /// The query for a page of endpoints, oldest first.
-pub(in crate::sqlite) fn select(filter: &EndpointFilter) -> QueryBuilder<Sqlite> {
+pub(in crate::sqlite) fn select(filter: &EndpointFilter) -> Query<'_> {
     let EndpointFilter { id, tenant, after, limit } = filter;
-    let mut query = QueryBuilder::new(FIND);
+    let mut query = query(FIND);
     if let Some(id) = id {
         query.push(" AND id = ").push_bind(id.as_str());
     }
@@ -84,15 +83,14 @@ fn read((revision, created_at, failing_since, disabled, body): Row) -> Result<We
 
 struct SaveEndpoint(WebhookEndpoint);
 
-#[async_trait]
 impl Write for SaveEndpoint {
     type Answer = Result<EndpointSaved, StoreError>;
 
     /// The database has one writer at a time, so no other change happens between these checks and the write.
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
         let Self(endpoint) = self;
-        let query = sqlx::query_as(OF_URL).bind(endpoint.tenant.as_str()).bind(&endpoint.url);
-        let of_url = query.fetch_all(&mut *db).await?.into_iter().map(read).collect::<Result<Vec<_>, _>>();
+        let of_url = query(OF_URL).bind(endpoint.tenant.as_str()).bind(&endpoint.url);
+        let of_url = of_url.all(db)?.into_iter().map(read).collect::<Result<Vec<_>, _>>();
         match of_url {
             Ok(of_url) if of_url.iter().any(|other| other.id == endpoint.id) => {}
             Ok(of_url) => {
@@ -102,56 +100,54 @@ impl Write for SaveEndpoint {
             }
             Err(error) => return Ok(Err(error)),
         }
-        let count: i64 = sqlx::query_scalar(COUNT).bind(endpoint.tenant.as_str()).fetch_one(&mut *db).await?;
+        let (count,): (i64,) = query(COUNT).bind(endpoint.tenant.as_str()).one(db)?;
         if endpoint.revision == 0 && count >= integer(WebhookEndpoint::MOST as u64) {
             return Ok(Ok(EndpointSaved::LimitReached));
         }
         let disabled = endpoint.disabled.as_ref().map(json).transpose()?;
-        let query = match endpoint.revision {
-            0 => sqlx::query(ADD)
+        let save = match endpoint.revision {
+            0 => query(ADD)
                 .bind(endpoint.id.as_str())
                 .bind(endpoint.tenant.as_str())
                 .bind(endpoint.configured)
                 .bind(nanos(endpoint.created_at)),
-            revision => sqlx::query(CHANGE).bind(endpoint.id.as_str()).bind(integer(revision)),
+            revision => query(CHANGE).bind(endpoint.id.as_str()).bind(integer(revision)),
         };
-        let done = query.bind(disabled).bind(json(endpoint)?).execute(db).await?;
-        Ok(Ok(if done.rows_affected() == 1 { EndpointSaved::Saved } else { EndpointSaved::Stale }))
+        let done = save.bind(disabled).bind(json(endpoint)?).execute(db)?;
+        Ok(Ok(if done == 1 { EndpointSaved::Saved } else { EndpointSaved::Stale }))
     }
 }
 
 struct RemoveEndpoint(EndpointId);
 
-#[async_trait]
 impl Write for RemoveEndpoint {
     type Answer = bool;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-        remove(db, self.0.as_str()).await
+    fn apply(&self, db: &Connection) -> Result<bool, Error> {
+        remove(db, self.0.as_str())
     }
 }
 
 struct ConfigureEndpoints(Vec<WebhookEndpoint>);
 
-#[async_trait]
 impl Write for ConfigureEndpoints {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
         let named: Vec<&EndpointId> = self.0.iter().map(|endpoint| &endpoint.id).collect();
-        let unnamed: Vec<String> = sqlx::query_scalar(UNNAMED).bind(json(&named)?).fetch_all(&mut *db).await?;
-        for gone in unnamed {
-            remove(db, &gone).await?;
+        let unnamed: Vec<(String,)> = query(UNNAMED).bind(json(&named)?).all(db)?;
+        for (gone,) in unnamed {
+            remove(db, &gone)?;
         }
         for endpoint in &self.0 {
-            let query = sqlx::query(CONFIGURE).bind(endpoint.id.as_str()).bind(endpoint.tenant.as_str());
-            query.bind(nanos(endpoint.created_at)).bind(json(endpoint)?).execute(&mut *db).await?;
+            let configure = query(CONFIGURE).bind(endpoint.id.as_str()).bind(endpoint.tenant.as_str());
+            configure.bind(nanos(endpoint.created_at)).bind(json(endpoint)?).execute(db)?;
         }
         Ok(())
     }
 }
 
-async fn remove(db: &mut SqliteConnection, endpoint: &str) -> Result<bool, sqlx::Error> {
-    sqlx::query(REMOVE_DELIVERIES).bind(endpoint).execute(&mut *db).await?;
-    Ok(sqlx::query(REMOVE).bind(endpoint).execute(db).await?.rows_affected() == 1)
+fn remove(db: &Connection, endpoint: &str) -> Result<bool, Error> {
+    query(REMOVE_DELIVERIES).bind(endpoint).execute(db)?;
+    Ok(query(REMOVE).bind(endpoint).execute(db)? == 1)
 }

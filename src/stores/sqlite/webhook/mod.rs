@@ -5,13 +5,14 @@ pub(super) mod delivery;
 pub(super) mod endpoint;
 pub(super) mod outbox;
 
+use rusqlite::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolgate_ports::StoreError;
 
 /// Serializes a value for its column.
-fn json(value: &impl Serialize) -> Result<String, sqlx::Error> {
-    serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()))
+fn json(value: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::ToSqlConversionFailure(error.into()))
 }
 
 /// Parses the value of a column.

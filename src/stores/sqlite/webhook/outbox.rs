@@ -3,11 +3,11 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{FromRow, Row as _};
+use rusqlite::{Connection, Error, Row};
 use toolgate_ports::{Announcement, StoreError, UnannouncedRun, WebhookDelivery, WebhookOutbox};
 
 use super::super::SqliteStore;
+use super::super::query::{FromRow, query};
 use super::super::read::{self, IndexRow};
 use super::super::units::{integer, nanos};
 use super::super::writer::Write;
@@ -47,8 +47,7 @@ impl WebhookOutbox for SqliteStore {
 impl SqliteStore {
     /// Idle or ended runs with events past their mark.
     async fn marked(&self, limit: usize) -> Result<Vec<MarkedRow>, StoreError> {
-        let found = sqlx::query_as(UNANNOUNCED).bind(integer(limit as u64)).fetch_all(&self.readers).await;
-        found.map_err(|error| self.fault(error))
+        self.readers.all(query(UNANNOUNCED).bind(integer(limit as u64))).await
     }
 }
 
@@ -58,9 +57,9 @@ struct MarkedRow {
     announced: i64,
 }
 
-impl<'r> FromRow<'r, SqliteRow> for MarkedRow {
-    fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
-        Ok(Self { row: IndexRow::from_row(row)?, announced: row.try_get("announced")? })
+impl FromRow for MarkedRow {
+    fn from_row(row: &Row<'_>) -> Result<Self, Error> {
+        Ok(Self { row: IndexRow::from_row(row)?, announced: row.get("announced")? })
     }
 }
 
@@ -76,37 +75,34 @@ impl MarkedRow {
 /// Marks the events of runs that no endpoint listens to as announced.
 struct SkipWithoutEndpoint;
 
-#[async_trait]
 impl Write for SkipWithoutEndpoint {
     /// Whether any row changed.
     type Answer = bool;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-        Ok(sqlx::query(SKIP).execute(db).await?.rows_affected() > 0)
+    fn apply(&self, db: &Connection) -> Result<bool, Error> {
+        Ok(query(SKIP).execute(db)? > 0)
     }
 }
 
-#[async_trait]
 impl Write for Announcement {
     type Answer = ();
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    fn apply(&self, db: &Connection) -> Result<(), Error> {
         for delivery in &self.deliveries {
             let WebhookDelivery { id, endpoint, created_at, .. } = delivery;
-            let query = sqlx::query(MAKE).bind(id.as_str()).bind(endpoint.as_str()).bind(nanos(*created_at));
-            query.bind(delivery.due_at().map(nanos)).bind(json(delivery)?).execute(&mut *db).await?;
+            let make = query(MAKE).bind(id.as_str()).bind(endpoint.as_str()).bind(nanos(*created_at));
+            make.bind(delivery.due_at().map(nanos)).bind(json(delivery)?).execute(db)?;
         }
-        sqlx::query(MARK).bind(self.run.as_str()).bind(integer(self.up_to)).execute(db).await.map(drop)
+        query(MARK).bind(self.run.as_str()).bind(integer(self.up_to)).execute(db).map(drop)
     }
 }
 
 struct ForgetDeliveries(Timestamp);
 
-#[async_trait]
 impl Write for ForgetDeliveries {
     type Answer = u64;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<u64, sqlx::Error> {
-        Ok(sqlx::query(FORGET).bind(nanos(self.0)).execute(db).await?.rows_affected())
+    fn apply(&self, db: &Connection) -> Result<u64, Error> {
+        Ok(query(FORGET).bind(nanos(self.0)).execute(db)? as u64)
     }
 }
