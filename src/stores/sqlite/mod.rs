@@ -99,7 +99,7 @@ impl SqliteStore {
     pub async fn open_even_if_full(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         match Self::open_with_durability(path, durability).await {
             Err(StoreError::Full(why)) => {
-                let readers = open::exclusive(path).await?;
+                let readers = Readers::exclusive(path).await?;
                 let (lookups, reserved) = (readers.clone(), readers.clone());
                 let writer = Writer::refusing(StoreError::Full(why));
                 Ok(Self { writer, write_health: Arc::default(), readers, lookups, reserved })

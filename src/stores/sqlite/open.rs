@@ -9,7 +9,6 @@ use toolgate_ports::StoreError;
 
 use super::fault::{fault, is_busy};
 use super::query::query;
-use super::readers::Readers;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -23,7 +22,7 @@ const STEPS: [&str; 5] = [
     include_str!("schema/0005_trigger.sql"),
 ];
 /// The version of the schema: the number of its steps.
-const SCHEMA: i64 = STEPS.len() as i64;
+pub(super) const SCHEMA: i64 = STEPS.len() as i64;
 /// The statements that a connection keeps prepared: more than a store has.
 const PREPARED: usize = 128;
 
@@ -73,6 +72,11 @@ impl Options {
         })
     }
 
+    /// Those of a connection that locks the file for itself.
+    pub(super) fn exclusive(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { is_exclusive: true, ..Self::new(path, Durability::default())? })
+    }
+
     /// Those of reading connections.
     pub(super) fn reading(&self) -> Self {
         Self { busy_timeout: BUSY_TIMEOUT, read_only: true, ..self.clone() }
@@ -108,19 +112,6 @@ pub(super) fn connect_and_migrate(options: &Options) -> Result<Connection, Store
     let mut db = connect_patiently(options).map_err(|error| fault(&options.file, &error))?;
     migrate(&mut db, &options.file)?;
     Ok(db)
-}
-
-/// One reading thread whose connection locks the file for itself. The schema must be of this version.
-pub(super) async fn exclusive(path: &Path) -> Result<Readers, StoreError> {
-    let options = Options { is_exclusive: true, ..Options::new(path, Durability::default())? };
-    let readers = Readers::new(options, 1);
-    match readers.read(version).await? == SCHEMA {
-        true => Ok(readers),
-        false => Err(StoreError::Full(format!(
-            "`{}` has an earlier schema, which cannot be migrated; free some disk space",
-            path.display()
-        ))),
-    }
 }
 
 /// Switching a new file to write-ahead logging ignores the busy timeout, so this retries.
@@ -190,7 +181,7 @@ fn migrate(db: &mut Connection, file: &Path) -> Result<(), StoreError> {
 }
 
 /// How many steps of the schema the file has.
-fn version(db: &Connection) -> Result<i64, Error> {
+pub(super) fn version(db: &Connection) -> Result<i64, Error> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 

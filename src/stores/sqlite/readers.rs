@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Error};
@@ -10,7 +11,7 @@ use tokio::sync::oneshot;
 use toolgate_ports::StoreError;
 
 use super::fault::fault;
-use super::open::{Options, connect};
+use super::open::{Options, SCHEMA, connect, version};
 use super::query::{FromRow, Query};
 
 type Job = Box<dyn FnOnce(Result<&Connection, &Error>) + Send>;
@@ -42,6 +43,18 @@ impl Readers {
     /// At most so many threads.
     pub(super) fn new(options: Options, threads: usize) -> Self {
         Self(Arc::new(Owner(Arc::new(Shared { options, threads, state: Mutex::default(), wake: Condvar::new() }))))
+    }
+
+    /// One thread whose connection locks the file for itself. The schema must be of this version.
+    pub(super) async fn exclusive(path: &Path) -> Result<Self, StoreError> {
+        let readers = Self::new(Options::exclusive(path)?, 1);
+        match readers.read(version).await? == SCHEMA {
+            true => Ok(readers),
+            false => Err(StoreError::Full(format!(
+                "`{}` has an earlier schema, which cannot be migrated; free some disk space",
+                path.display()
+            ))),
+        }
     }
 
     /// The rows of a query.

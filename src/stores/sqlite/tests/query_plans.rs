@@ -149,7 +149,7 @@ fn a_page_of_sessions_reads_its_index_and_its_own_rows() {
         let page = format!("SEARCH session USING COVERING INDEX session_by_tenant (tenant=?{range}");
         let rows =
             ["SEARCH session USING PRIMARY KEY (tenant=? AND id=?)", "SEARCH run USING PRIMARY KEY (id=?) LEFT-JOIN"];
-        let steps = steps(&db, &session::select(&filter).sql());
+        let steps = steps(&db, session::select(&filter).sql());
         let searches: Vec<&str> = steps.iter().map(String::as_str).filter(|step| step.starts_with("SEARCH")).collect();
         assert_eq!(searches, [page.as_str(), rows[0], rows[1]], "{filter:?}: {steps:?}");
     }
