@@ -176,7 +176,8 @@ fn open_consents(journal: &[Event]) -> BTreeSet<CallId> {
             | Event::Expired { call }
             | Event::QuestionAnswered { call, .. }
             | Event::CallCompleted { call, .. } => drop(consented.remove(call)),
-            Event::Ended { .. } => consented.clear(),
+            // The calls of the turn are over: only undo calls run then.
+            Event::CompensationStarted { .. } | Event::Ended { .. } => consented.clear(),
             _ => {}
         }
     }
