@@ -54,8 +54,7 @@ impl Run {
                 }
             }
             (Event::OutputValidated { verdict }, Phase::Validating { tool_access, stop, .. }) => {
-                let expected =
-                    self.started.spec.validate_output && *tool_access != ToolAccess::FinalAnswer && stop.is_whole();
+                let expected = self.started.spec.validate_output && !self.is_last_word(*tool_access) && stop.is_whole();
                 if expected || self.is_about_empty_answer(verdict) {
                     return Ok(());
                 }

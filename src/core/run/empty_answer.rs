@@ -3,7 +3,7 @@
 //! more, as the correction of an answer, and the run completes with a warning if the next answer is empty, too.
 
 use super::state::{Correction, Phase};
-use super::{Event, Output, OutputVerdict, Run, ToolAccess};
+use super::{Event, Output, OutputVerdict, Run};
 use crate::chat::Stop;
 use crate::tool::Problem;
 
@@ -30,7 +30,7 @@ impl Run {
         let Phase::Validating { answer, stop, tool_access } = &self.phase else { return false };
         matches!(verdict, OutputVerdict::Invalid { .. })
             && !self.started.spec.validate_output
-            && *tool_access != ToolAccess::FinalAnswer
+            && !self.is_last_word(*tool_access)
             && Stop::is_whole(*stop)
             && self.empty_answer_correction(answer).is_some()
     }

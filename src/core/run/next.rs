@@ -125,6 +125,12 @@ impl Run {
         Step::CallModel { attempt: 1, tool_access, after: None }
     }
 
+    /// Whether an answer to such a call ends the run at its limit. A limit that was raised while the model answered is no
+    /// longer exceeded, and the answer is then one like any other.
+    pub(super) fn is_last_word(&self, tool_access: ToolAccess) -> bool {
+        tool_access == ToolAccess::FinalAnswer && self.exceeded_limit().is_some()
+    }
+
     fn next_after_answer(&self, answer: &Output, stop: Stop, tool_access: ToolAccess) -> Step {
         let failed = |code, message: &str| Ending::Failed { error: Failure::new(code, message) };
         let ending = match stop {
@@ -133,7 +139,7 @@ impl Run {
             }
             Stop::Refusal => failed(ErrorCode::ModelRefused, "the model declined to answer"),
             Stop::ContextWindow => failed(ErrorCode::ContextWindow, OUT_OF_ROOM),
-            Stop::MaxTokens if tool_access != ToolAccess::FinalAnswer => failed(
+            Stop::MaxTokens if !self.is_last_word(tool_access) => failed(
                 ErrorCode::OutputTruncated,
                 "the answer was cut off at the model's output limit; raise `max_tokens`",
             ),
