@@ -1,6 +1,6 @@
 //! Spending (rows 3.11, 3.40, 3.42): the effect of a hard limit, and attempts beyond one.
 
-use toolgate_core::chat::{Reply, Usage, Usd};
+use toolgate_core::chat::{Reply, Stop, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::run::{
     CallEstimate, Channel, Ending, Event, Input, Limit, Limits, OnExceed, Resume, Run, RunWarning, Spec, Status, Step,
@@ -86,6 +86,24 @@ fn row_3_42_a_limit_that_asks_pauses_the_run_until_more_is_granted() {
     assert_eq!(access(&hand), ToolAccess::FinalAnswer);
     let hand = hand.model_says(Reply::text("as far as I got"));
     assert_eq!(hand.status(), Status::TurnLimit);
+}
+
+#[test]
+fn row_3_42_an_answer_whose_limit_was_raised_meanwhile_is_one_like_any_other() {
+    for (stop, status) in [(Stop::End, Status::Completed), (Stop::MaxTokens, Status::Failed)] {
+        let limits = Limits { max_cost_usd: dollars(1.0), ..Limits::default() };
+        let first = Reply { usage: costing(1.0), ..Reply::calling([call("a", "mcp_files_read")]) };
+        let spec = Spec { on_exceed: OnExceed::Ask, validate_output: true, ..spec(limits) };
+        let hand = continued(Hand::with(spec).model_says(first), TighterLimits::default());
+        assert_eq!(access(&hand), ToolAccess::FinalAnswer);
+        let hand = fails(hand, Usage::default());
+        let hand =
+            hand.given(Input::Pause { reason: None, by: "ada".into(), via: Channel::Library, expected_version: None });
+        let hand = continued(hand, TighterLimits { max_cost_usd: dollars(9.0), ..TighterLimits::default() });
+        let hand = hand.model_says(Reply { stop, ..Reply::text("the answer") });
+        let hand = if stop == Stop::End { hand.finds_the_answer(&[]) } else { hand };
+        assert_eq!(hand.status(), status);
+    }
 }
 
 #[test]
