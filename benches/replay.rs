@@ -70,7 +70,7 @@ fn toolset() -> Arc<Toolset> {
         annotations: Default::default(),
         pinned: None,
     };
-    let tools = vec![tool("read"), tool("search")];
+    let tools = Arc::new(vec![tool("read"), tool("search")]);
     let server = ServerTools {
         server: "files".into(),
         trusted: true,

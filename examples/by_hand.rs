@@ -97,7 +97,7 @@ fn toolset() -> Toolset {
         server: "calculator".into(),
         trusted: true,
         endpoint: None,
-        tools: vec![add],
+        tools: Arc::new(vec![add]),
         left_out: Vec::new(),
         stale: None,
         authorization: None,

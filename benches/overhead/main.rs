@@ -15,10 +15,13 @@ mod world;
 
 use std::process::ExitCode;
 
-use scenario::SCENARIOS;
+use measure::Row;
+use scenario::{MANY_TOOLS, PLAIN, SCENARIOS};
 
 /// The allowed cost ratio of a turn at the end of a run to a turn at its start, with the cheapest store.
 const GROWTH_ALLOWED: f64 = 1.2;
+/// The allowed cost ratio of a turn with 300 tools to one with 8, with and without a file.
+const TOOLS_ALLOWED: f64 = 1.3;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,12 +41,31 @@ fn main() -> ExitCode {
     }
     report::json(&rows);
 
-    let grows = |row: &&measure::Row| row.subject == "memory" && row.growth().is_some_and(|by| by > GROWTH_ALLOWED);
-    match rows.iter().find(grows) {
-        Some(row) if samples > 1 => {
-            println!("the cost of a turn grows with the run: {}, more than {GROWTH_ALLOWED} times", row.scenario);
+    match regression(&rows) {
+        Some(regression) if samples > 1 => {
+            println!("{regression}");
             ExitCode::FAILURE
         }
         Some(_) | None => ExitCode::SUCCESS,
     }
+}
+
+/// A ratio that is too high to be noise.
+fn regression(rows: &[Row]) -> Option<String> {
+    let grows = |row: &&Row| row.subject == "memory" && row.growth().is_some_and(|by| by > GROWTH_ALLOWED);
+    if let Some(row) = rows.iter().find(grows) {
+        return Some(format!(
+            "the cost of a turn grows with the run: {}, more than {GROWTH_ALLOWED} times",
+            row.scenario
+        ));
+    }
+    let wall = |scenario: &str, subject: &str| {
+        rows.iter().find(|row| (row.scenario, row.subject) == (scenario, subject)).map(|row| row.wall)
+    };
+    ["memory", "sqlite, process crash"].into_iter().find_map(|subject| {
+        let ratio = wall(MANY_TOOLS, subject)? / wall(PLAIN.name, subject)?;
+        (ratio > TOOLS_ALLOWED).then(|| {
+            format!("{subject}: a turn with 300 tools costs {ratio:.2} times one with 8, more than {TOOLS_ALLOWED}")
+        })
+    })
 }

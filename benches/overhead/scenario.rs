@@ -16,15 +16,17 @@ pub struct Scenario {
     pub guarded: bool,
 }
 
-const PLAIN: Scenario =
+pub const PLAIN: Scenario =
     Scenario { name: "10 turns x 1 call", turns: 10, calls: 1, tools: 8, at_once: 1, guarded: false };
+
+pub const MANY_TOOLS: &str = "300 tools";
 
 pub const SCENARIOS: [Scenario; 7] = [
     PLAIN,
     Scenario { name: "10 turns x 8 calls", calls: 8, ..PLAIN },
     Scenario { name: "100 turns x 1 call", turns: 100, ..PLAIN },
     Scenario { name: "400 turns x 1 call", turns: 400, ..PLAIN },
-    Scenario { name: "300 tools", tools: 300, ..PLAIN },
+    Scenario { name: MANY_TOOLS, tools: 300, ..PLAIN },
     Scenario { name: "300 tools, each granted", tools: 300, guarded: true, ..PLAIN },
     Scenario { name: "64 runs at once", at_once: 64, ..PLAIN },
 ];

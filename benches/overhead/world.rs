@@ -81,12 +81,12 @@ fn asks(turn: usize, scenario: &Scenario) -> Reply {
 
 /// One server with many tools.
 pub struct Files {
-    tools: Vec<McpTool>,
+    tools: Arc<Vec<McpTool>>,
 }
 
 impl Files {
     pub fn new(scenario: &Scenario) -> Self {
-        Self { tools: (0..scenario.tools).map(tool).collect() }
+        Self { tools: Arc::new((0..scenario.tools).map(tool).collect()) }
     }
 
     pub fn id() -> ServerId {

@@ -72,7 +72,7 @@ impl ScenarioRun {
                     None => return Err(left_out.reason),
                 }
             }
-            tools.extend(server.tools);
+            tools.extend(server.tools.iter().cloned());
         }
         Ok(tools)
     }

@@ -222,7 +222,7 @@ impl Agent {
     }
 
     /// The rules that turn tools into the toolset of a run.
-    pub fn toolset_rules(&self, spec: &Spec, pins: &Pins) -> ToolsetRules {
+    pub fn toolset_rules(&self, spec: &Spec, pins: &Arc<Pins>) -> ToolsetRules {
         let narrowed = self.servers.iter().filter(|server| !spec.servers.contains(server));
         ToolsetRules {
             agent: Some(self.name.clone()),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use toolgate_core::error::{ErrorCode, Failure};
-use toolgate_core::run::{Ending, Event, Spec};
-use toolgate_core::tool::{Builtin, ForeignName, ToolFilter, Toolset};
+use toolgate_core::run::{Ending, Event};
+use toolgate_core::tool::{Builtin, ForeignName, ToolFilter, Toolset, ToolsetRules};
 
 use super::interrupt::StepOutcome;
 use super::{DriveError, Driver, Journal};
@@ -78,7 +78,7 @@ impl Driver<'_> {
         }
         match self.unless_ended(journal, self.find_tools(journal, journal.run().started().spec.tools.clone())).await {
             StepOutcome::Done(found) => {
-                let live = self.with_builtins(journal.run(), Arc::new(found));
+                let live = self.with_builtins(journal.run(), found);
                 // A change during the listing is found the next time.
                 self.live = Some((generation, live.clone()));
                 StepOutcome::Done(live)
@@ -88,16 +88,16 @@ impl Driver<'_> {
     }
 
     /// The tools of the agent that pass the filter.
-    async fn find_tools(&self, journal: &Journal, filter: ToolFilter) -> Toolset {
-        let spec = &Spec { tools: filter, ..journal.run().started().spec.clone() };
-        let context = journal.run().listing_context();
+    async fn find_tools(&self, journal: &Journal, filter: ToolFilter) -> Arc<Toolset> {
+        let run = journal.run();
+        let spec = &run.started().spec;
         let offers = match spec.servers.is_empty() {
             true => Vec::new(),
-            false => self.ports.servers.list(&spec.servers, &context).await,
+            false => self.ports.servers.list(&spec.servers, &run.listing_context()).await,
         };
-        let rules = self.agent.toolset_rules(spec, journal.run().pins());
-        let inputs = &self.ports.inputs;
-        let tools = Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err());
-        self.agent.within_tool_limit(&spec.model, tools)
+        let filters = vec![self.agent.tools.clone(), filter];
+        let rules = ToolsetRules { filters, ..self.agent.toolset_rules(spec, run.pins()) };
+        let tools = (spec.external_tools.as_slice(), offers);
+        self.ports.toolsets.toolset(self.agent, &spec.model, tools, rules, self.ports.inputs.as_ref())
     }
 }

@@ -25,6 +25,7 @@ mod segments;
 mod spending;
 mod tool_limit;
 mod tool_results;
+mod toolset_cache;
 mod wake_signal;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,7 @@ pub use journal::{fold, title_of};
 pub use results::ServerResults;
 pub use segments::SegmentCache;
 pub use tool_limit::ToolLimit;
+pub use toolset_cache::ToolsetCache;
 pub use wake_signal::WakeSignal;
 
 use toolgate_core::error::{ErrorCode, Failure};
@@ -64,6 +66,8 @@ pub struct Ports {
     /// How results of servers are processed; unlisted servers have the defaults.
     pub results: Arc<BTreeMap<ServerId, ServerResults>>,
     pub servers: Arc<dyn McpServers>,
+    /// The toolsets that runs share.
+    pub toolsets: Arc<ToolsetCache>,
     /// Saved approvals.
     pub approvals: Arc<dyn ApprovalCache>,
     /// Validates arguments.

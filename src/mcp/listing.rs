@@ -2,6 +2,7 @@
 //! list that takes too long. Schemas are passed on unchanged.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
@@ -43,7 +44,7 @@ pub(super) struct Listing {
     /// The upper limit of tools. Each one is journaled, named and compiled.
     pub(super) max_tools: usize,
     /// The usable tools, by name; tools of the same name in the server's order.
-    pub(super) tools: Vec<McpTool>,
+    pub(super) tools: Arc<Vec<McpTool>>,
     /// The unusable tools: the name, if there is one, and the reason.
     pub(super) left_out: Vec<(Option<String>, String)>,
     /// The lifetime that the server states (`ttlMs`): the shortest of its pages.
@@ -62,8 +63,9 @@ pub(super) async fn list(
     max_tools: usize,
 ) -> Result<Listing, Fault> {
     let mut listing = all_pages(connection, meta, limits, max_tools).await?;
-    connection.register_tools(&mut listing.tools, &mut listing.left_out);
-    listing.tools.sort_by(|a, b| a.name.cmp(&b.name));
+    let tools = Arc::make_mut(&mut listing.tools);
+    connection.register_tools(tools, &mut listing.left_out);
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(listing)
 }
 
@@ -149,7 +151,7 @@ impl Listing {
             match read {
                 Ok(tool) => {
                     self.kept += bytes(&tool);
-                    self.tools.push(tool);
+                    Arc::make_mut(&mut self.tools).push(tool);
                 }
                 Err(wrong) => {
                     let place = self.tool_count() + 1;

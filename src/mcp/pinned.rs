@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value, json};
@@ -51,7 +52,7 @@ impl PinnedTools {
             let tool = Some(tool.to_owned());
             listed.left_out.push(LeftOut { server: Some(server.clone()), tool, reason });
         };
-        listed.tools.retain_mut(|tool| {
+        Arc::make_mut(&mut listed.tools).retain_mut(|tool| {
             unlisted.remove(&tool.name);
             match self.0.get(&tool.name).map_or(Ok(()), |values| pin(tool, values)) {
                 Ok(()) => true,
@@ -142,7 +143,7 @@ mod tests {
             annotations: Annotations::default(),
             pinned: None,
         };
-        let (tools, left_out) = (vec![tool], Vec::new());
+        let (tools, left_out) = (Arc::new(vec![tool]), Vec::new());
         ServerTools {
             server: "shop".into(),
             trusted: false,

@@ -123,7 +123,7 @@ impl McpServers for Servers {
                         server: id.clone(),
                         trusted: false,
                         endpoint: None,
-                        tools: Vec::new(),
+                        tools: Arc::default(),
                         left_out: vec![left_out],
                         stale: None,
                         authorization: None,

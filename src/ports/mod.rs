@@ -12,6 +12,7 @@ mod idempotency_store;
 mod mcp_servers;
 mod model;
 mod path_resolver;
+mod recent;
 mod request_meter;
 mod run_store;
 mod session_store;
@@ -32,6 +33,7 @@ pub use idempotency_store::{
 pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, TaskAction};
 pub use model::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest, ToolFit};
 pub use path_resolver::PathResolver;
+pub use recent::Recent;
 pub use request_meter::{AnsweredRequest, RequestMeter};
 pub use run_store::{Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore};
 pub use session_store::{

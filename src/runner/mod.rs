@@ -67,7 +67,7 @@ pub use toolgate_driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerRe
 
 use toolgate_core::id::{AgentName, CallId, RunId};
 use toolgate_core::run::{Channel, Event, Input, JournalEntry, Run, Status};
-use toolgate_core::tool::{Pins, Toolset};
+use toolgate_core::tool::Toolset;
 use toolgate_core::trace::Trace;
 use toolgate_driver::{DriveError, Journal, Ports, Progress};
 use toolgate_ports::{BlobStore, EventSink, Ids, RunFilter, RunRow, StoreError};
@@ -245,7 +245,7 @@ impl AgentRunner {
             false => self.inner.ports.servers.list(&spec.servers, &context).await,
         };
         let inputs = &self.inner.ports.inputs;
-        let rules = agent.toolset_rules(&spec, &Pins::new());
+        let rules = agent.toolset_rules(&spec, &Arc::default());
         Ok(Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err()))
     }
 

@@ -25,6 +25,8 @@ impl AgentRunner {
             results: builder.results.into(),
             hold: builder.hold.into(),
             servers: builder.servers.unwrap_or(before.servers),
+            // The validator, and with it the accepted tools, may be another one.
+            toolsets: Arc::default(),
             approvals: builder.approvals.unwrap_or(before.approvals),
             inputs: builder.inputs.unwrap_or(before.inputs),
             outputs: builder.outputs.unwrap_or(before.outputs),

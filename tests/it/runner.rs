@@ -43,6 +43,7 @@ mod secrets;
 mod session_kill;
 mod session_rules;
 mod sessions;
+mod shared_toolsets;
 mod stop_conditions;
 mod suspended_calls;
 mod tasks;

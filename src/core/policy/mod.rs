@@ -113,6 +113,12 @@ impl Policy {
         }
     }
 
+    /// Whether its verdict may depend on the principal.
+    pub fn reads_principal(&self) -> bool {
+        let is_in = |condition: &Condition| condition.text().contains("principal");
+        self.rules.iter().any(|rule| rule.conditions().principal.is_some() || rule.when().is_some_and(is_in))
+    }
+
     /// The folders that its conditions compare paths with, links resolved. Empty where links do not matter.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().filter_map(Rule::when).flat_map(Condition::folders)

@@ -130,9 +130,7 @@ impl Run {
                 }
             }
             Event::ToolsListed { toolset } => {
-                for tool in toolset.iter() {
-                    self.pins.entry(tool.origin.clone()).or_insert_with(|| tool.hash.clone());
-                }
+                self.pin(toolset);
                 self.note_missing_server(toolset);
                 self.tools = Some(toolset.clone());
                 // The grants are for the tool of that name as it was defined then.

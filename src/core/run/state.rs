@@ -39,7 +39,7 @@ pub struct Run {
     /// Those of the tools that the model sees.
     pub(super) shown_tools: Arc<Toolset>,
     /// The definition of each tool when the run first listed it.
-    pub(super) pins: Pins,
+    pub(super) pins: Arc<Pins>,
     pub(super) granted: Vec<ToolGrant>,
     pub(super) transcript: Vec<Arc<Message>>,
     pub(super) inbox: Vec<Message>,
@@ -177,7 +177,7 @@ impl Run {
     }
 
     /// The hash of each tool's definition when the run first listed it.
-    pub fn pins(&self) -> &Pins {
+    pub fn pins(&self) -> &Arc<Pins> {
         &self.pins
     }
 

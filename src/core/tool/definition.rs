@@ -33,7 +33,7 @@ pub struct Annotations {
 }
 
 /// A tool that the calling application declares and runs itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalTool {
     /// The caller's name for it; the model sees `ext_<name>`.
@@ -55,7 +55,7 @@ pub struct ExternalTool {
 }
 
 /// A tool as an MCP server listed it, schemas verbatim.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpTool {
     /// The server's name for it.
     pub name: String,
@@ -71,7 +71,7 @@ pub struct McpTool {
 }
 
 /// A tool of a run's toolset.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
     /// The name the model sees.
     pub name: ToolName,

@@ -20,15 +20,15 @@ use crate::policy::{KnownNames, Policy, Subject, UnmatchedRule, Verdict};
 const RENAMINGS: usize = 3;
 
 /// The tools of one server, or the reason why it has none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerTools {
     pub server: ServerId,
     /// Whether the operator trusts its annotations.
     pub trusted: bool,
     /// Its endpoint; `None` if servers are not distinguished by one.
     pub endpoint: Option<Endpoint>,
-    /// Its tools, in any order.
-    pub tools: Vec<McpTool>,
+    /// Its tools, in any order. An unchanged list is the same allocation, which is compared without its contents.
+    pub tools: Arc<Vec<McpTool>>,
     /// The omitted tools, or the omitted server, each with the reason.
     pub left_out: Vec<LeftOut>,
     /// The reason why these are earlier tools, if the server cannot be asked at the moment.
@@ -55,7 +55,7 @@ pub struct ToolsetRules {
     /// Names of a single server's tools are shown without prefix.
     pub pass_through: bool,
     /// The hash of each tool when the run first listed it.
-    pub pins: Pins,
+    pub pins: Arc<Pins>,
     /// Servers whose tools need not be on an allow list, because the run's caller attached them.
     pub welcome: Vec<ServerId>,
     /// Settings of the model's questions to the user, if they are allowed.
@@ -71,18 +71,19 @@ pub struct ToolsetRules {
 }
 
 /// The tools that the model sees, in a byte-stable order.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "ToolsetForm", into = "ToolsetForm")]
 pub struct Toolset {
     tools: Vec<Arc<Tool>>,
     by_name: BTreeMap<ToolName, usize>,
+    pins: Arc<Pins>,
     left_out: Vec<LeftOut>,
     authorizations: Vec<ServerAuthorization>,
     unmatched_rules: Vec<UnmatchedRule>,
     unmatched_patterns: Vec<String>,
 }
 
-/// The serialised form: the list alone; the index is rebuilt.
+/// The serialised form: the list alone; what follows from it is computed again.
 #[derive(Clone, Serialize, Deserialize)]
 struct ToolsetForm {
     tools: Vec<Arc<Tool>>,
@@ -200,6 +201,11 @@ impl Toolset {
         self.tools.iter().find(|tool| tool.origin == *origin)
     }
 
+    /// The hash of each tool's definition.
+    pub fn pins(&self) -> &Arc<Pins> {
+        &self.pins
+    }
+
     /// The number of tools.
     pub fn len(&self) -> usize {
         self.tools.len()
@@ -290,6 +296,34 @@ fn place(tool: &Tool) -> (&ToolName, &str, i32, bool) {
 fn passed_through(tool: &str, origin: &Origin) -> ToolName {
     let name = unprefixed_name(tool, origin);
     if Builtin::reserves(name.as_str()) { name.with_hash(origin) } else { name }
+}
+
+/// A policy equals itself alone.
+impl PartialEq for ToolsetRules {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            agent,
+            principal,
+            filters,
+            priorities,
+            policy,
+            pass_through,
+            pins,
+            welcome,
+            ask_human,
+            finish,
+            hide_unapproved,
+            undos,
+            other_servers,
+        } = self;
+        Arc::ptr_eq(policy, &other.policy)
+            && (agent, principal, filters, priorities)
+                == (&other.agent, &other.principal, &other.filters, &other.priorities)
+            && (pass_through, pins, welcome, ask_human)
+                == (&other.pass_through, &other.pins, &other.welcome, &other.ask_human)
+            && (finish, hide_unapproved, undos) == (&other.finish, &other.hide_unapproved, &other.undos)
+            && *other_servers == other.other_servers
+    }
 }
 
 impl ToolsetRules {
@@ -413,7 +447,8 @@ impl From<ToolsetForm> for Toolset {
     fn from(form: ToolsetForm) -> Self {
         let ToolsetForm { tools, left_out, authorizations, unmatched_rules, unmatched_patterns } = form;
         let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
-        Self { tools, by_name, left_out, authorizations, unmatched_rules, unmatched_patterns }
+        let pins = tools.iter().map(|tool| (tool.origin.clone(), tool.hash.clone())).collect();
+        Self { tools, by_name, pins: Arc::new(pins), left_out, authorizations, unmatched_rules, unmatched_patterns }
     }
 }
 

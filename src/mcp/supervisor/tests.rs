@@ -118,7 +118,7 @@ impl Link for FakeLink {
         };
         let tools = if takes > budget { Err("was silent") } else { tools };
         let tools = tools.map_err(str::to_owned)?;
-        Ok(Listing { tools: tools.into_iter().map(tool).collect(), ..Listing::default() })
+        Ok(Listing { tools: Arc::new(tools.into_iter().map(tool).collect()), ..Listing::default() })
     }
 
     async fn exit_report(&self) -> String {

@@ -3,7 +3,7 @@
 //! repeated requests.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -62,7 +62,7 @@ enum Freshness {
 
 impl ToolListCache {
     /// Stores a list that was requested at that time.
-    pub(super) fn keep(&self, server: &ServerId, listing: Listing, requested_at: Instant, is_announced: bool) {
+    pub(super) fn keep(&self, server: &ServerId, mut listing: Listing, requested_at: Instant, is_announced: bool) {
         let mut cached = self.lock();
         let current = match listing.time_to_live {
             Some(time_to_live) => Freshness::Until(requested_at + time_to_live.clamp(CURRENT, LONGEST)),
@@ -74,6 +74,10 @@ impl ToolListCache {
         if let (true, Some(good)) = (is_other, &cached.good) {
             let difference = Difference::between(&good.listing.tools, &listing.tools);
             tracing::info!(%server, ?difference, "tools of an MCP server changed");
+        }
+        // An unchanged list stays the same allocation, so that runs do not compare its tools.
+        if let Some(good) = cached.good.as_ref().filter(|good| good.listing.tools == listing.tools) {
+            listing.tools = good.listing.tools.clone();
         }
         // The expiry of the old list already counted as one generation. A difference found now needs its own.
         cached.generation += u64::from(outdated) + u64::from(is_other || cached.failure.is_some());
@@ -176,8 +180,10 @@ impl ToolListCache {
             (Some(good), failure) => {
                 (good.listing.tools.clone(), good.listing.left_out.clone(), failure.filter(|why| good.is_stale(why)))
             }
-            (None, Some(failure)) => (Vec::new(), vec![(None, failure)], None),
-            (None, None) => (Vec::new(), vec![(None, format!("the MCP server `{server}` was not asked yet"))], None),
+            (None, Some(failure)) => (Arc::default(), vec![(None, failure)], None),
+            (None, None) => {
+                (Arc::default(), vec![(None, format!("the MCP server `{server}` was not asked yet"))], None)
+            }
         };
         let left_out = missing.into_iter().map(left_out).collect();
         ServerTools { server: server.clone(), trusted, endpoint: None, tools, left_out, stale, authorization: None }
@@ -275,7 +281,11 @@ mod tests {
     }
 
     fn listing(names: &[&str], time_to_live: Option<Duration>) -> Listing {
-        Listing { tools: names.iter().map(|name| tool(name, "")).collect(), time_to_live, ..Listing::default() }
+        Listing {
+            tools: Arc::new(names.iter().map(|name| tool(name, "")).collect()),
+            time_to_live,
+            ..Listing::default()
+        }
     }
 
     fn keep(cache: &ToolListCache, listing: Listing, is_announced: bool) {

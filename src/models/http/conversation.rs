@@ -11,6 +11,7 @@ use secrecy::SecretString;
 use tokio::time::{Instant, timeout};
 use toolgate_core::chat::Reply;
 use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::tool::Toolset;
 use toolgate_core::trace::SpanContext;
 use toolgate_ports::{Conversation, DeltaSink, ModelFailure, ModelRequest};
 
@@ -19,7 +20,7 @@ use super::author::Author;
 use super::deadlines::{AwaitedEvent, Deadlines};
 use super::endpoint::Endpoint;
 use super::protocol::{ProviderProtocol, RenderedParts};
-use super::tool_block::ToolBlock;
+use super::tool_block::{ToolBlock, ToolBlocks};
 use super::transcript::Transcript;
 
 /// How long to read after the last event of a stream; only a connection that was read to its end is reused.
@@ -32,19 +33,30 @@ pub(super) struct HttpConversation {
     wire: Arc<dyn ProviderProtocol>,
     author: Arc<Author>,
     transcript: Transcript,
-    tools: ToolBlock,
+    blocks: Arc<ToolBlocks>,
+    /// The tools of the last request.
+    tools: Option<(Arc<Toolset>, Arc<ToolBlock>)>,
 }
 
 impl HttpConversation {
-    pub(super) fn new(endpoint: Arc<Endpoint>, wire: Arc<dyn ProviderProtocol>, author: Arc<Author>) -> Self {
-        Self { endpoint, wire, author, transcript: Transcript::default(), tools: ToolBlock::default() }
+    pub(super) fn new(
+        endpoint: Arc<Endpoint>,
+        wire: Arc<dyn ProviderProtocol>,
+        author: Arc<Author>,
+        blocks: Arc<ToolBlocks>,
+    ) -> Self {
+        Self { endpoint, wire, author, transcript: Transcript::default(), blocks, tools: None }
     }
 
     pub(super) fn render(&mut self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
         self.transcript.update(self.wire.as_ref(), &self.author, request.messages)?;
-        self.tools.update(self.wire.as_ref(), request.tools)?;
+        let block = match &self.tools {
+            Some((toolset, block)) if Arc::ptr_eq(toolset, request.tools) => block.clone(),
+            Some(_) | None => self.blocks.block(self.wire.as_ref(), request.tools)?,
+        };
+        let (_, block) = self.tools.insert((request.tools.clone(), block));
         let request = ModelRequest { messages: self.transcript.messages(), ..request.clone() };
-        let (tools, names) = (self.tools.json(), self.tools.names());
+        let (tools, names) = (block.json(), block.names());
         self.wire.body(&request, &RenderedParts { messages: self.transcript.json(), tools, names })
     }
 }
@@ -55,7 +67,6 @@ impl Conversation for HttpConversation {
         self.wire.check(request)?;
         let body = self.render(request).map_err(|error| {
             self.transcript = Transcript::default();
-            self.tools = ToolBlock::default();
             Failure::new(ErrorCode::Internal, format!("the conversation cannot be written as JSON: {error}"))
         })?;
         let key = self.endpoint.keys().current().await?;

@@ -13,6 +13,7 @@ use super::declaration::Declared;
 use super::endpoint::{Address, Endpoint};
 use super::protocol::ProviderProtocol;
 use super::settings::sampling_settings;
+use super::tool_block::ToolBlocks;
 use super::{Settings, SettingsError};
 
 /// A model on a server that is reached over HTTP.
@@ -22,6 +23,7 @@ pub struct HttpModel {
     endpoint: Arc<Endpoint>,
     wire: Arc<dyn ProviderProtocol>,
     author: Arc<Author>,
+    blocks: Arc<ToolBlocks>,
 }
 
 impl HttpModel {
@@ -47,6 +49,7 @@ impl HttpModel {
             endpoint: Arc::new(endpoint),
             wire: Arc::new(wire),
             author: Arc::new(author),
+            blocks: Arc::default(),
         })
     }
 
@@ -61,7 +64,8 @@ impl HttpModel {
     }
 
     fn conversation(&self) -> HttpConversation {
-        HttpConversation::new(Arc::clone(&self.endpoint), Arc::clone(&self.wire), Arc::clone(&self.author))
+        let Self { endpoint, wire, author, blocks, .. } = self;
+        HttpConversation::new(endpoint.clone(), wire.clone(), author.clone(), blocks.clone())
     }
 }
 
@@ -89,7 +93,7 @@ impl Model for HttpModel {
 
 impl fmt::Debug for HttpModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { identity, endpoint, wire, author: _ } = self;
+        let Self { identity, endpoint, wire, .. } = self;
         f.debug_struct("HttpModel")
             .field("model", &identity.model)
             .field("endpoint", endpoint)

@@ -1,34 +1,55 @@
-//! Tool block: the declared tools in the provider's form, rendered once per toolset. The block is byte-stable, which
-//! prompt caches depend on. A tool that the provider rejects is left out alone: one bad schema must not affect the
-//! others.
+//! Tool block: the declared tools in the provider's form, rendered once per toolset for all conversations of a model.
+//! The block is byte-stable, which prompt caches depend on. A tool that the provider rejects is left out alone: one bad
+//! schema must not affect the others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_core::tool::{Tool, ToolName, Toolset};
+use toolgate_ports::Recent;
 
 use super::declaration::{Declaration, Declared, Names};
 use super::protocol::ProviderProtocol;
 
-/// The rendered tools of the last toolset.
-#[derive(Debug, Default)]
+/// The most toolsets whose blocks are kept.
+const CAPACITY: usize = 64;
+
+/// The blocks of the last toolsets of a model.
+#[derive(Debug)]
+pub(super) struct ToolBlocks(Recent<Arc<Toolset>, Arc<ToolBlock>>);
+
+impl Default for ToolBlocks {
+    fn default() -> Self {
+        Self(Recent::new(CAPACITY))
+    }
+}
+
+impl ToolBlocks {
+    /// The block of a toolset.
+    pub(super) fn block(
+        &self,
+        wire: &dyn ProviderProtocol,
+        toolset: &Arc<Toolset>,
+    ) -> Result<Arc<ToolBlock>, serde_json::Error> {
+        if let Some(block) = self.0.get(|known, _| known == toolset) {
+            return Ok(block);
+        }
+        let block = Arc::new(ToolBlock::new(wire, toolset)?);
+        self.0.insert(toolset.clone(), block.clone());
+        Ok(block)
+    }
+}
+
+/// The rendered tools of a toolset.
+#[derive(Debug)]
 pub(super) struct ToolBlock {
-    toolset: Option<Arc<Toolset>>,
     names: Names,
     json: Option<Vec<u8>>,
 }
 
 impl ToolBlock {
-    /// Updates the block to the toolset.
-    pub(super) fn update(
-        &mut self,
-        wire: &dyn ProviderProtocol,
-        toolset: &Arc<Toolset>,
-    ) -> Result<(), serde_json::Error> {
-        if self.toolset.as_ref().is_some_and(|known| Arc::ptr_eq(known, toolset)) {
-            return Ok(());
-        }
+    fn new(wire: &dyn ProviderProtocol, toolset: &Toolset) -> Result<Self, serde_json::Error> {
         let surplus = surplus(wire, toolset);
         let mut declarations = Vec::new();
         for tool in toolset.iter().filter(|tool| !surplus.contains(&tool.name)) {
@@ -42,10 +63,8 @@ impl ToolBlock {
         wire.bound(&mut declarations);
         let (names, declarations): (BTreeSet<String>, Vec<Value>) =
             declarations.into_iter().map(|Declaration { name, json }| (name, json)).unzip();
-        self.json = (!declarations.is_empty()).then(|| serde_json::to_vec(&declarations)).transpose()?;
-        self.names = Names::new(names);
-        self.toolset = Some(Arc::clone(toolset));
-        Ok(())
+        let json = (!declarations.is_empty()).then(|| serde_json::to_vec(&declarations)).transpose()?;
+        Ok(Self { names: Names::new(names), json })
     }
 
     /// The tools as a JSON array; `None` if there are no tools.

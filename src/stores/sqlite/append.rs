@@ -3,13 +3,14 @@
 
 use rusqlite::{Connection, Error};
 use toolgate_core::id::{NodeId, RunId};
-use toolgate_core::run::TriggerKind;
+use toolgate_core::run::{Event, TriggerKind};
 use toolgate_ports::{Append, AppendError, RunRow, StoreError};
 use uuid::Uuid;
 
 use super::json::to_json;
 use super::query::query;
 use super::session::{self, ClaimSession};
+use super::toolset::{StoredToolset, ToolsetStore};
 use super::units::{integer, millis, nanos, now_ms};
 use super::writer::Write;
 
@@ -45,6 +46,7 @@ const RECORD: &str = "INSERT INTO journal (run, seq, at, commit_id, event) VALUE
 pub(super) struct AppendEvents {
     append: Append,
     events: Vec<String>,
+    toolsets: Vec<StoredToolset>,
     claim: Option<ClaimSession>,
     /// The usage of the run, if any figure of it is known.
     usage: Option<String>,
@@ -55,19 +57,25 @@ pub(super) struct AppendEvents {
 
 impl AppendEvents {
     /// Serializes the events and the claim. The caller does this, because the writing thread is the bottleneck.
-    pub(super) fn new(append: Append) -> Result<Self, StoreError> {
+    pub(super) fn new(append: Append, known: &ToolsetStore) -> Result<Self, StoreError> {
         let run = &append.run;
+        let mut toolsets = Vec::new();
         let json = append.events.iter().map(|recorded| {
-            let what = format_args!("event {} for run {run}", recorded.seq);
-            to_json(what, &recorded.event)
+            let Event::ToolsListed { toolset } = &recorded.event else {
+                return to_json(format_args!("event {} for run {run}", recorded.seq), &recorded.event);
+            };
+            let stored = known.stored(run, toolset)?;
+            let event = stored.event();
+            toolsets.push(stored);
+            Ok(event)
         });
-        let events = json.collect::<Result<_, _>>()?;
+        let events = json.collect::<Result<_, StoreError>>()?;
         let claim = ClaimSession::of(&append)?;
         let usage = Some(&append.row.usage).filter(|usage| !usage.is_unknown());
         let usage = usage.map(|usage| to_json(format_args!("the usage of run {run}"), usage)).transpose()?;
         let result = append.row.result.as_ref();
         let result = result.map(|result| to_json(format_args!("the result of run {run}"), result)).transpose()?;
-        Ok(Self { append, events, claim, usage, result, commit: Uuid::now_v7() })
+        Ok(Self { append, events, toolsets, claim, usage, result, commit: Uuid::now_v7() })
     }
 
     /// Inserts the index row of a new run; false if the row exists.
@@ -128,7 +136,7 @@ impl AppendEvents {
             let insert = query(RECORD).bind(run).bind(integer(recorded.seq)).bind(recorded.at.to_string());
             insert.bind(commit).bind(event).execute(db)?;
         }
-        Ok(())
+        self.toolsets.iter().try_for_each(|toolset| toolset.put(&self.append.run, db))
     }
 
     /// Whether the run exists.

@@ -13,9 +13,9 @@ const USE: &str = "INSERT INTO blob_use (run, sha256) SELECT ?1, sha256 FROM blo
     ON CONFLICT DO NOTHING";
 
 /// The blobs that no other run uses.
-const DROP: &str = "DELETE FROM blob WHERE sha256 IN (SELECT sha256 FROM blob_use WHERE run = ?1)
+pub(super) const DROP: &str = "DELETE FROM blob WHERE sha256 IN (SELECT sha256 FROM blob_use WHERE run = ?1)
     AND NOT EXISTS (SELECT 1 FROM blob_use WHERE blob_use.sha256 = blob.sha256 AND blob_use.run <> ?1)";
-const FORGET: &str = "DELETE FROM blob_use WHERE run = ?1";
+pub(super) const FORGET: &str = "DELETE FROM blob_use WHERE run = ?1";
 
 /// The blob with this hash.
 pub(super) const GET: &str = "SELECT media_type, bytes FROM blob WHERE sha256 = ?1";
@@ -34,9 +34,7 @@ impl Write for PutBlob {
     type Answer = ();
 
     fn apply(&self, db: &Connection) -> Result<(), Error> {
-        let digest = self.handle.digest().as_slice();
-        query(PUT).bind(digest).bind(&self.blob.media_type).bind(self.blob.bytes.as_slice()).execute(db)?;
-        note(&self.run, &self.handle, db)
+        put(&self.run, &self.handle, (&self.blob.media_type, &self.blob.bytes), db)
     }
 }
 
@@ -73,7 +71,22 @@ impl Write for ReleaseBlobs {
     }
 }
 
-/// Records that the run uses the blob, if the blob exists.
-fn note(run: &RunId, handle: &BlobHandle, db: &Connection) -> Result<(), Error> {
-    query(USE).bind(run.as_str()).bind(handle.digest().as_slice()).execute(db).map(drop)
+/// Adds a blob to the run. A blob that the store has is not written again.
+pub(super) fn put(
+    run: &RunId,
+    handle: &BlobHandle,
+    (media_type, bytes): (&str, &[u8]),
+    db: &Connection,
+) -> Result<(), Error> {
+    if note(run, handle, db)? {
+        return Ok(());
+    }
+    query(PUT).bind(handle.digest().as_slice()).bind(media_type).bind(bytes).execute(db)?;
+    note(run, handle, db).map(drop)
+}
+
+/// Records that the run uses the blob, if the blob exists. False if there is nothing to record.
+fn note(run: &RunId, handle: &BlobHandle, db: &Connection) -> Result<bool, Error> {
+    let added = query(USE).bind(run.as_str()).bind(handle.digest().as_slice()).execute(db)?;
+    Ok(added == 1)
 }

@@ -21,6 +21,7 @@ mod query;
 mod read;
 mod readers;
 mod session;
+mod toolset;
 mod units;
 mod webhook;
 mod write_check;
@@ -54,6 +55,7 @@ use self::open::Options;
 use self::purge::PurgeRun;
 use self::query::query;
 use self::readers::Readers;
+use self::toolset::ToolsetStore;
 use self::units::integer;
 use self::writer::Writer;
 use super::wellformed;
@@ -63,6 +65,7 @@ use super::wellformed;
 pub struct SqliteStore {
     writer: Writer,
     write_health: Arc<WriteHealth>,
+    toolsets: Arc<ToolsetStore>,
     /// For lists and sweeps.
     readers: Readers,
     /// For lookups by id: a run and its journal, a grant, a blob. Lists never delay them.
@@ -102,7 +105,8 @@ impl SqliteStore {
                 let readers = Readers::exclusive(path).await?;
                 let (lookups, reserved) = (readers.clone(), readers.clone());
                 let writer = Writer::refusing(StoreError::Full(why));
-                Ok(Self { writer, write_health: Arc::default(), readers, lookups, reserved })
+                let toolsets = Arc::default();
+                Ok(Self { writer, write_health: Arc::default(), toolsets, readers, lookups, reserved })
             }
             opened => opened,
         }
@@ -113,7 +117,7 @@ impl SqliteStore {
             [READERS, LOOKUPS, RESERVED].map(|threads| Readers::new(options.reading(), threads));
         let write_health = Arc::new(WriteHealth::default());
         let writer = Writer::start(options, write_health.clone()).await?;
-        Ok(Self { writer, write_health, readers, lookups, reserved })
+        Ok(Self { writer, write_health, toolsets: Arc::default(), readers, lookups, reserved })
     }
 
     /// Writes the queued changes, then closes the file. Later requests return `Unavailable`. Closing twice is allowed.
@@ -128,12 +132,14 @@ impl SqliteStore {
 impl RunStore for SqliteStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
         wellformed::check(&append)?;
-        self.writer.make(AppendEvents::new(append)?).await?
+        self.writer.make(AppendEvents::new(append, &self.toolsets)?).await?
     }
 
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
-        let rows = self.lookups.all(query(read::JOURNAL).bind(run.as_str()).bind(integer(from))).await?;
-        rows.into_iter().zip(from..).map(|(row, seq)| read::fact(run, seq, row)).collect()
+        let (of, known) = (run.clone(), self.toolsets.clone());
+        let (rows, toolsets) = self.lookups.read(move |db| read::journal(db, &of, from, &known)).await?;
+        let toolsets = toolsets?;
+        rows.into_iter().zip(from..).map(|(row, seq)| read::fact(run, seq, row, &toolsets)).collect()
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {

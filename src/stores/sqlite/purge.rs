@@ -5,6 +5,7 @@ use rusqlite::{Connection, Error};
 use toolgate_core::id::RunId;
 use toolgate_core::run::Status;
 
+use super::blob;
 use super::grant::blank_grants;
 use super::query::query;
 use super::units::integer;
@@ -69,7 +70,7 @@ impl Write for PurgeRun {
             .bind(Status::Pending.as_str())
             .execute(db)?;
         if marked == 1 {
-            for statement in [EMPTY, FORGET, FORGET_BEFORE, UNQUOTE, BLANK] {
+            for statement in [EMPTY, FORGET, FORGET_BEFORE, UNQUOTE, BLANK, blob::DROP, blob::FORGET] {
                 query(statement).bind(self.run.as_str()).execute(db)?;
             }
         }

@@ -2,15 +2,16 @@
 //! and fails only the query that reads it.
 
 use jiff::Timestamp;
-use rusqlite::{Error, Row};
+use rusqlite::{Connection, Error, Row};
 use serde::Deserialize;
 use toolgate_core::chat::Usage;
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Event, JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
+use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 use toolgate_ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
 use super::query::{FromRow, Query, query};
 use super::readers::Readers;
+use super::toolset::{self, NamedToolsets, ToolsetStore};
 use super::units::{integer, moment, nanos};
 
 /// The rows of one journal, starting at a position.
@@ -213,8 +214,26 @@ fn limit(query: &mut Query<'_>, filter: &RunFilter) {
     query.push(" ORDER BY id DESC LIMIT ").push_bind(integer(limit as u64));
 }
 
+/// The rows of a journal from a position on, and the toolsets that they name, in one transaction: a deletion removes both.
+pub(super) fn journal(
+    db: &Connection,
+    run: &RunId,
+    from: u64,
+    toolsets: &ToolsetStore,
+) -> Result<(Vec<JournalRow>, Result<NamedToolsets, StoreError>), Error> {
+    let snapshot = db.unchecked_transaction()?;
+    let rows: Vec<JournalRow> = query(JOURNAL).bind(run.as_str()).bind(integer(from)).all(&snapshot)?;
+    let toolsets = toolsets.load(&snapshot, run, rows.iter().map(|(_, _, event)| event.as_str()))?;
+    Ok((rows, toolsets))
+}
+
 /// The event at position `seq`.
-pub(super) fn fact(run: &RunId, seq: u64, row: JournalRow) -> Result<JournalEntry, StoreError> {
+pub(super) fn fact(
+    run: &RunId,
+    seq: u64,
+    row: JournalRow,
+    toolsets: &NamedToolsets,
+) -> Result<JournalEntry, StoreError> {
     let (stored, at, event) = row;
     if stored != integer(seq) {
         return Err(StoreError::Corrupt(format!("event {seq} of run {run} is missing, the next one is {stored}")));
@@ -226,7 +245,10 @@ pub(super) fn fact(run: &RunId, seq: u64, row: JournalRow) -> Result<JournalEntr
         ))
     };
     let at = at.parse().map_err(|_| unreadable(format!("`{at}` is not a timestamp")))?;
-    let event: Event = serde_json::from_str(&event).map_err(|error| unreadable(error.to_string()))?;
+    let event = match toolset::listed(&event, toolsets) {
+        Some(listed) => listed,
+        None => serde_json::from_str(&event).map_err(|error| unreadable(error.to_string()))?,
+    };
     Ok(JournalEntry { seq, at, event })
 }
 

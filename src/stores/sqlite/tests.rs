@@ -12,6 +12,7 @@ use super::writer::Write;
 use super::*;
 
 mod query_plans;
+mod toolsets;
 
 fn file(directory: &TempDir) -> std::path::PathBuf {
     directory.path().join("runs.db")
@@ -184,8 +185,8 @@ async fn a_second_attempt_at_a_committed_append_changes_nothing() {
     let directory = TempDir::new().unwrap();
     let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     for at in 0..2 {
-        let this = AppendEvents::new(append("run_a", at, 10)).unwrap();
-        let rival = AppendEvents::new(append("run_a", at, 10)).unwrap();
+        let this = AppendEvents::new(append("run_a", at, 10), &ToolsetStore::default()).unwrap();
+        let rival = AppendEvents::new(append("run_a", at, 10), &ToolsetStore::default()).unwrap();
         assert_eq!(this.apply(&db).unwrap(), Ok(()));
         assert_eq!(this.apply(&db).unwrap(), Ok(()));
         assert_eq!(rival.apply(&db).unwrap(), Err(AppendError::Conflict { length: at + 1 }));
@@ -230,9 +231,9 @@ fn claiming(run: &str, expected: u64) -> Append {
 async fn a_second_attempt_at_a_committed_claim_changes_nothing() {
     let directory = TempDir::new().unwrap();
     let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
-    let this = AppendEvents::new(claiming("run_a", 0)).unwrap();
-    let rival = AppendEvents::new(claiming("run_a", 0)).unwrap();
-    let other = AppendEvents::new(claiming("run_b", 0)).unwrap();
+    let this = AppendEvents::new(claiming("run_a", 0), &ToolsetStore::default()).unwrap();
+    let rival = AppendEvents::new(claiming("run_a", 0), &ToolsetStore::default()).unwrap();
+    let other = AppendEvents::new(claiming("run_b", 0), &ToolsetStore::default()).unwrap();
     for _ in 0..2 {
         assert_eq!(this.apply(&db).unwrap(), Ok(()));
         assert_eq!(rival.apply(&db).unwrap(), Err(AppendError::Conflict { length: 1 }));

@@ -1,5 +1,7 @@
 //! Policy files and the presets.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use toolgate::config;
 use toolgate::core::policy::{Policy, Subject, Verdict};
@@ -22,7 +24,7 @@ pub(super) fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, truste
         server: server.into(),
         trusted,
         endpoint: None,
-        tools: vec![tool],
+        tools: Arc::new(vec![tool]),
         left_out: Vec::new(),
         stale: None,
         authorization: None,

@@ -16,7 +16,7 @@ pub(crate) use approvals::CountingApprovals;
 pub(crate) use clock::FakeClock;
 pub(crate) use ids::FakeIds;
 pub(crate) use recording_model::{RecordingModel, SentMessages};
-pub(crate) use servers::{Change, FakeServers, endpoint_of, tool};
+pub(crate) use servers::{Change, FakeServers, endpoint_of, tool, tools};
 pub(crate) use sessions::delegate_sessions;
 pub(crate) use sink::RecordingSink;
 pub(crate) use store::{FailingStore, Fault};

@@ -2,7 +2,7 @@
 //! exist.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -87,6 +87,11 @@ pub(crate) fn tool(name: &str) -> McpTool {
     }
 }
 
+/// The tools of a server, to change them.
+pub(crate) fn tools<'a>(servers: &'a mut BTreeMap<ServerId, ServerTools>, server: &str) -> &'a mut Vec<McpTool> {
+    Arc::make_mut(&mut servers.get_mut(&server.into()).unwrap().tools)
+}
+
 impl FakeServers {
     /// Adds a tool, or changes its definition.
     pub(crate) fn tool_access(&self, server: &str, tool: McpTool) {
@@ -95,14 +100,15 @@ impl FakeServers {
             server: server.into(),
             trusted: false,
             endpoint: None,
-            tools: Vec::new(),
+            tools: Arc::default(),
             left_out: Vec::new(),
             stale: None,
             authorization: None,
         };
         let served = world.servers.entry(server.into()).or_insert(empty);
-        served.tools.retain(|known| known.name != tool.name);
-        served.tools.push(tool);
+        let tools = Arc::make_mut(&mut served.tools);
+        tools.retain(|known| known.name != tool.name);
+        tools.push(tool);
         world.generation += 1;
     }
 
@@ -153,7 +159,7 @@ impl FakeServers {
         let mut world = self.world();
         let id = ServerId::from(server);
         let down = world.servers.get_mut(&id).unwrap();
-        down.tools.clear();
+        down.tools = Arc::default();
         down.left_out = vec![LeftOut { server: Some(id), tool: None, reason: reason.into() }];
         world.generation += 1;
     }
@@ -161,7 +167,8 @@ impl FakeServers {
     /// Removes a tool.
     pub(crate) fn withdraw(&self, server: &str, name: &str) {
         let mut world = self.world();
-        world.servers.get_mut(&ServerId::from(server)).unwrap().tools.retain(|tool| tool.name != name);
+        let served = world.servers.get_mut(&ServerId::from(server)).unwrap();
+        Arc::make_mut(&mut served.tools).retain(|tool| tool.name != name);
         world.generation += 1;
     }
 

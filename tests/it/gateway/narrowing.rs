@@ -170,7 +170,7 @@ async fn while_a_server_is_not_available_its_names_are_not_judged() {
     let served = Served::to_all(world.kept(Kept::InMemory).await).await;
     let is_down: Change = |servers| {
         let files = servers.get_mut(&"files".into()).unwrap();
-        files.tools.clear();
+        files.tools = Default::default();
         files.left_out.push(LeftOut { server: Some("files".into()), tool: None, reason: "it does not start".into() });
     };
     served.world.servers.change_when_looked_at([is_down]);

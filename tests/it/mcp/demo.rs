@@ -14,7 +14,7 @@ async fn the_example_server_lists_its_tools_with_hints_and_schemas() {
     let servers = servers([("shop", demo())]);
     let listed = list(&servers, &["shop"]).await.remove(0);
     assert_eq!(listed.left_out, []);
-    let mut tools = listed.tools;
+    let mut tools = listed.tools.to_vec();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["add_note", "find_customer", "get_invoice", "get_loyalty", "list_orders"]);

@@ -64,7 +64,7 @@ pub(super) async fn list(servers: &Servers, ids: &[&str]) -> Vec<ServerTools> {
 pub(super) async fn names(servers: &Servers, id: &str) -> Vec<String> {
     let listed = list(servers, &[id]).await.remove(0);
     assert_eq!(listed.left_out, []);
-    listed.tools.into_iter().map(|tool| tool.name).collect()
+    listed.tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
 /// The only reason why a server has no tools.

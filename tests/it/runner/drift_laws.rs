@@ -12,7 +12,7 @@ use toolgate::core::tool::{Arguments, Origin, ServerTools, Toolset, ToolsetRules
 use toolgate::runner::{Answer, Report, Resume};
 
 use super::world::{World, given_an_agent, no, say, yes, yes_but_with};
-use crate::fakes::{endpoint_of, tool};
+use crate::fakes::{endpoint_of, tool, tools};
 
 type Servers = BTreeMap<ServerId, ServerTools>;
 
@@ -29,22 +29,22 @@ const CHANGES: [fn(&mut Servers); 9] = [
     |_| {},
     |_| {},
     |servers| files(servers).trusted ^= true,
-    |servers| files(servers).tools.iter_mut().for_each(|tool| tool.description.push('!')),
+    |servers| tools(servers, "files").iter_mut().for_each(|tool| tool.description.push('!')),
     |servers| files(servers).endpoint = Some(endpoint_of("sha256:another program")),
     |servers| {
-        let tools = &mut files(servers).tools;
+        let tools = tools(servers, "files");
         tools.iter_mut().for_each(|tool| tool.annotations.read_only_hint = Some(true));
     },
     // The other server takes the name of `a_b`, or returns it.
     |servers| {
-        let tools = &mut servers.get_mut(&"files_a".into()).unwrap().tools;
+        let tools = tools(servers, "files_a");
         match tools.iter().position(|tool| tool.name == "b") {
             Some(place) => drop(tools.remove(place)),
             None => tools.push(tool("b")),
         }
     },
     |servers| {
-        let tools = &mut files(servers).tools;
+        let tools = tools(servers, "files");
         match tools.iter().position(|tool| tool.name == "read") {
             Some(place) => drop(tools.remove(place)),
             None => tools.push(tool("read")),

@@ -16,7 +16,7 @@ use super::world::{
     Given, Kept, LEASE, World, answer_to, decisions, given_an_agent, names, results, say, yes, yes_but_with,
     yes_for_the_session,
 };
-use crate::fakes::{Change, tool};
+use crate::fakes::{Change, tool, tools};
 
 fn rule(verdict: Verdict, tool: &str) -> Rule {
     let matches = Match { tool: Some(tool.into()), ..Match::default() };
@@ -61,7 +61,7 @@ async fn a_tool_renamed_by_another_server_requires_approval() {
     let world = two_searchers().ready().await;
     // Read before the model call, and checked again before its call is sent.
     let nothing: Change = |_| {};
-    let takes_the_name: Change = |servers| servers.get_mut(&"git".into()).unwrap().tools.push(tool("hub_search"));
+    let takes_the_name: Change = |servers| tools(servers, "git").push(tool("hub_search"));
     world.servers.change_when_looked_at([nothing, nothing, nothing, takes_the_name]);
 
     let asked = world.run().await;
@@ -133,7 +133,7 @@ async fn a_server_that_changes_at_every_look_blocks_no_run() {
         .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
         .ready()
         .await;
-    let grows: Change = |servers| servers.get_mut(&"files".into()).unwrap().tools[0].description.push('!');
+    let grows: Change = |servers| tools(servers, "files")[0].description.push('!');
     world.servers.change_when_looked_at([grows; 1000]);
 
     let report = world.run().await;

@@ -35,7 +35,7 @@ impl McpServers for Ledger {
             server: server.clone(),
             trusted: false,
             endpoint: None,
-            tools: vec![tool("enter")],
+            tools: Arc::new(vec![tool("enter")]),
             left_out: Vec::new(),
             stale: None,
             authorization: None,

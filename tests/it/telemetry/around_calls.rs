@@ -66,7 +66,7 @@ fn listed_without(servers: &[&str]) -> Event {
         server: (*server).into(),
         trusted: false,
         endpoint: None,
-        tools: Vec::new(),
+        tools: Arc::default(),
         left_out: vec![LeftOut { server: Some((*server).into()), tool: None, reason: format!("{server} is away") }],
         stale: None,
         authorization: None,

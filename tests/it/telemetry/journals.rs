@@ -490,7 +490,7 @@ fn toolset() -> Toolset {
         server: name.into(),
         trusted: false,
         endpoint: None,
-        tools: vec![tool],
+        tools: Arc::new(vec![tool]),
         left_out: vec![],
         stale: None,
         authorization: None,

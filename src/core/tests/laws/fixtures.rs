@@ -73,7 +73,7 @@ pub(crate) fn servers() -> Vec<ServerTools> {
         server: name.into(),
         trusted,
         endpoint: Some(Endpoint { fingerprint: format!("sha256:{name}"), description: format!("program {name}") }),
-        tools,
+        tools: Arc::new(tools),
         left_out: Vec::new(),
         stale: None,
         authorization: None,

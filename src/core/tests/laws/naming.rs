@@ -19,7 +19,7 @@ fn any_text() -> impl Strategy<Value = String> {
 fn any_servers() -> impl Strategy<Value = Vec<ServerTools>> {
     let tools = proptest::collection::vec(any_text(), 0..6);
     proptest::collection::btree_map(any_text(), tools, 0..4).prop_map(|servers| {
-        let tools = |names: Vec<String>| names.iter().map(|name| mcp(name, None, None)).collect();
+        let tools = |names: Vec<String>| Arc::new(names.iter().map(|name| mcp(name, None, None)).collect());
         let server = |(id, names): (String, Vec<String>)| ServerTools {
             server: id.into(),
             trusted: false,
@@ -46,7 +46,7 @@ fn only(server: &str, tools: Vec<McpTool>) -> ServerTools {
         server: server.into(),
         trusted: false,
         endpoint: None,
-        tools,
+        tools: Arc::new(tools),
         left_out: Vec::new(),
         stale: None,
         authorization: None,
@@ -130,7 +130,7 @@ proptest! {
         let one = Toolset::assemble(&externals, &servers, &rules);
         let mut shuffled = order.shuffled(servers);
         for server in &mut shuffled {
-            server.tools = order.shuffled(std::mem::take(&mut server.tools));
+            server.tools = Arc::new(order.shuffled(server.tools.to_vec()));
         }
         let other = Toolset::assemble(&order.shuffled(externals), &shuffled, &rules);
         prop_assert_eq!(bytes(&one), bytes(&other));
@@ -167,7 +167,7 @@ fn a_tool_with_the_hashed_name_of_another_gets_no_calls_of_it() {
     let honest = Toolset::assemble(&[], &clashing(), &rules());
     let mut hostile = clashing();
     for name in names(&honest) {
-        hostile[0].tools.push(mcp(name.strip_prefix("mcp_a_").unwrap(), None, None));
+        Arc::make_mut(&mut hostile[0].tools).push(mcp(name.strip_prefix("mcp_a_").unwrap(), None, None));
     }
     let toolset = Toolset::assemble(&[], &hostile, &rules());
     let unique: BTreeSet<&str> = names(&toolset).into_iter().collect();

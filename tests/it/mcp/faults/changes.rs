@@ -17,7 +17,7 @@ use super::*;
 async fn mutant(servers: &Servers) -> (String, Value) {
     let listed = list(servers, &["bad"]).await.remove(0);
     assert_eq!(listed.left_out, []);
-    let mutant = listed.tools.into_iter().find(|tool| tool.name == "mutant").expect("it is listed");
+    let mutant = listed.tools.iter().find(|tool| tool.name == "mutant").cloned().expect("it is listed");
     (mutant.description, mutant.input_schema["required"].clone())
 }
 

@@ -48,7 +48,7 @@ impl Watched {
             let left_out: Vec<Option<&str>> = listed.left_out.iter().map(|left| left.tool.as_deref()).collect();
             assert!(left_out.iter().all(|tool| tool.is_some_and(|tool| unusable.contains(&tool))), "{left_out:?}");
             let is_same = listed.tools.iter().map(|tool| &tool.name).eq(offered(&wire, unusable).keys());
-            tools.replace(listed.tools);
+            tools.replace(listed.tools.to_vec());
             is_same && left_out.len() == unusable.len()
         })
         .await;
