@@ -126,46 +126,33 @@ impl AgentRunner {
 
     /// Ends a run, whichever process executes it. Cancelling a cancelled run changes nothing. If calls have to be undone
     /// before the end, the report is of a run that is not over, and the run is executed; cancelling it again ends it.
-    pub async fn cancel(&self, run: &RunId, reason: Option<String>) -> Result<Report, RunnerError> {
-        let report = self.record_input(run, &Input::Cancel { reason, expected_version: None }).await?;
-        Ok(self.compensated(report).await)
-    }
-
-    /// The same, but only if the run is still at the version that the caller saw. Otherwise the request is
-    /// [rejected](toolgate_core::run::ResumeError::VersionConflict).
-    pub async fn cancel_as_seen(
+    ///
+    /// # Errors
+    /// [`VersionConflict`](toolgate_core::run::ResumeError::VersionConflict) if the run is not at the expected version.
+    pub async fn cancel(
         &self,
         run: &RunId,
         reason: Option<String>,
-        version: u64,
+        expected_version: Option<u64>,
     ) -> Result<Report, RunnerError> {
-        let report = self.record_input(run, &Input::Cancel { reason, expected_version: Some(version) }).await?;
+        let report = self.record_input(run, &Input::Cancel { reason, expected_version }).await?;
         Ok(self.compensated(report).await)
     }
 
     /// Pauses a run, whichever process executes it: it stops between two steps, and is pending until a
     /// [`Resume`] continues it. The step in flight settles first. Pausing a paused run changes nothing.
+    ///
+    /// # Errors
+    /// [`VersionConflict`](toolgate_core::run::ResumeError::VersionConflict) if the run is not at the expected version.
     pub async fn pause(
         &self,
         run: &RunId,
         reason: Option<String>,
         by: impl Into<String>,
         via: Channel,
+        expected_version: Option<u64>,
     ) -> Result<Report, RunnerError> {
-        self.record_input(run, &Input::Pause { reason, by: by.into(), via, expected_version: None }).await
-    }
-
-    /// The same, but only if the run is still at the version that the caller saw. Otherwise the request is
-    /// [rejected](toolgate_core::run::ResumeError::VersionConflict).
-    pub async fn pause_as_seen(
-        &self,
-        run: &RunId,
-        reason: Option<String>,
-        by: impl Into<String>,
-        via: Channel,
-        version: u64,
-    ) -> Result<Report, RunnerError> {
-        self.record_input(run, &Input::Pause { reason, by: by.into(), via, expected_version: Some(version) }).await
+        self.record_input(run, &Input::Pause { reason, by: by.into(), via, expected_version }).await
     }
 
     /// Extends the deadline of a pending item. Repeating the same request changes nothing.

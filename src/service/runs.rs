@@ -190,10 +190,7 @@ impl TenantRun {
         to_error: impl FnOnce(RunnerError) -> ServiceError,
     ) -> Result<Report, ServiceError> {
         self.require_same_principal().await?;
-        let cancelled = match seen {
-            Some(version) => self.runner.cancel_as_seen(self.id(), reason, version).await,
-            None => self.runner.cancel(self.id(), reason).await,
-        };
+        let cancelled = self.runner.cancel(self.id(), reason, seen).await;
         self.with_current(cancelled.map_err(to_error)).await
     }
 
@@ -207,10 +204,7 @@ impl TenantRun {
     ) -> Result<Report, ServiceError> {
         self.require_same_principal().await?;
         let by = self.caller.name.as_ref();
-        let paused = match seen {
-            Some(version) => self.runner.pause_as_seen(self.id(), reason, by, self.via, version).await,
-            None => self.runner.pause(self.id(), reason, by, self.via).await,
-        };
+        let paused = self.runner.pause(self.id(), reason, by, self.via, seen).await;
         self.with_current(paused.map_err(to_error)).await
     }
 

@@ -61,7 +61,7 @@ async fn a_run_that_cannot_be_driven_here_is_left_to_a_process_that_can_while_ot
     let mut taken = there.recover().await.unwrap();
     assert_eq!(taken.iter().map(|execution| execution.run.clone()).collect::<Vec<_>>(), [foreign]);
     assert_eq!(taken.remove(0).until_idle().await.unwrap().status, Status::Completed);
-    here.cancel(&own.run, None).await.unwrap();
+    here.cancel(&own.run, None, None).await.unwrap();
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn ends_at_once_when_cancelled(runner: AgentRunner) {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let began = tokio::time::Instant::now();
 
-    runner.cancel(&execution.run, None).await.unwrap();
+    runner.cancel(&execution.run, None, None).await.unwrap();
     let rested =
         tokio::time::timeout(Duration::from_secs(60), execution.until_idle()).await.expect("it rests").unwrap();
 

@@ -92,7 +92,7 @@ async fn cancel(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Resul
     let reason = Some("interrupted at the terminal".to_owned());
     tokio::select! {
         // The run may have ended on its own in the meantime, which is equally good.
-        _ = follow.app.runner.cancel(run, reason) => Ok(()),
+        _ = follow.app.runner.cancel(run, reason, None) => Ok(()),
         interrupt = follow.interrupts.next() => Err(given_up(interrupt, run.clone())),
     }
 }
@@ -102,7 +102,7 @@ async fn pause(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result
     let reason = Some("interrupted at the terminal".to_owned());
     tokio::select! {
         // The run may have ended on its own in the meantime, which is equally good.
-        _ = follow.app.runner.pause(run, reason, who(), Channel::Terminal) => Ok(()),
+        _ = follow.app.runner.pause(run, reason, who(), Channel::Terminal, None) => Ok(()),
         interrupt = follow.interrupts.next() => Err(given_up(interrupt, run.clone())),
     }
 }

@@ -27,7 +27,7 @@ impl Cancel {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let cancelled = async {
             let run = find(&app, &self.run).await?;
-            let report = app.runner.cancel(&run, self.reason.clone()).await?;
+            let report = app.runner.cancel(&run, self.reason.clone(), None).await?;
             // Calls are undone first. If this process cannot execute the run, another one does.
             let undoes = report.compensation.is_some() && !report.status.is_ended();
             Ok::<_, CliError>(match undoes {

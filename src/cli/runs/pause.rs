@@ -29,7 +29,7 @@ impl Pause {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let paused = async {
             let run = find(&app, &self.run).await?;
-            Ok::<_, CliError>(app.runner.pause(&run, self.reason.clone(), who(), Channel::CommandLine).await?)
+            Ok::<_, CliError>(app.runner.pause(&run, self.reason.clone(), who(), Channel::CommandLine, None).await?)
         };
         let paused = paused.await;
         setup::close(app, out).await;

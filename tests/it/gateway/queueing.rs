@@ -46,12 +46,12 @@ async fn a_queued_run_is_durable_and_idle() {
 
     assert_eq!(runner.activity(), Activity { driven: 1, waiting: 2 });
     assert!(!is_asking(&runner, &second.run).await, "one at a time");
-    runner.cancel(&first.run, None).await.unwrap();
+    runner.cancel(&first.run, None, None).await.unwrap();
     until(async || is_asking(&runner, &second.run).await).await;
     assert!(!is_asking(&runner, &other.run).await);
-    runner.cancel(&second.run, None).await.unwrap();
+    runner.cancel(&second.run, None, None).await.unwrap();
     until(async || is_asking(&runner, &other.run).await).await;
-    runner.cancel(&other.run, None).await.unwrap();
+    runner.cancel(&other.run, None, None).await.unwrap();
     assert_eq!(other.until_idle().await.unwrap().status, Status::Cancelled);
     assert_eq!(runner.activity(), Activity::default());
 }
@@ -62,13 +62,13 @@ async fn a_queued_run_is_cancelled_at_once_and_frees_its_place() {
     let first = started_for(&runner, "a").await;
     let waits = started_for(&runner, "a").await;
 
-    let cancelled = runner.cancel(&waits.run, None).await.unwrap();
+    let cancelled = runner.cancel(&waits.run, None, None).await.unwrap();
 
     assert_eq!(cancelled.status, Status::Cancelled);
     let rested = tokio::time::timeout(Duration::from_secs(5), waits.until_idle()).await.expect("cancelled at once");
     assert_eq!(rested.unwrap().status, Status::Cancelled);
     assert_eq!(runner.activity(), Activity { driven: 1, waiting: 0 });
-    runner.cancel(&first.run, None).await.unwrap();
+    runner.cancel(&first.run, None, None).await.unwrap();
 }
 
 #[tokio::test]
@@ -97,6 +97,6 @@ async fn a_full_queue_refuses_new_runs_and_resumes_known_ones() {
     assert_eq!((refused.status.as_u16(), refused.problem()), (503, "unavailable"));
     assert_eq!(refused.headers.get("retry-after"), Some(&HeaderValue::from_static("5")));
     assert_eq!(refused.body["retryable"], true);
-    runner.cancel(&run, None).await.unwrap();
-    runner.cancel(&waits, None).await.unwrap();
+    runner.cancel(&run, None, None).await.unwrap();
+    runner.cancel(&waits, None, None).await.unwrap();
 }

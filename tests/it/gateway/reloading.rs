@@ -47,13 +47,13 @@ async fn old_servers_close_with_the_last_run_that_uses_them() {
     let first = old.start(Request::new("clerk", "Hello")).await.unwrap();
     let new = old.reconfigured(with_others()).unwrap();
     let second = new.start(Request::new("clerk", "Hello")).await.unwrap();
-    old.cancel(&first.run, None).await.unwrap();
+    old.cancel(&first.run, None, None).await.unwrap();
     first.until_idle().await.unwrap();
 
     drop(old);
 
     until(async || servers.upgrade().is_none()).await;
-    new.cancel(&second.run, None).await.unwrap();
+    new.cancel(&second.run, None, None).await.unwrap();
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn a_new_runner_cancels_and_drains_old_runs() {
     let (first, second) = (old.start(first).await.unwrap(), old.start(second).await.unwrap());
     let new = old.reconfigured(AgentRunner::builder().agent(agent(&json!([])))).unwrap();
 
-    new.cancel(&first.run, None).await.unwrap();
+    new.cancel(&first.run, None, None).await.unwrap();
 
     assert_eq!(first.until_idle().await.unwrap().status, Status::Cancelled);
     assert_eq!(new.activity().driven, 1);

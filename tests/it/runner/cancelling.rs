@@ -24,7 +24,7 @@ on_every_store! {
         let execution = world.start().await;
         tokio::time::sleep(POLL).await;
 
-        let cancelled = world.runner.cancel(&execution.run, Some("enough".into())).await.unwrap();
+        let cancelled = world.runner.cancel(&execution.run, Some("enough".into()), None).await.unwrap();
         let rested = execution.until_idle().await.unwrap();
 
         assert_eq!((cancelled.status, rested.status), (Status::Cancelled, Status::Cancelled));
@@ -41,7 +41,7 @@ on_every_store! {
         tokio::time::sleep(POLL).await;
         let other = world.another_process().await;
 
-        other.cancel(&execution.run, None).await.unwrap();
+        other.cancel(&execution.run, None, None).await.unwrap();
         let rested = tokio::time::timeout(POLL * 10, execution.until_idle()).await.expect("it is polled for").unwrap();
 
         assert_eq!((rested.status, world.servers.given_up()), (Status::Cancelled, vec!["call_1_2".to_owned()]));
@@ -55,7 +55,7 @@ async fn another_processs_cancel_is_heard_after_one_interval_in_paused_time() {
     tokio::time::sleep(POLL / 2).await;
     let began = tokio::time::Instant::now();
 
-    world.another_process().await.cancel(&execution.run, None).await.unwrap();
+    world.another_process().await.cancel(&execution.run, None, None).await.unwrap();
     execution.until_idle().await.unwrap();
 
     assert!(began.elapsed() <= POLL, "{:?}", began.elapsed());
@@ -68,7 +68,7 @@ async fn a_cancel_reaches_a_model_that_does_not_answer() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     let began = tokio::time::Instant::now();
 
-    world.runner.cancel(&execution.run, None).await.unwrap();
+    world.runner.cancel(&execution.run, None, None).await.unwrap();
 
     assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
     assert_eq!(began.elapsed(), Duration::ZERO);
@@ -84,8 +84,8 @@ async fn a_run_that_waits_is_cancelled_and_its_watchers_see_the_end() {
     let run = world.run().await.run_id;
     let mut watch = world.runner.watch(&run);
 
-    let report = world.runner.cancel(&run, Some("enough".into())).await.unwrap();
-    let again = world.runner.cancel(&run, Some("really".into())).await.unwrap();
+    let report = world.runner.cancel(&run, Some("enough".into()), None).await.unwrap();
+    let again = world.runner.cancel(&run, Some("really".into()), None).await.unwrap();
 
     assert_eq!((report.status, again.version), (Status::Cancelled, report.version));
     assert_eq!(report.error.unwrap().message, "the run was cancelled: enough");
@@ -104,7 +104,7 @@ async fn a_reply_that_comes_after_the_cancel_is_dropped() {
     let execution = world.start().await;
     // Written at a time when the driver does not notice it before the reply arrives.
     tokio::time::sleep(Duration::from_millis(99)).await;
-    world.another_process().await.cancel(&execution.run, None).await.unwrap();
+    world.another_process().await.cancel(&execution.run, None, None).await.unwrap();
 
     let rested = execution.until_idle().await.unwrap();
 

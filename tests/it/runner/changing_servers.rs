@@ -138,7 +138,7 @@ on_every_store! {
 
         let waiting = world.runner.execute(bringing()).await.unwrap();
         assert_eq!(Arc::strong_count(&own), 2, "the run may go on with it");
-        world.runner.cancel(&waiting.run_id, None).await.unwrap();
+        world.runner.cancel(&waiting.run_id, None, None).await.unwrap();
         assert_eq!(Arc::strong_count(&own), 1, "cancelled");
 
         world.runner.inject(&waiting.run_id, RunServers::new().and("desk", own.clone()));

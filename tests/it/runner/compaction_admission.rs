@@ -77,8 +77,8 @@ on_every_store! {
             governor.misbehaves.notified().await;
 
             match from_another_process {
-                false => world.runner.cancel(&execution.run, None).await.unwrap(),
-                true => world.another_process().await.cancel(&execution.run, None).await.unwrap(),
+                false => world.runner.cancel(&execution.run, None, None).await.unwrap(),
+                true => world.another_process().await.cancel(&execution.run, None, None).await.unwrap(),
             };
             let ended = execution.until_idle().await.unwrap();
 

@@ -83,7 +83,7 @@ on_every_store! {
         let world = waiting().kept(kept).await;
         let run = world.run().await;
 
-        let cancelled = world.runner.cancel(&run.run_id, Some("enough".into())).await.unwrap();
+        let cancelled = world.runner.cancel(&run.run_id, Some("enough".into()), None).await.unwrap();
         let over = rested(&world, &cancelled).await;
 
         assert_eq!(cancelled.status, Status::Running);
@@ -98,7 +98,7 @@ async fn row_3_49_a_cancel_in_a_call_undoes_the_calls_before_it_and_tells_the_do
     let execution = world.start().await;
     tokio::time::sleep(POLL).await;
 
-    world.another_process().await.cancel(&execution.run, None).await.unwrap();
+    world.another_process().await.cancel(&execution.run, None, None).await.unwrap();
     let over = execution.until_idle().await.unwrap();
 
     assert_eq!((over.status, undone(&over)), (Status::Cancelled, vec![("call_1_1", UndoState::Undone)]));
@@ -176,7 +176,7 @@ async fn row_3_49_a_cancel_by_a_process_without_the_agent_is_executed_by_another
     let run = world.run().await.run_id;
     let stranger = world.another_process_where(|agent| agent.name = "stranger".into()).await;
 
-    let cancelled = stranger.cancel(&run, None).await.unwrap();
+    let cancelled = stranger.cancel(&run, None, None).await.unwrap();
     assert_eq!((cancelled.status, world.servers.calls().len()), (Status::Running, 2));
     let mut recovered = world.runner.recover().await.unwrap();
 
@@ -188,12 +188,12 @@ async fn row_3_49_a_cancel_by_a_process_without_the_agent_is_executed_by_another
 async fn row_3_49_a_second_cancel_ends_the_run_at_once() {
     let world = waiting().where_servers(|servers| servers.hang_in("refund")).ready().await;
     let run = world.run().await.run_id;
-    world.runner.cancel(&run, Some("first".into())).await.unwrap();
+    world.runner.cancel(&run, Some("first".into()), None).await.unwrap();
     while world.servers.calls().len() < 3 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 
-    let over = world.runner.cancel(&run, Some("second".into())).await.unwrap();
+    let over = world.runner.cancel(&run, Some("second".into()), None).await.unwrap();
 
     assert_eq!(undone(&over), [("call_2_1", UndoState::InDoubt), ("call_1_1", UndoState::NotMade)]);
     assert_eq!((over.status, over.error.unwrap().message), (Status::Cancelled, "the run was cancelled: first".into()));
@@ -246,7 +246,7 @@ async fn row_3_49_a_fork_undoes_none_of_the_calls_that_it_copied() {
     let run = world.run().await.run_id;
 
     let fork = world.runner.fork(&run, toolgate::runner::Fork::default()).await.unwrap().until_idle().await.unwrap();
-    let cancelled = world.runner.cancel(&fork.run_id, None).await.unwrap();
+    let cancelled = world.runner.cancel(&fork.run_id, None, None).await.unwrap();
 
     assert_eq!((cancelled.status, cancelled.compensation), (Status::Cancelled, None));
     assert_eq!(world.servers.calls().len(), 2);

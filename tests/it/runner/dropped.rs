@@ -104,7 +104,7 @@ on_every_store! {
             tokio::task::yield_now().await;
         }
 
-        dropped_after_its_append(&world, world.runner.cancel(&execution.run, None)).await;
+        dropped_after_its_append(&world, world.runner.cancel(&execution.run, None, None)).await;
 
         let rested = tokio::time::timeout(Duration::from_secs(20), execution.until_idle()).await;
         assert_eq!(rested.expect("the driver is woken").unwrap().status, Status::Cancelled);

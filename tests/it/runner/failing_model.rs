@@ -78,7 +78,7 @@ async fn a_cancel_does_not_wait_for_the_next_attempt() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let began = tokio::time::Instant::now();
 
-    world.runner.cancel(&execution.run, None).await.unwrap();
+    world.runner.cancel(&execution.run, None, None).await.unwrap();
 
     assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
     assert!(began.elapsed() < Duration::from_millis(10), "{:?}", began.elapsed());

@@ -192,7 +192,7 @@ async fn a_fork_of_a_cancelled_run_goes_on_where_it_was() {
         .ready()
         .await;
     let run = world.run().await.run_id;
-    let source = world.runner.cancel(&run, None).await.unwrap();
+    let source = world.runner.cancel(&run, None, None).await.unwrap();
 
     assert_eq!(fork(&world, &source, None).await.status, Status::Pending);
 }

@@ -28,7 +28,7 @@ async fn cancelled_in_a_call(world: &World) -> Report {
     let execution = world.start().await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(world.servers.calls(), ["call_1_1"]);
-    world.runner.cancel(&execution.run, None).await.unwrap();
+    world.runner.cancel(&execution.run, None, None).await.unwrap();
     let source = execution.until_idle().await.unwrap();
     assert_eq!(source.status, Status::Cancelled);
     source
@@ -77,7 +77,7 @@ async fn a_doubt_of_its_source_does_not_end_a_fork_that_fails_on_tool_errors() {
 async fn a_fork_of_a_run_cancelled_while_it_asks_a_person_asks_again() {
     let world = calling("ext_order").with_an_external_tool("order").ready().await;
     let run = world.run().await.run_id;
-    let source = world.runner.cancel(&run, None).await.unwrap();
+    let source = world.runner.cancel(&run, None, None).await.unwrap();
 
     let fork = told(&world, &source).await;
 

@@ -92,7 +92,7 @@ async fn a_grant_starts_only_when_its_call_is_resumed() {
 async fn a_grant_for_a_cancelled_denied_or_removed_call_never_starts() {
     let (cancelled, waiting_there) = waiting().await;
     cancelled.runner.record(&waiting_there.run_id, decisions([("call_1_1", yes_always())])).await.unwrap();
-    cancelled.runner.cancel(&waiting_there.run_id, None).await.unwrap();
+    cancelled.runner.cancel(&waiting_there.run_id, None, None).await.unwrap();
     assert!(cancelled.another_process().await.recover().await.unwrap().is_empty());
 
     let (denied, waiting_there) = waiting().await;

@@ -35,7 +35,7 @@ fn on() -> Resume {
 }
 
 async fn pause(runner: &AgentRunner, run: &RunId) -> Report {
-    runner.pause(run, Some("lunch".into()), "ann", Channel::Api).await.unwrap()
+    runner.pause(run, Some("lunch".into()), "ann", Channel::Api, None).await.unwrap()
 }
 
 fn kinds(report: &Report) -> Vec<&'static str> {
@@ -136,8 +136,8 @@ async fn row_4_23_a_paused_run_is_cancelled() {
     let run = world.run().await.run_id;
     pause(&world.runner, &run).await;
 
-    let cancelled = world.runner.cancel(&run, None).await.unwrap();
-    let refused = world.runner.pause(&run, None, "ann", Channel::Api).await.unwrap_err();
+    let cancelled = world.runner.cancel(&run, None, None).await.unwrap();
+    let refused = world.runner.pause(&run, None, "ann", Channel::Api, None).await.unwrap_err();
 
     assert_eq!(cancelled.status, Status::Cancelled);
     assert!(refused.to_string().contains("the run is over: cancelled"), "{refused}");
@@ -201,7 +201,7 @@ async fn row_4_23_a_stale_version_and_a_run_that_is_not_paused_are_refused() {
     let world = ordering().ready().await;
     let waiting = world.run().await;
 
-    let stale = world.runner.pause_as_seen(&waiting.run_id, None, "ann", Channel::Api, 1).await.unwrap_err();
+    let stale = world.runner.pause(&waiting.run_id, None, "ann", Channel::Api, Some(1)).await.unwrap_err();
     let running = world.resume(&waiting.run_id, on()).await.unwrap_err();
 
     assert!(matches!(stale.refusals(), [ResumeError::VersionConflict { expected: 1, .. }]), "{stale}");

@@ -95,7 +95,7 @@ async fn an_ended_run_accepts_nothing() {
     let run = world.run().await.run_id;
 
     let message = world.runner.message(&run, "One more thing").await.unwrap_err();
-    let cancel = world.runner.cancel(&run, None).await.unwrap_err();
+    let cancel = world.runner.cancel(&run, None, None).await.unwrap_err();
     let result = world.resume(&run, results([priced("call_1_1")])).await.unwrap_err();
 
     let over = RunnerError::Refused(vec![ResumeError::RunEnded { status: "completed".into() }]);

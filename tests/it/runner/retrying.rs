@@ -191,7 +191,7 @@ async fn a_retry_of_a_cancelled_run_says_what_was_in_doubt() {
         .await;
     let execution = world.runner.start(in_chat("Go")).await.unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    world.runner.cancel(&execution.run, None).await.unwrap();
+    world.runner.cancel(&execution.run, None, None).await.unwrap();
     let source = execution.until_idle().await.unwrap();
 
     let again = retry(&world.runner, &source, Some("Look again")).await;

@@ -232,7 +232,7 @@ async fn row_0_53_a_session_has_a_permission_mode() {
     assert_eq!((asks.status, asks.pending.len()), (Status::Pending, 1), "the policy of the agent allows the call");
     let elsewhere = world.another_process().await;
     assert_eq!(elsewhere.load(&asks.run_id).await.unwrap().started().spec.mode.as_deref(), Some("careful"));
-    world.runner.cancel(&asks.run_id, None).await.unwrap();
+    world.runner.cancel(&asks.run_id, None, None).await.unwrap();
 
     let closed = Request { mode: Some("closed".to_owned()), ..message("Second") };
     let denied = world.runner.execute(closed).await.unwrap();

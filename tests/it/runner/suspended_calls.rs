@@ -201,7 +201,7 @@ on_every_store! {
         let world = a_call_of("print").where_servers(|servers| servers.reply("print", [task(None)])).kept(kept).await;
         let waiting = world.run().await;
 
-        let report = world.runner.cancel(&waiting.run_id, None).await.unwrap();
+        let report = world.runner.cancel(&waiting.run_id, None, None).await.unwrap();
         world.runner.close().await;
 
         assert_eq!(world.servers.stopped_tasks(), ["task_7"]);

@@ -103,7 +103,7 @@ on_every_store! {
         until(async || world.servers.asked_in_vain(TASK) == 2).await;
         assert_eq!(completed(&world, &waiting).await, 2);
 
-        world.runner.cancel(&waiting.run_id, None).await.unwrap();
+        world.runner.cancel(&waiting.run_id, None, None).await.unwrap();
         second.until_idle().await.unwrap();
     }
 
@@ -128,7 +128,7 @@ on_every_store! {
         let waiting = world.run().await;
         assert!(matches!(&waiting.pending[..], [PendingItem::Input(_)]), "{:?}", waiting.pending);
 
-        world.runner.cancel(&waiting.run_id, None).await.unwrap();
+        world.runner.cancel(&waiting.run_id, None, None).await.unwrap();
 
         assert_eq!(stopped(&world).await, [TASK]);
     }
@@ -142,7 +142,7 @@ on_every_store! {
         let execution = resume_run(&world, &waiting, Resume::default().with(PRINT, answer)).await;
         until(async || !world.servers.told().is_empty()).await;
 
-        world.runner.cancel(&waiting.run_id, None).await.unwrap();
+        world.runner.cancel(&waiting.run_id, None, None).await.unwrap();
         assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
 
         assert_eq!(stopped(&world).await, [TASK]);
@@ -157,7 +157,7 @@ on_every_store! {
         let execution = world.start().await;
         until(async || !world.servers.calls().is_empty()).await;
 
-        world.another_process().await.cancel(&execution.run, None).await.unwrap();
+        world.another_process().await.cancel(&execution.run, None, None).await.unwrap();
         assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
 
         assert_eq!(stopped(&world).await, [TASK]);
@@ -210,6 +210,6 @@ async fn a_finished_task_is_not_stopped() {
         printing_only([task()]).where_servers(|servers| servers.say_of_task(TASK, [Ok(done("printed"))])).ready().await;
     let waiting = world.run().await;
     assert_eq!(world.resume(&waiting.run_id, Resume::default()).await.unwrap().status, Status::Completed);
-    world.runner.cancel(&waiting.run_id, None).await.unwrap_err();
+    world.runner.cancel(&waiting.run_id, None, None).await.unwrap_err();
     assert_eq!(stopped(&world).await, [""; 0]);
 }

@@ -60,7 +60,7 @@ on_every_store! {
         let world = given_an_agent().with_an_external_tool("order").whose_model_says(turns).kept(kept).await;
         let pending = world.runner.execute(in_chat(world.request())).await.unwrap();
         world.runner.message(&pending.run_id, "Make it tea").await.unwrap();
-        world.runner.cancel(&pending.run_id, None).await.unwrap();
+        world.runner.cancel(&pending.run_id, None, None).await.unwrap();
 
         let world = repaired(&world, &["One.", "Tea it is."]).await;
         let second = say_to(&world.runner, "Now").await;

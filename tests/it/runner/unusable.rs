@@ -156,7 +156,7 @@ async fn messages_and_names_are_bounded_and_cancel_reasons_truncated() {
     let said = world.runner.message(run, &long).await.unwrap_err();
     let extended = world.runner.extend(run, "call_1_1".into(), until, long.clone(), Channel::Api).await.unwrap_err();
     let before = world.runner.report(run).await.unwrap();
-    world.runner.cancel(run, Some(long)).await.unwrap();
+    world.runner.cancel(run, Some(long), None).await.unwrap();
 
     assert!(said.to_string().starts_with("the message has more than 65536 bytes"), "{said}");
     assert!(extended.to_string().contains("more than 65536 bytes"), "{extended}");

@@ -171,7 +171,7 @@ async fn a_server_that_asks_again_on_the_open_call_is_answered_again() {
         runner.record(&run, Resume { expected_version: Some(version), ..given }).await.unwrap();
     }
     asked(&mut execution).await;
-    runner.cancel(&run, None).await.unwrap();
+    runner.cancel(&run, None, None).await.unwrap();
     assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
     assert_eq!(wire.calls(), ["echo"]);
     scene.servers.close().await;

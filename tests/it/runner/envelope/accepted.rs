@@ -377,7 +377,7 @@ async fn a_retry_takes_the_place_of_its_source_on_the_next_node() {
     let second = here.runner.execute(in_chat(&world, "Second")).await.unwrap();
     let envelope = here.runner.export(&second.run_id).await.unwrap();
     elsewhere.resume(&envelope, results([("call_2_1", json!("tea"))])).await;
-    here.runner.cancel(&second.run_id, None).await.unwrap();
+    here.runner.cancel(&second.run_id, None, None).await.unwrap();
     let retried = here.runner.retry(&second.run_id, Retry::default()).await.unwrap().until_idle().await.unwrap();
     let envelope = here.runner.export(&retried.run_id).await.unwrap();
 
@@ -409,7 +409,7 @@ async fn row_4_23_an_envelope_of_a_paused_run_is_continued_elsewhere() {
     let world = orders();
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let run = world.handed_out(&here).await.run_id;
-    here.runner.pause(&run, None, "ann", Channel::Api).await.unwrap();
+    here.runner.pause(&run, None, "ann", Channel::Api, None).await.unwrap();
     let envelope = sent(&here.runner.export(&run).await.unwrap());
 
     let answered = tea().and_continue("ann", Channel::Api);

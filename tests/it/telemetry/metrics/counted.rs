@@ -117,7 +117,7 @@ async fn the_process_that_cancels_an_idle_run_counts_it() {
     let run = first.execute(request()).await.unwrap().run_id;
     let (second, of_second) = machine.process("second");
 
-    second.cancel(&run, None).await.unwrap();
+    second.cancel(&run, None, None).await.unwrap();
 
     assert_eq!((of_first.count("toolgate.runs"), of_second.count("toolgate.runs")), (0.0, 1.0));
     assert_eq!(of_second.counts().len(), 3, "{:?}", of_second.counts());
@@ -137,7 +137,7 @@ async fn the_driver_counts_a_run_cancelled_from_another_process() {
     }
     let (second, of_second) = machine.process("second");
 
-    second.cancel(&execution.run, None).await.unwrap();
+    second.cancel(&execution.run, None, None).await.unwrap();
     execution.until_idle().await.unwrap();
 
     assert_eq!((of_first.count("toolgate.runs"), of_second.counts().len()), (1.0, 0));
