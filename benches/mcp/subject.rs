@@ -140,6 +140,7 @@ async fn our_call(servers: &Servers, server: &ServerId) {
         server,
         tool: "echo",
         arguments: &arguments,
+        is_repeatable: false,
         trace: &trace,
         deadline: None,
         answered: None,

@@ -54,6 +54,7 @@ async fn call(servers: &dyn McpServers, tools: &Toolset, run: &RunId, asked: &To
         server,
         tool,
         arguments,
+        is_repeatable: false,
         trace,
         deadline: None,
         answered: None,

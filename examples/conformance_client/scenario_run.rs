@@ -171,6 +171,7 @@ impl ScenarioRun {
             server: &self.server,
             tool,
             arguments: &arguments,
+            is_repeatable: false,
             trace: &self.trace,
             deadline: None,
             answered,

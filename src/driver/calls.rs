@@ -180,6 +180,7 @@ async fn send(
         server,
         tool,
         arguments: &call.arguments,
+        is_repeatable: call.tool.is_repeatable(),
         trace: &call.trace,
         deadline: call.deadline,
         answered: call.answered.as_ref(),

@@ -29,6 +29,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const UNASKED: &str = "asks something in the middle of a call, although toolgate did not offer that; set its `elicitation` to \
                        true to let it";
 
+/// Marks a call that may arrive twice. Not sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repeatable;
+
 /// Makes the call, or resumes it where it was suspended. `meta` is sent with every request of the call.
 pub(super) async fn make(
     connection: &Connection,
@@ -65,7 +69,11 @@ async fn send(
 
     let mut deferrals = DeferralCount::since(Instant::now());
     loop {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+        let mut request = CallToolRequest::new(params.clone());
+        if call.is_repeatable {
+            request.extensions.insert(Repeatable);
+        }
+        let request = ClientRequest::CallToolRequest(request);
         let elicitations = ElicitationExchange::of(call.answered);
         let asking = ElicitationContext { elicitations: &elicitations, elicitation: call.elicitation };
         let result = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;

@@ -24,6 +24,8 @@ pub struct McpCall<'a> {
     pub tool: &'a str,
     /// Always sent, even when empty.
     pub arguments: &'a Map<String, Value>,
+    /// Whether a second arrival of the call changes nothing more: the hints of a trusted server say so.
+    pub is_repeatable: bool,
     /// The trace context for `_meta`.
     pub trace: &'a SpanContext,
     /// A deadline shorter than the server's own, if any.

@@ -137,6 +137,7 @@ impl Exchange<'_> {
             server: self.server,
             tool: self.tool,
             arguments: self.arguments,
+            is_repeatable: false,
             trace: self.trace,
             deadline: Some(self.total),
             answered,

@@ -3,8 +3,8 @@
 //!
 //! A server may close a kept connection at any time. A request that meets the closing is lost, and the client cannot
 //! know whether the server read it: hyper repeats only requests of which it has written nothing (decision 0023). So:
-//! - A request without an effect uses a pooled connection. If the connection ends before the head of the answer, the
-//!   request is sent once more, on a new connection.
+//! - A request without an effect, or one that may be repeated, uses a pooled connection. If the connection ends before the
+//!   head of the answer, the request is sent once more, on a new connection.
 //! - The DELETE that ends a session uses a pooled connection and is not repeated after a lost one: nothing depends on
 //!   its answer.
 //! - Every other request, such as `tools/call`, is sent once, and over HTTP/1.1 on a new connection. HTTP/2 connections
@@ -23,6 +23,7 @@ use rmcp::transport::streamable_http_client::{SseError, StreamableHttpError};
 use sse_stream::Sse;
 
 use super::egress::AllowedAddresses;
+use crate::call::Repeatable;
 
 /// The time limit for connecting. A call that fails here was certainly not sent.
 const DIAL: Duration = Duration::from_secs(10);
@@ -82,7 +83,7 @@ impl Client {
     }
 
     async fn send_again_if_lost(&self, request: Request) -> Result<Response, Error> {
-        // Only for messages without an effect; a tool call is sent once, on a new connection (decision 0023).
+        // Any other tool call is sent once, on a new connection (decision 0023).
         let again = request.try_clone();
         let answered = match (self.pooled.execute(request).await, again) {
             (Err(error), Some(again)) if was_lost_before_answer(&error) => self.unpooled()?.execute(again).await,
@@ -129,6 +130,7 @@ impl Delivery {
             | ClientRequest::ListToolsRequest(_)
             | ClientRequest::GetTaskRequest(_)
             | ClientRequest::SubscriptionsListenRequest(_) => Self::AtLeastOnce,
+            ClientRequest::CallToolRequest(call) if call.extensions.get::<Repeatable>().is_some() => Self::AtLeastOnce,
             _ => Self::AtMostOnce,
         }
     }

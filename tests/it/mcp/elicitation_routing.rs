@@ -47,6 +47,7 @@ async fn send(servers: &Servers, tool: &str, arguments: Value, answered: Option<
         server: &server,
         tool,
         arguments,
+        is_repeatable: false,
         trace: &trace,
         deadline: None,
         answered,

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use toolgate::core::id::ServerId;
-use toolgate::core::tool::FailureKind;
-use toolgate::mcp::ServerSettings;
+use toolgate::core::id::{CallId, RunId, ServerId};
+use toolgate::core::tool::{CallReply, FailureKind};
+use toolgate::mcp::{ServerSettings, Servers};
+use toolgate::ports::{McpCall, McpServers as _};
 
 use super::support::*;
 
@@ -193,6 +194,49 @@ async fn a_call_whose_connection_closed_is_not_repeated() {
     for round in 1..=20 {
         let (kind, why) = failed(call(&servers, "till", "pay", json!({})).await);
         assert_eq!((kind, till.calls()), (FailureKind::Disconnected, round), "{why}");
+    }
+    servers.close().await;
+}
+
+/// The answer of a call that may arrive twice.
+async fn repeatable(servers: &Servers) -> String {
+    let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("till"), trace());
+    let call = McpCall {
+        run: &run,
+        call: &call,
+        server: &server,
+        tool: "pay",
+        arguments: &Map::new(),
+        is_repeatable: true,
+        trace: &trace,
+        deadline: None,
+        answered: None,
+        elicitation: None,
+    };
+    match servers.call(call, &|_| {}).await.reply {
+        CallReply::Ended { outcome, .. } => text(outcome),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn calls_that_may_be_repeated_share_connections() {
+    let (till, settings) = Till::open(Closes::WhenTold).await;
+    let servers = servers([("till", settings)]);
+    for _ in 0..50 {
+        assert_eq!(repeatable(&servers).await, "paid");
+    }
+    let opened = till.opened.load(Ordering::SeqCst);
+    assert!(opened < 10, "{opened} connections");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_may_be_repeated_is_sent_again_after_its_connection_closed() {
+    let (till, settings) = Till::open(Closes::OnReuse).await;
+    let servers = servers([("till", settings)]);
+    for round in 1..=20 {
+        assert_eq!((repeatable(&servers).await.as_str(), till.calls()), ("paid", round));
     }
     servers.close().await;
 }

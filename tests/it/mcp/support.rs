@@ -110,6 +110,7 @@ pub(super) async fn ended(
         server: &server,
         tool,
         arguments: &arguments,
+        is_repeatable: false,
         trace: &trace,
         deadline,
         answered: None,

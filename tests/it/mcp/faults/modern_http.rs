@@ -27,6 +27,7 @@ async fn send(servers: &Servers, answered: Option<&AnsweredElicitation>) -> Call
         server: &server,
         tool: "echo",
         arguments: arguments.as_object().expect("an object"),
+        is_repeatable: false,
         trace: &trace,
         deadline: None,
         answered,
