@@ -6,51 +6,38 @@ use serde_json::{Value as Json, json};
 use toolgate_core::tool::{Tool, Toolset};
 
 use super::attributes::{Attribute, Attributes, json_text};
-use super::conversation::list;
-use super::{Redaction, names};
+use super::names;
 
-#[derive(Clone, Debug, Default)]
+/// The tools of a toolset.
+#[derive(Clone, Debug)]
 pub(super) struct RenderedToolset {
-    toolset: Option<Arc<Toolset>>,
-    attributes: Vec<Attribute>,
-    /// Their schemas, each as JSON.
-    schemas: Vec<String>,
+    /// All tools under their OpenInference names.
+    pub(super) attributes: Vec<Attribute>,
+    /// Their schemas as one JSON array.
+    pub(super) schemas: Arc<str>,
+}
+
+impl Default for RenderedToolset {
+    /// No tools.
+    fn default() -> Self {
+        Self { attributes: Vec::new(), schemas: "[]".into() }
+    }
 }
 
 impl RenderedToolset {
-    /// Updates to the current toolset and removes secrets from it. The same allocation as before is not rendered again.
-    pub(super) fn update(&mut self, toolset: Option<&Arc<Toolset>>, redaction: &Redaction) {
-        let is_same = match (&self.toolset, toolset) {
-            (Some(known), Some(now)) => Arc::ptr_eq(known, now),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        if is_same {
-            return;
-        }
+    /// The tools of a toolset; `clean` removes secrets from a schema.
+    pub(super) fn new(toolset: &Toolset, clean: impl Fn(String) -> String) -> Self {
         let mut attributes = Attributes::default();
         let mut schemas = Vec::new();
-        for (index, tool) in toolset.into_iter().flat_map(|toolset| toolset.iter()).enumerate() {
+        for (index, tool) in toolset.iter().enumerate() {
             let schema = function_schema(tool);
             let prefix = format!("{}.{index}", names::LLM_TOOLS);
             attributes.object(format!("{prefix}.{}", names::TOOL_JSON_SCHEMA), &schema);
             attributes.text(format!("{prefix}.{}", names::TOOL_NAME), tool.name.as_str());
             attributes.text(format!("{prefix}.{}", names::TOOL_DESCRIPTION), &tool.description);
-            schemas.push(redaction.text(json_text(&schema)));
+            schemas.push(clean(json_text(&schema)));
         }
-        let mut attributes = attributes.into_vec();
-        redaction.attributes(&mut attributes);
-        *self = Self { toolset: toolset.cloned(), attributes, schemas };
-    }
-
-    /// All tools under their OpenInference names.
-    pub(super) fn attributes(&self, to: &mut Attributes) {
-        to.extend(&self.attributes);
-    }
-
-    /// A list of their schemas, piece by piece.
-    pub(super) fn schemas(&self) -> impl Iterator<Item = &str> {
-        list(self.schemas.iter())
+        Self { attributes: attributes.into_vec(), schemas: format!("[{}]", schemas.join(",")).into() }
     }
 }
 

@@ -26,7 +26,6 @@ use super::conversation::Conversation;
 use super::execution::{Execution, OpenCall};
 use super::span::{Link, Span};
 use super::tool::{CallResult, CutShort};
-use super::toolset::RenderedToolset;
 use super::{Redaction, SpanContent, Value, names};
 
 /// The provider and model of a configured model; a journal holds only its configured name.
@@ -50,9 +49,8 @@ pub struct Projector {
     asked: BTreeMap<CallId, Timestamp>,
     /// The time since which the run is idle; `None` while it is active.
     rested: Option<Timestamp>,
-    /// The part of the conversation, and of the tools, rendered so far.
+    /// The part of the conversation rendered so far.
     conversation: Conversation,
-    offered: RenderedToolset,
     /// The hash of the agent's instructions.
     instructions: Option<String>,
     next_seq: u64,
@@ -81,7 +79,6 @@ impl Projector {
             asked: BTreeMap::new(),
             rested: None,
             conversation: Conversation::default(),
-            offered: RenderedToolset::default(),
             instructions: None,
             next_seq: 0,
             is_catching_up: false,

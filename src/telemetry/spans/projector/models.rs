@@ -137,15 +137,16 @@ impl Projector {
             }
             let shown = transcript.get(left_out..).unwrap_or_default();
             self.conversation.update(&spec.system, shown, self.content);
-            self.offered.update(run.tools().map(|_| run.shown_tools()), &self.redaction);
         }
+        let tools = run.tools().filter(|_| is_shown).map(|_| run.shown_tools());
+        let offered = tools.map(|tools| self.redaction.rendered(tools)).unwrap_or_default();
         let call = ModelCall {
             identity: &identity,
             prompt: self.instructions.as_deref().map(|instructions| (spec.agent.as_str(), instructions)),
             system: &spec.system,
             conversation: &self.conversation,
             left_out,
-            offered: &self.offered,
+            offered: &offered,
             tool_access: open.tool_access,
             reply,
             usage: open.usage,

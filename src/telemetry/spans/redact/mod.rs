@@ -15,8 +15,10 @@ use serde_json::{Map, Value as Json};
 use toolgate_core::pattern::Pattern;
 use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 use toolgate_core::tool::{Toolset, secret_names};
+use toolgate_ports::Recent;
 
 use super::attributes::{Attribute, CUT, REDACTED};
+use super::toolset::RenderedToolset;
 use super::{Span, Status, Value, names};
 
 /// The common names of secrets.
@@ -40,11 +42,29 @@ pub const USUAL_KEYS: [&str; 14] = [
 /// Pieces of credentials stay: texts of conversations contain any word.
 const STYLE: Style = Style { hidden: REDACTED, omissions: &[CUT], pieces: false };
 
+/// The most toolsets whose rendered form is kept.
+const TOOLSETS: usize = 16;
+
 /// The secrets to remove from every text of a span.
 #[derive(Clone, Debug, Default)]
 pub struct Redaction {
     keys: Option<Arc<Keys>>,
     secrets: Secrets,
+    toolsets: Arc<CleanToolsets>,
+}
+
+/// What follows from the last toolsets: runs with the same tools share it.
+#[derive(Debug)]
+struct CleanToolsets {
+    rendered: Recent<Arc<Toolset>, Arc<RenderedToolset>>,
+    /// The redaction that also hides their secret arguments, if they have some.
+    learned: Recent<Arc<Toolset>, Option<Redaction>>,
+}
+
+impl Default for CleanToolsets {
+    fn default() -> Self {
+        Self { rendered: Recent::new(TOOLSETS), learned: Recent::new(TOOLSETS) }
+    }
 }
 
 /// Patterns of secret names.
@@ -60,16 +80,37 @@ impl Redaction {
     /// Hides the values of names that match these patterns, and these secrets anywhere.
     pub fn new(keys: impl IntoIterator<Item = impl Into<String>>, secrets: SecretsBuilder) -> Result<Self, String> {
         let keys = Keys::read(keys.into_iter().map(Into::into).collect())?;
-        Ok(Self { keys, secrets: secrets.build(STYLE) })
+        Ok(Self { keys, secrets: secrets.build(STYLE), toolsets: Arc::default() })
     }
 
     /// Hides these secrets alone.
     pub fn of_secrets(secrets: SecretsBuilder) -> Self {
-        Self { keys: None, secrets: secrets.build(STYLE) }
+        Self { keys: None, secrets: secrets.build(STYLE), toolsets: Arc::default() }
     }
 
     /// Adds the names that the schemas of these tools mark as secret ([`secret_names`]); `None` if that adds no name.
-    pub(super) fn with_secrets_of(&self, tools: &Toolset) -> Option<Self> {
+    pub(super) fn with_secrets_of(&self, tools: &Arc<Toolset>) -> Option<Self> {
+        if let Some(learned) = self.toolsets.learned.get(|known, _| known == tools) {
+            return learned;
+        }
+        let learned = self.learn(tools);
+        self.toolsets.learned.insert(tools.clone(), learned.clone());
+        learned
+    }
+
+    /// The tools of a toolset without secrets.
+    pub(super) fn rendered(&self, toolset: &Arc<Toolset>) -> Arc<RenderedToolset> {
+        if let Some(rendered) = self.toolsets.rendered.get(|known, _| known == toolset) {
+            return rendered;
+        }
+        let mut rendered = RenderedToolset::new(toolset, |schema| self.text(schema));
+        self.attributes(&mut rendered.attributes);
+        let rendered = Arc::new(rendered);
+        self.toolsets.rendered.insert(toolset.clone(), rendered.clone());
+        rendered
+    }
+
+    fn learn(&self, tools: &Toolset) -> Option<Self> {
         let mut all: BTreeSet<String> = self.keys.iter().flat_map(|keys| keys.written.iter().cloned()).collect();
         let before = all.len();
         all.extend(tools.iter().flat_map(|tool| secret_names(&tool.input_schema)).map(|name| Pattern::exactly(&name)));
@@ -78,7 +119,7 @@ impl Redaction {
         }
         // An exact name is always a valid pattern.
         let keys = Keys::read(all.into_iter().collect()).ok()?;
-        Some(Self { keys, secrets: self.secrets.clone() })
+        Some(Self { keys, secrets: self.secrets.clone(), toolsets: Arc::default() })
     }
 
     /// Removes secrets from all texts of a span, except the attributes that were cleaned when they were rendered.

@@ -152,3 +152,16 @@ fn the_operators_patterns_count_like_the_default_ones() {
     let left = json!({"card-pin": REDACTED, "x": REDACTED, "SSN1": REDACTED, "ssn": 4, "xy": 5}).to_string();
     assert_eq!(cleaned(&redaction, &said), left);
 }
+
+#[test]
+fn runs_with_the_same_tools_share_their_rendered_form() {
+    use toolgate_core::tool::{ExternalTool, ToolsetRules};
+
+    let listed =
+        |name: &str| Arc::new(Toolset::assemble(&[ExternalTool::new(name, "")], &[], &ToolsetRules::default()));
+    let of_one_run = usual();
+    let of_another = of_one_run.clone();
+    let rendered = of_one_run.rendered(&listed("pay"));
+    assert!(Arc::ptr_eq(&rendered, &of_another.rendered(&listed("pay"))));
+    assert!(rendered.schemas.contains("ext_pay") && !of_another.rendered(&listed("read")).schemas.contains("ext_pay"));
+}
