@@ -17,6 +17,7 @@ use super::connection::Connection;
 use super::elicitation_exchange::ElicitationExchange;
 use super::exchange::{ElicitationContext, ProgressReceiver};
 use super::fault::{Fault, VISITS_REQUIRED};
+use super::http::Delivery;
 use super::limits::Limits;
 use super::negotiation::Era;
 use super::{elicitation, task};
@@ -28,10 +29,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const UNASKED: &str = "asks something in the middle of a call, although toolgate did not offer that; set its `elicitation` to \
                        true to let it";
-
-/// Marks a call that may arrive twice. Not sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Repeatable;
 
 /// Makes the call, or resumes it where it was suspended. `meta` is sent with every request of the call.
 pub(super) async fn make(
@@ -71,7 +68,7 @@ async fn send(
     loop {
         let mut request = CallToolRequest::new(params.clone());
         if call.is_repeatable {
-            request.extensions.insert(Repeatable);
+            request.extensions.insert(Delivery::AtLeastOnce);
         }
         let request = ClientRequest::CallToolRequest(request);
         let elicitations = ElicitationExchange::of(call.answered);

@@ -23,7 +23,6 @@ use rmcp::transport::streamable_http_client::{SseError, StreamableHttpError};
 use sse_stream::Sse;
 
 use super::egress::AllowedAddresses;
-use crate::call::Repeatable;
 
 /// The time limit for connecting. A call that fails here was certainly not sent.
 const DIAL: Duration = Duration::from_secs(10);
@@ -51,9 +50,9 @@ pub(super) struct Client {
     speaks_http2: Arc<AtomicBool>,
 }
 
-/// How often a request may reach its server.
+/// How often a request may reach its server. A tool call carries its own as an extension, which is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Delivery {
+pub(crate) enum Delivery {
     /// It may have an effect.
     AtMostOnce,
     /// It has no effect, or the same effect however often it arrives.
@@ -130,7 +129,7 @@ impl Delivery {
             | ClientRequest::ListToolsRequest(_)
             | ClientRequest::GetTaskRequest(_)
             | ClientRequest::SubscriptionsListenRequest(_) => Self::AtLeastOnce,
-            ClientRequest::CallToolRequest(call) if call.extensions.get::<Repeatable>().is_some() => Self::AtLeastOnce,
+            ClientRequest::CallToolRequest(call) => call.extensions.get().copied().unwrap_or(Self::AtMostOnce),
             _ => Self::AtMostOnce,
         }
     }

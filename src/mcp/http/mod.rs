@@ -26,6 +26,7 @@ use secrecy::ExposeSecret;
 
 use authorized_client::AuthorizedClient;
 use client::Client;
+pub(super) use client::Delivery;
 pub(super) use seen::Seen;
 use traced_client::TracedClient;
 pub(super) use transport_error::{
