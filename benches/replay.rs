@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::chat::{Message, Part, Reply};
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Authorization, CallVerdict, Event, Limits, Run, Spec, Started, Step, Trigger};
+use toolgate::core::run::{Authorization, CallVerdict, Event, Limits, Run, RunRules, Spec, Started, Step, Trigger};
 use toolgate::core::tool::{McpTool, Outcome, ServerTools, ToolCall, ToolOutput, Toolset, ToolsetRules};
 use toolgate::core::trace::{Trace, TraceId};
 
@@ -34,18 +34,7 @@ fn started() -> Arc<Started> {
             injected: Vec::new(),
             external_tools: Vec::new(),
             tools: Default::default(),
-            tiers: Default::default(),
-            ask_human: None,
-            on_deny: Default::default(),
-            on_tool_error: Default::default(),
-            in_doubt: Default::default(),
-            compensate: false,
-            output_schema: None,
-            finish_with: Vec::new(),
-            stop_when: None,
-            on_exceed: Default::default(),
-            validate_output: false,
-            compaction: None,
+            rules: RunRules::default(),
             limits,
         },
         predecessor: None,

@@ -14,11 +14,10 @@ use serde_json::{Map, json};
 use toolgate::core::chat::{Message, Reply};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
-    Authorization, CallVerdict, Event, InDoubt, Limits, OnDeny, OnToolError, OutputVerdict, Run, Spec, Started, Step,
-    Trigger,
+    Authorization, CallVerdict, Event, Limits, OutputVerdict, Run, RunRules, Spec, Started, Step, Trigger,
 };
 use toolgate::core::tool::{
-    Annotations, McpTool, Outcome, ServerTools, TierMode, ToolCall, ToolFilter, ToolOutput, Toolset, ToolsetRules,
+    Annotations, McpTool, Outcome, ServerTools, ToolCall, ToolFilter, ToolOutput, Toolset, ToolsetRules,
 };
 use toolgate::core::trace::{Trace, TraceId};
 
@@ -124,18 +123,7 @@ fn started(question: &str) -> Started {
             injected: Vec::new(),
             external_tools: Vec::new(),
             tools: ToolFilter::default(),
-            tiers: TierMode::default(),
-            ask_human: None,
-            on_deny: OnDeny::default(),
-            on_tool_error: OnToolError::default(),
-            finish_with: Default::default(),
-            stop_when: None,
-            on_exceed: Default::default(),
-            in_doubt: InDoubt::default(),
-            compensate: false,
-            output_schema: None,
-            validate_output: false,
-            compaction: None,
+            rules: RunRules::default(),
             limits: Limits::default(),
         },
         history: Vec::new(),

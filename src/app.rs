@@ -310,7 +310,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         Ok(Fallback { model: model(&model_name)?, model_name, attempts })
     };
     let fallback = settings.fallback.iter().map(stand_in).collect::<Result<_, AppError>>()?;
-    let summarizes = settings.compaction.as_ref().and_then(|compaction| compaction.model.as_ref());
+    let summarizes = settings.rules.compaction.as_ref().and_then(|compaction| compaction.model.as_ref());
     let named = |name: &ModelName| Ok::<_, AppError>(NamedModel { name: name.clone(), model: model(name)? });
     let compaction_model = summarizes.map(named).transpose()?;
     let selectable_models = settings.selectable_models.iter().map(named).collect::<Result<_, _>>()?;
@@ -331,18 +331,8 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         policy: settings.policy.clone(),
         modes: settings.modes.clone(),
         sessions: SessionRules { expire_after_s: settings.expire_after_s, restart_on: settings.restart_on.clone() },
-        tiers: settings.tiers,
+        rules: settings.rules.clone(),
         hide_unapproved: settings.hide_unapproved,
-        ask_human: settings.ask_human,
-        on_deny: settings.on_deny,
-        on_tool_error: settings.on_tool_error,
-        in_doubt: settings.in_doubt,
-        compensate: settings.compensate,
-        output_schema: settings.output_schema.clone(),
-        finish_with: settings.finish_with.clone(),
-        stop_when: settings.stop_when.clone(),
-        on_exceed: settings.on_exceed,
-        compaction: settings.compaction.clone(),
         compaction_model,
         limits: settings.limits.clone(),
         ..Agent::new(settings.name.clone(), model(&settings.model)?)
@@ -361,7 +351,7 @@ pub fn check_output_schema(schema: &serde_json::Value) -> Result<(), String> {
 }
 
 fn usable_answers(agent: &config::AgentSettings, validator: &SchemaValidator) -> Result<(), AppError> {
-    let Some(schema) = &agent.output_schema else { return Ok(()) };
+    let Some(schema) = &agent.rules.output_schema else { return Ok(()) };
     let unusable = |error: crate::validation::SchemaError| AppError::OutputSchema {
         agent: agent.name.clone(),
         reason: error.to_string(),

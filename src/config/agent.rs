@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
-use toolgate_core::policy::{Policy, StopCondition};
-use toolgate_core::run::{Backoff, Candidate, Compaction, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Restart};
-use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
+use toolgate_core::policy::Policy;
+use toolgate_core::run::{Backoff, Candidate, Limits, Restart, RunRules};
+use toolgate_core::tool::{ExternalTool, ToolFilter};
 
 /// An agent.
 #[derive(Clone, Debug)]
@@ -41,8 +40,8 @@ pub struct AgentSettings {
     pub tools: ToolFilter,
     /// Priorities by name pattern; the first match applies.
     pub priorities: Vec<(NamePattern, i32)>,
-    /// How calls below the highest priority are handled.
-    pub tiers: TierMode,
+    /// The rules that its runs record as they are.
+    pub rules: RunRules,
     /// Its approval policy.
     pub policy: Arc<Policy>,
     /// The permission modes that a run may choose in place of the policy.
@@ -53,28 +52,8 @@ pub struct AgentSettings {
     pub restart_on: BTreeSet<Restart>,
     /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
     pub hide_unapproved: bool,
-    /// The `ask_human` tool, if it is enabled.
-    pub ask_human: Option<AskHuman>,
-    /// The effect of a denied call.
-    pub on_deny: OnDeny,
-    /// The effect of a call that ends with an error.
-    pub on_tool_error: OnToolError,
-    /// How a call with an unknown outcome is handled.
-    pub in_doubt: InDoubt,
-    /// Whether its runs undo the calls that took effect before they end as failed or cancelled.
-    pub compensate: bool,
-    /// JSON Schema of the final answer. Parsed as JSON, not yet validated as a schema.
-    pub output_schema: Option<Value>,
-    /// Tools whose successful call gives the answer.
-    pub finish_with: Vec<NamePattern>,
-    /// The condition after which the model answers without tools.
-    pub stop_when: Option<StopCondition>,
-    /// The effect of a hard limit.
-    pub on_exceed: OnExceed,
     /// Tools that the calling application runs.
     pub external_tools: Vec<ExternalTool>,
-    /// When conversations are compacted; `None` for only on request.
-    pub compaction: Option<Compaction>,
     pub limits: Limits,
 }
 
@@ -102,7 +81,7 @@ impl AgentSettings {
     /// Every model that the agent may use: its own, the fallbacks, those that a run may choose, and the one that writes
     /// summaries.
     pub fn models(&self) -> impl Iterator<Item = &ModelName> {
-        let summarizes = self.compaction.iter().filter_map(|compaction| compaction.model.as_ref());
+        let summarizes = self.rules.compaction.iter().filter_map(|compaction| compaction.model.as_ref());
         let of_runs = || {
             let fallback = self.fallback.iter().map(|candidate| &candidate.model);
             [&self.model].into_iter().chain(fallback).chain(&self.selectable_models)

@@ -18,7 +18,7 @@ pub(super) struct Location {
 }
 
 /// A value with its location in a YAML file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Located<T>(Spanned<T>);
 

@@ -3,14 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
-use toolgate_core::policy::{Policy, StopCondition};
-use toolgate_core::run::{
-    Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Restart, Spec,
-};
-use toolgate_core::tool::{AskHuman, ExternalTool, Origin, Pins, TierMode, ToolFilter, ToolsetRules, Undo};
+use toolgate_core::policy::Policy;
+use toolgate_core::run::{Backoff, Candidate, DEFAULT_COOLDOWN_S, Limits, Restart, RunRules, Spec};
+use toolgate_core::tool::{ExternalTool, Origin, Pins, ToolFilter, ToolsetRules, Undo};
 use toolgate_ports::Model;
 
 /// A resolved agent.
@@ -48,8 +45,6 @@ pub struct Agent {
     pub modes: Vec<Arc<Policy>>,
     /// When its sessions begin afresh.
     pub sessions: SessionRules,
-    /// Whether its runs undo the calls that took effect before they end as failed or cancelled.
-    pub compensate: bool,
     /// The undo of each tool that has one.
     pub undos: BTreeMap<Origin, Undo>,
     /// Servers that it does not use and that rules of the policy may name. A rule that asks or denies by the name of a tool
@@ -57,28 +52,8 @@ pub struct Agent {
     pub other_servers: Vec<ServerId>,
     /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
     pub hide_unapproved: bool,
-    /// The treatment of calls below the highest tier.
-    pub tiers: TierMode,
-    /// Whether its model may ask the user.
-    pub ask_human: Option<AskHuman>,
-    /// The effect of a denied call.
-    pub on_deny: OnDeny,
-    /// The effect of a call that ends with an error.
-    pub on_tool_error: OnToolError,
-    /// The treatment of a call whose outcome is unknown.
-    pub in_doubt: InDoubt,
-    /// JSON Schema of its answers.
-    pub output_schema: Option<Value>,
-    /// Whether the output validator checks answers even without a schema.
-    pub validate_output: bool,
-    /// The tools whose successful call gives the answer of a run. The name `finish` makes the builtin tool available.
-    pub finish_with: Vec<NamePattern>,
-    /// The condition after which its model answers without tools.
-    pub stop_when: Option<StopCondition>,
-    /// The effect of a hard limit.
-    pub on_exceed: OnExceed,
-    /// When the conversations of its runs are compacted; `None` for only on request.
-    pub compaction: Option<Compaction>,
+    /// The rules that its runs record as they are.
+    pub rules: RunRules,
     /// The model that writes summaries, if it is neither its model nor a fallback model.
     pub compaction_model: Option<NamedModel>,
     pub limits: Limits,
@@ -145,21 +120,10 @@ impl Agent {
             policy: Arc::default(),
             modes: Vec::new(),
             sessions: SessionRules::default(),
-            compensate: false,
             undos: BTreeMap::new(),
             other_servers: Vec::new(),
             hide_unapproved: false,
-            tiers: TierMode::default(),
-            ask_human: None,
-            on_deny: OnDeny::default(),
-            on_tool_error: OnToolError::default(),
-            in_doubt: InDoubt::default(),
-            output_schema: None,
-            validate_output: false,
-            finish_with: Vec::new(),
-            stop_when: None,
-            on_exceed: OnExceed::default(),
-            compaction: None,
+            rules: RunRules::default(),
             compaction_model: None,
             limits: Limits::default(),
             pass_through: false,
@@ -205,18 +169,10 @@ impl Agent {
             injected: Vec::new(),
             external_tools: self.external_tools.clone(),
             tools: ToolFilter::default(),
-            tiers: self.tiers,
-            ask_human: self.ask_human,
-            on_deny: self.on_deny,
-            on_tool_error: self.on_tool_error,
-            in_doubt: self.in_doubt,
-            compensate: self.compensate,
-            output_schema: self.output_schema.clone(),
-            validate_output: self.validate_output || self.output_schema.is_some(),
-            finish_with: self.finish_with.clone(),
-            stop_when: self.stop_when.clone(),
-            on_exceed: self.on_exceed,
-            compaction: self.compaction.clone(),
+            rules: RunRules {
+                validate_output: self.rules.validate_output || self.rules.output_schema.is_some(),
+                ..self.rules.clone()
+            },
             limits: self.limits.clone(),
         }
     }
@@ -233,10 +189,10 @@ impl Agent {
             pass_through: self.pass_through && spec.servers.len() == 1,
             pins: pins.clone(),
             welcome: spec.injected.clone(),
-            ask_human: spec.ask_human,
+            ask_human: spec.rules.ask_human,
             finish: spec.finish_schema().cloned(),
             hide_unapproved: self.hide_unapproved,
-            undos: if spec.compensate { self.undos.clone() } else { BTreeMap::new() },
+            undos: if spec.rules.compensate { self.undos.clone() } else { BTreeMap::new() },
             other_servers: narrowed.chain(&self.other_servers).cloned().collect(),
         }
     }

@@ -145,7 +145,7 @@ impl Driver<'_> {
             messages,
             tools: run.shown_tools(),
             tool_access,
-            output_schema: spec.output_schema.as_ref(),
+            output_schema: spec.rules.output_schema.as_ref(),
             trace: &trace,
         };
         let show = |delta: Delta| {

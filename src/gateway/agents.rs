@@ -131,8 +131,8 @@ impl AgentView {
             tools: FilterView::of(&agent.tools),
             policy: PolicyView { name: mark.name, version: mark.version },
             modes: agent.modes.iter().map(|mode| mode.name.clone()).collect(),
-            ask_human: agent.ask_human.is_some(),
-            output_schema: agent.output_schema.clone(),
+            ask_human: agent.rules.ask_human.is_some(),
+            output_schema: agent.rules.output_schema.clone(),
             limits: serde_json::to_value(&agent.limits).unwrap_or_default(),
             instructions: caller.scopes.contains(Scope::Admin).then(|| agent.instructions.clone()),
         }

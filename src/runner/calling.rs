@@ -13,7 +13,7 @@ use toolgate_core::chat::{Message, Part, Reply, Role};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::ModelName;
 use toolgate_core::pattern::{NamePattern, Pattern};
-use toolgate_core::run::{CallVerdict, DecisionKind, Event, JournalEntry, OnDeny, OnToolError, Rejection, Spec};
+use toolgate_core::run::{CallVerdict, DecisionKind, Event, JournalEntry, Rejection, RunRules, Spec};
 use toolgate_core::tool::{Origin, Outcome, Problem, Tool, ToolCall, ToolFilter};
 use toolgate_ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
@@ -135,14 +135,7 @@ fn caller(agent: &Agent) -> Agent {
         instructions: String::new(),
         required: Vec::new(),
         external_tools: Vec::new(),
-        ask_human: None,
-        on_deny: OnDeny::Report,
-        on_tool_error: OnToolError::Report,
-        compensate: false,
-        output_schema: None,
-        validate_output: false,
-        finish_with: Vec::new(),
-        stop_when: None,
+        rules: RunRules { in_doubt: agent.rules.in_doubt, on_exceed: agent.rules.on_exceed, ..RunRules::default() },
         ..agent.clone()
     }
 }

@@ -171,8 +171,8 @@ impl Request {
         spec.principal = self.principal.clone();
         if let Some(schema) = &self.output_schema {
             ports.outputs.takes_schema(schema).map_err(RunnerError::UnusableOutputSchema)?;
-            spec.output_schema = Some(schema.clone());
-            spec.validate_output = true;
+            spec.rules.output_schema = Some(schema.clone());
+            spec.rules.validate_output = true;
         }
         let tightened = spec.limits.tightened(&self.limits);
         spec.limits = tightened.map_err(|limit| RunnerError::WiderLimit { agent: agent.name.clone(), limit })?;

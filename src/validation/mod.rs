@@ -84,7 +84,7 @@ impl OutputValidator for SchemaValidator {
     }
 
     async fn check(&self, spec: &Spec, answer: &str, _budget: &Budget) -> OutputVerdict {
-        let Some(schema) = &spec.output_schema else { return OutputVerdict::Valid { value: None } };
+        let Some(schema) = &spec.rules.output_schema else { return OutputVerdict::Valid { value: None } };
         let value = match answer::parse(answer) {
             Ok(value) => value,
             Err(complaint) => return OutputVerdict::Invalid { problems: vec![Problem::whole("json", complaint)] },

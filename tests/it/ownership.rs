@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use toolgate::core::id::{NodeId, RunId, ServerId};
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Budget, OutputVerdict, Spec, Status};
+use toolgate::core::run::{Budget, OutputVerdict, RunRules, Spec, Status};
 use toolgate::core::tool::{DeliveredReply, Progress, ServerTools};
 use toolgate::core::trace::SpanContext;
 use toolgate::models::scripted::{Script, ScriptedModel};
@@ -131,7 +131,10 @@ async fn a_cancel_is_heard_while_a_server_starts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_is_heard_while_an_answer_is_checked() {
-    let own = Agent { validate_output: true, ..agent("own", json!([{"say": "Done."}])) };
+    let own = Agent {
+        rules: RunRules { validate_output: true, ..RunRules::default() },
+        ..agent("own", json!([{"say": "Done."}]))
+    };
     let store = Arc::new(MemoryStore::new());
     ends_at_once_when_cancelled(process(&store, "here").outputs(Arc::new(NeverChecked)).agent(own).build().unwrap())
         .await;

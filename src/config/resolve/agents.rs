@@ -7,10 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{
-    Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Restart,
-};
-use toolgate_core::tool::{AskHuman, TierMode, ToolFilter};
+use toolgate_core::run::{Backoff, Candidate, Compaction, DEFAULT_COOLDOWN_S, Limits, Restart, RunRules};
+use toolgate_core::tool::{AskHuman, ToolFilter};
 
 use super::generative::{self, is_generative};
 use super::{instructions as prompt, policies, project, sessions, stop_conditions};
@@ -114,7 +112,7 @@ impl KnownNames<'_> {
         beside: &Agent,
         scope: &mut Resolver<'_>,
     ) -> Option<AgentSettings> {
-        if beside.says_more_than_file() {
+        if *beside != (Agent { file: beside.file.clone(), ..Agent::default() }) {
             let fault = Fault::new("an agent with a `file` has no other keys here");
             scope.fault(fault.with_remedy("move them into the front matter of the file"), file.place());
         }
@@ -167,23 +165,13 @@ impl KnownNames<'_> {
             servers: Vec::new(),
             tools: ToolFilter::default(),
             priorities: Vec::new(),
-            tiers: TierMode::default(),
+            rules: RunRules::default(),
             policy: policies::of_agent(name, None, self.policies, scope),
             modes: Vec::new(),
             expire_after_s: None,
             restart_on: [Restart::WorkingDirectory].into(),
             hide_unapproved: false,
-            ask_human: None,
-            on_deny: OnDeny::default(),
-            on_tool_error: OnToolError::default(),
-            in_doubt: InDoubt::default(),
-            compensate: false,
-            output_schema: None,
-            finish_with: Vec::new(),
-            stop_when: None,
-            on_exceed: OnExceed::default(),
             external_tools: Vec::new(),
-            compaction: None,
             limits: Limits::default(),
         };
         let agent = self.with(&base, base.model.clone(), written, Some(instructions), place, scope);
@@ -245,10 +233,6 @@ impl KnownNames<'_> {
             let priorities = priorities.0.iter();
             priorities.map(|(pattern, at)| (scope.pattern(pattern, at.place()), *at.value())).collect()
         });
-        let output_schema = match &written.output_schema {
-            Some(schema) => output_schema(schema, scope),
-            None => base.output_schema,
-        };
         let fallback = fallback.map_or(base.fallback, |fallback| self.fallback(&model, fallback, scope));
         let selectable = written.models.as_ref();
         let mut selectable_models =
@@ -274,7 +258,7 @@ impl KnownNames<'_> {
                 .map_or(base.servers, |servers| servers.iter().filter_map(|id| self.server(id, scope)).collect()),
             tools: written.tools.as_ref().map_or(base.tools, |tools| filter(tools, scope)),
             priorities: priorities.unwrap_or(base.priorities),
-            tiers: written.tiers.unwrap_or(base.tiers),
+            rules: self.rules(name, written, base.rules, scope),
             policy: match &written.policy {
                 Some(policy) => policies::of_agent(name, Some(policy), self.policies, scope),
                 None => base.policy,
@@ -286,6 +270,25 @@ impl KnownNames<'_> {
             expire_after_s,
             restart_on,
             hide_unapproved: written.hide_unapproved.unwrap_or(base.hide_unapproved),
+            external_tools: match &written.external_tools {
+                Some(tools) => external::tools(tools, scope),
+                None => base.external_tools,
+            },
+            limits: match &written.limits {
+                Some(limits) => bounds(limits, &base.limits, scope),
+                None => base.limits,
+            },
+        }
+    }
+
+    /// The written rules, and those of `base` for what is not written.
+    fn rules(&self, agent: &AgentName, written: &Agent, base: RunRules, scope: &mut Resolver<'_>) -> RunRules {
+        let output_schema = match &written.output_schema {
+            Some(schema) => output_schema(schema, scope),
+            None => base.output_schema,
+        };
+        RunRules {
+            tiers: written.tiers.unwrap_or(base.tiers),
             ask_human: match &written.ask_human {
                 Some(choice) => ask_human(choice.value(), scope),
                 None => base.ask_human,
@@ -299,22 +302,15 @@ impl KnownNames<'_> {
                 None => base.finish_with,
             },
             stop_when: match &written.stop_when {
-                Some(condition) => stop_conditions::stop_when(name, condition, scope),
+                Some(condition) => stop_conditions::stop_when(agent, condition, scope),
                 None => base.stop_when,
             },
             on_exceed: written.on_exceed.unwrap_or(base.on_exceed),
             output_schema,
-            external_tools: match &written.external_tools {
-                Some(tools) => external::tools(tools, scope),
-                None => base.external_tools,
-            },
+            validate_output: base.validate_output,
             compaction: match &written.compaction {
                 Some(compaction) => Some(self.compaction(compaction, base.compaction.as_ref(), scope)),
                 None => base.compaction,
-            },
-            limits: match &written.limits {
-                Some(limits) => bounds(limits, &base.limits, scope),
-                None => base.limits,
             },
         }
     }

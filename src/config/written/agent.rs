@@ -17,7 +17,7 @@ use crate::spanned::{Located, Text};
 
 /// An agent: written here, or in a Markdown file whose front matter has the same keys and whose text contains the
 /// instructions.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Agent {
     /// The Markdown file. An entry with a file has no other key.
@@ -100,79 +100,8 @@ pub(crate) struct Agent {
     pub(crate) on_exceed: Option<OnExceed>,
 }
 
-impl Agent {
-    /// Whether it has keys beside `file`.
-    pub(crate) fn says_more_than_file(&self) -> bool {
-        let Self {
-            file: _,
-            aliases,
-            variants,
-            model,
-            fallback,
-            models,
-            backoff,
-            cooldown_s,
-            instructions,
-            instructions_preset,
-            working_directory,
-            setting_sources,
-            servers,
-            tools,
-            priorities,
-            tiers,
-            policy,
-            modes,
-            sessions,
-            hide_unapproved,
-            ask_human,
-            on_deny,
-            on_tool_error,
-            in_doubt,
-            compensate,
-            output_schema,
-            finish_with,
-            stop_when,
-            on_exceed,
-            external_tools,
-            compaction,
-            limits,
-        } = self;
-        aliases.is_some()
-            || variants.is_some()
-            || model.is_some()
-            || fallback.is_some()
-            || models.is_some()
-            || backoff.is_some()
-            || cooldown_s.is_some()
-            || instructions.is_some()
-            || instructions_preset.is_some()
-            || working_directory.is_some()
-            || setting_sources.is_some()
-            || servers.is_some()
-            || tools.is_some()
-            || priorities.is_some()
-            || tiers.is_some()
-            || policy.is_some()
-            || modes.is_some()
-            || sessions.is_some()
-            || hide_unapproved.is_some()
-            || ask_human.is_some()
-            || on_deny.is_some()
-            || on_tool_error.is_some()
-            || in_doubt.is_some()
-            || compensate.is_some()
-            || output_schema.is_some()
-            || finish_with.is_some()
-            || stop_when.is_some()
-            || on_exceed.is_some()
-            || external_tools.is_some()
-            || compaction.is_some()
-            || limits.is_some()
-    }
-}
-
 /// When a session begins afresh.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Sessions {
     /// Seconds without use after which a session expires. Default: never.
@@ -185,7 +114,7 @@ pub(crate) struct Sessions {
 }
 
 /// When long conversations are compacted, and what is kept.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Compaction {
     /// The size of a conversation in tokens at which it is compacted. Default: only when it does not fit the model's
@@ -200,7 +129,7 @@ pub(crate) struct Compaction {
 }
 
 /// Allow and deny lists of tool names with wildcards.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Tools {
     /// Names of allowed tools; empty means all.
@@ -210,7 +139,7 @@ pub(crate) struct Tools {
 }
 
 /// The limits of a run.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Limits {
     /// Turns with tools, and rejected answers; after that the model must answer with what it has. Default: 30.
@@ -247,7 +176,7 @@ pub(crate) enum SettingSource {
 }
 
 /// The delays before further attempts at a model: growing ones, or always the same.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Backoff {
     /// Milliseconds before the second attempt. Default: 500.
@@ -265,7 +194,7 @@ pub(crate) struct Backoff {
 }
 
 /// A fallback model, for when the models before it fail.
-#[derive(JsonSchema)]
+#[derive(PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum Fallback {
     /// Its name.
@@ -275,7 +204,7 @@ pub(crate) enum Fallback {
 }
 
 /// A fallback model, for when the models before it fail.
-#[derive(Deserialize, JsonSchema)]
+#[derive(PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FallbackEntry {
     /// The model.
@@ -309,7 +238,7 @@ impl<'de> Deserialize<'de> for Fallback {
 }
 
 /// Whether the model may ask the user, and how long an answer may take.
-#[derive(JsonSchema)]
+#[derive(PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum AskHumanChoice {
     /// Yes or no.
@@ -319,7 +248,7 @@ pub(crate) enum AskHumanChoice {
 }
 
 /// How long an answer may take.
-#[derive(Deserialize, JsonSchema)]
+#[derive(PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskHumanWithin {
     /// Seconds; after that the model is informed that there is no answer. Default: the lifetime of the run.
@@ -351,7 +280,7 @@ impl<'de> Deserialize<'de> for AskHumanChoice {
 }
 
 /// Patterns with numbers, in the order written.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(crate) struct Priorities(pub(crate) Vec<(String, Located<i32>)>);
 
 impl<'de> Deserialize<'de> for Priorities {

@@ -12,7 +12,7 @@ use toolgate_core::policy::{OnTimeout, Verdict};
 use crate::spanned::{Located, Text};
 
 /// Rules, and the default verdict if no rule matches.
-#[derive(Deserialize, Serialize, JsonSchema)]
+#[derive(PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WrittenPolicy {
     /// The name. Optional for a policy that is written in place.
@@ -34,7 +34,7 @@ pub(crate) struct WrittenPolicy {
 }
 
 /// One rule.
-#[derive(Deserialize, Serialize, JsonSchema)]
+#[derive(PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WrittenRule {
     /// The rule's name within the policy; decisions contain it.
@@ -65,7 +65,7 @@ pub(crate) struct WrittenRule {
 }
 
 /// The conditions of a rule. Patterns support `*`, `?`, `[a-z]` and `{a,b}`.
-#[derive(Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WrittenMatch {
     /// Pattern of the tool name that the model sees.
@@ -98,7 +98,7 @@ pub(crate) struct WrittenMatch {
 }
 
 /// The leading words of a shell command, alone or with restrictions on the rest.
-#[derive(JsonSchema, Serialize)]
+#[derive(PartialEq, Serialize, JsonSchema)]
 #[schemars(untagged)]
 #[serde(untagged)]
 pub(crate) enum WrittenCommand {
@@ -109,7 +109,7 @@ pub(crate) enum WrittenCommand {
 }
 
 /// The leading words of a shell command, the argument that contains them, and what may follow them.
-#[derive(Deserialize, Serialize, JsonSchema)]
+#[derive(PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BoundedCommand {
     /// The leading words.
@@ -125,7 +125,7 @@ pub(crate) struct BoundedCommand {
 }
 
 /// A word, or alternatives.
-#[derive(Deserialize, Serialize, JsonSchema)]
+#[derive(PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum WrittenWord {
     /// This word.
@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for WrittenCommand {
 }
 
 /// Example calls that verify a rule.
-#[derive(Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WrittenExamples {
     /// Calls that the rule must match.
@@ -177,7 +177,7 @@ pub(crate) struct WrittenExamples {
 }
 
 /// A call, or any call of a tool.
-#[derive(Deserialize, Serialize, JsonSchema)]
+#[derive(PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WrittenExample {
     /// The tool's own name at its origin.
@@ -207,7 +207,7 @@ pub(crate) struct WrittenExample {
 }
 
 /// A policy, by name, by path, or written in place.
-#[derive(JsonSchema)]
+#[derive(PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum PolicyChoice {
     /// The name of a policy, or the path of a policy file.

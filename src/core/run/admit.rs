@@ -54,7 +54,8 @@ impl Run {
                 }
             }
             (Event::OutputValidated { verdict }, Phase::Validating { tool_access, stop, .. }) => {
-                let expected = self.started.spec.validate_output && !self.is_last_word(*tool_access) && stop.is_whole();
+                let expected =
+                    self.started.spec.rules.validate_output && !self.is_last_word(*tool_access) && stop.is_whole();
                 if expected || self.is_about_empty_answer(verdict) {
                     return Ok(());
                 }
@@ -229,7 +230,7 @@ impl Run {
             (Ending::Failed { .. } | Ending::Cancelled { .. }, _) => true,
             (Ending::Completed { .. }, Phase::Accepted { .. }) => true,
             (Ending::Completed { .. }, Phase::Ready { .. }) => self.is_compaction_alone(),
-            (Ending::Completed { .. }, Phase::Validating { .. }) => !self.started.spec.validate_output,
+            (Ending::Completed { .. }, Phase::Validating { .. }) => !self.started.spec.rules.validate_output,
             (Ending::TurnLimit { .. }, Phase::Validating { tool_access, .. }) => {
                 *tool_access == ToolAccess::FinalAnswer
             }

@@ -43,7 +43,7 @@ impl Run {
     /// The model to call for a summary at that time.
     pub fn compaction_model(&self, now: Timestamp) -> &ModelName {
         let spec = &self.started.spec;
-        let named = spec.compaction.as_ref().and_then(|compaction| compaction.model.as_ref());
+        let named = spec.rules.compaction.as_ref().and_then(|compaction| compaction.model.as_ref());
         let is_cooling = |model: &&ModelName| self.cooling.get(*model).is_some_and(|until| now < *until);
         named.or_else(|| spec.models().find(|model| !is_cooling(model))).unwrap_or(&spec.model)
     }
@@ -62,7 +62,9 @@ impl Run {
 
     /// Whether such a failure of a model leads to a compaction, if there is anything to replace.
     pub(super) fn compacts_after(&self, error: &Failure) -> bool {
-        self.started.spec.compaction.is_some() && !self.compactions.is_tried && error.code == ErrorCode::ContextWindow
+        self.started.spec.rules.compaction.is_some()
+            && !self.compactions.is_tried
+            && error.code == ErrorCode::ContextWindow
     }
 
     /// Whether the next step is a compaction although the latest attempt at the model failed.
@@ -121,7 +123,7 @@ impl Run {
     }
 
     fn is_too_large(&self) -> bool {
-        let at = self.started.spec.compaction.as_ref().and_then(|compaction| compaction.at_tokens);
+        let at = self.started.spec.rules.compaction.as_ref().and_then(|compaction| compaction.at_tokens);
         at.is_some_and(|at| self.size() >= at)
     }
 
@@ -136,7 +138,7 @@ impl Run {
     /// message of the user that has no reply yet is kept.
     fn cut(&self) -> Option<usize> {
         let messages = &self.transcript;
-        let keep = self.started.spec.compaction.as_ref().map_or(DEFAULT_KEEP_TOKENS, |known| known.keep_tokens);
+        let keep = self.started.spec.rules.compaction.as_ref().map_or(DEFAULT_KEEP_TOKENS, |known| known.keep_tokens);
         let (mut cut, mut kept) = (messages.len(), 0_u64);
         for (index, message) in messages.iter().enumerate().rev() {
             kept = kept.saturating_add(estimate(message));
@@ -165,7 +167,7 @@ impl Run {
         let contradiction = |why| Err(InvalidEvent::Contradiction { event, why });
         let expected = match &self.phase {
             Phase::Compacting(compacting) => compacting.attempts + 1,
-            _ if self.started.spec.compaction.is_none() => return contradiction("the run has no compaction"),
+            _ if self.started.spec.rules.compaction.is_none() => return contradiction("the run has no compaction"),
             _ if self.compactions.is_tried => return contradiction("a turn has one compaction"),
             Phase::Ready { .. } if self.tools.is_none() => return contradiction("no tools were listed yet"),
             Phase::Ready { .. } => 1,

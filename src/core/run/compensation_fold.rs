@@ -137,7 +137,7 @@ impl Run {
 
     /// Notes a call that settled without an error: it took effect, or the model itself undid another call with it.
     pub(super) fn note_effect(&mut self, id: &CallId, outcome: &Outcome) {
-        if !self.started.spec.compensate || self.is_compensating() || outcome.is_error() {
+        if !self.started.spec.rules.compensate || self.is_compensating() || outcome.is_error() {
             return;
         }
         let Some(call) = self.call(id).filter(|call| !call.sent_by_source) else { return };
@@ -157,7 +157,7 @@ impl Run {
 
     /// Notes the calls of a closed turn that may have taken effect, and cannot be undone because that is not known.
     pub(super) fn note_doubts(&mut self, turn: &Turn) {
-        if self.started.spec.compensate {
+        if self.started.spec.rules.compensate {
             let doubtful = turn.calls.iter().filter(|call| call.undo().is_some() && call.is_unclear());
             self.compensating.in_doubt.extend(doubtful.map(|call| call.requested.id.clone()));
         }

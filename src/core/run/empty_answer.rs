@@ -29,7 +29,7 @@ impl Run {
     pub(super) fn is_about_empty_answer(&self, verdict: &OutputVerdict) -> bool {
         let Phase::Validating { answer, stop, tool_access } = &self.phase else { return false };
         matches!(verdict, OutputVerdict::Invalid { .. })
-            && !self.started.spec.validate_output
+            && !self.started.spec.rules.validate_output
             && !self.is_last_word(*tool_access)
             && Stop::is_whole(*stop)
             && self.empty_answer_correction(answer).is_some()

@@ -257,7 +257,7 @@ impl Run {
                 self.budget.tool_interactions += 1;
                 self.budget.corrections += 1;
                 // Without a validator, only an empty answer is rejected.
-                let (correction, note) = match self.started.spec.validate_output {
+                let (correction, note) = match self.started.spec.rules.validate_output {
                     true => (Correction::Answer, Problem::feedback(INVALID_ANSWER_NOTE, problems)),
                     false => (Correction::EmptyAnswer, CONTINUE_NOTE.to_owned()),
                 };
@@ -272,7 +272,7 @@ impl Run {
     }
 
     fn tier_selected(&mut self, run: &[CallId], deferred: &[CallId]) {
-        let mode = self.started.spec.tiers;
+        let mode = self.started.spec.rules.tiers;
         self.settle_each(run, || CallState::Selected);
         if mode != TierMode::Sequential {
             let message = "deferred: calls of higher priority ran first; call again if still needed";
@@ -463,7 +463,7 @@ impl Run {
             return;
         };
         self.note_doubts(&turn);
-        let mode = self.started.spec.tiers;
+        let mode = self.started.spec.rules.tiers;
         self.say(turn.assistant_message(mode));
         self.say(turn.results(mode));
         self.granted.clear();

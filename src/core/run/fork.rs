@@ -167,7 +167,7 @@ impl Run {
 
     /// Whether the phase after this event allows a fork.
     fn is_fork_point(&self, may_be_denied: bool) -> bool {
-        let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail && !may_be_denied;
+        let is_denied = self.denied.is_some() && self.started.spec.rules.on_deny == OnDeny::Fail && !may_be_denied;
         let has_answer = matches!(self.phase, Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_));
         !has_answer && !is_denied && self.missing_server.is_none() && self.last_word.is_none()
     }
@@ -178,7 +178,7 @@ impl Run {
             event,
             Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. }
         );
-        denied && self.started.spec.on_deny == OnDeny::Fail
+        denied && self.started.spec.rules.on_deny == OnDeny::Fail
     }
 
     /// The calls that would run because of a person's consent alone, and have not run yet.

@@ -37,6 +37,7 @@ mod replies;
 mod required;
 mod result;
 mod resume_error;
+mod rules;
 mod segment;
 mod segment_fold;
 mod shown_tools;
@@ -75,8 +76,9 @@ pub use pending::{
 pub use predecessor::Predecessor;
 pub use result::{RunPhase, RunResult};
 pub use resume_error::ResumeError;
+pub use rules::{InDoubt, OnDeny, OnToolError, RunRules};
 pub use segment::{CompactedSegment, Segment};
-pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, OnToolError, Restart, Spec, Started, Trigger};
+pub use spec::{Candidate, DEFAULT_COOLDOWN_S, Restart, Spec, Started, Trigger};
 pub use spending::{CallEstimate, OnExceed};
 pub use state::Run;
 pub use step::Step;

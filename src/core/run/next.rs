@@ -66,7 +66,7 @@ impl Run {
         match &self.phase {
             Phase::Ended(_) => None,
             _ if self.is_compensating() => self.compensated_ending(),
-            _ if self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail => {
+            _ if self.denied.is_some() && self.started.spec.rules.on_deny == OnDeny::Fail => {
                 failed(ErrorCode::ToolDenied, self.denied.clone().unwrap_or_default())
             }
             _ if let Some(error) = self.missing_server.as_ref().or(self.tool_error.as_ref()) => {
@@ -148,7 +148,7 @@ impl Run {
                     (ToolAccess::FinalAnswer, Some(limit)) => {
                         Ending::TurnLimit { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }
                     }
-                    _ if self.started.spec.validate_output => return Step::ValidateOutput(answer.text.clone()),
+                    _ if self.started.spec.rules.validate_output => return Step::ValidateOutput(answer.text.clone()),
                     _ if let Some(correction) = self.empty_answer_correction(answer) => {
                         return Step::Record(vec![correction]);
                     }
@@ -222,7 +222,7 @@ impl Run {
     fn settle_doubts(&self, turn: &Turn) -> Vec<Event> {
         let started = turn.calls.iter().filter(|call| call.is_in_doubt());
         started
-            .filter_map(|call| match (call.task(), self.started.spec.in_doubt) {
+            .filter_map(|call| match (call.task(), self.started.spec.rules.in_doubt) {
                 (Some(task), _) => {
                     let (call, task) = (call.requested.id.clone(), task.clone().into());
                     Some(Event::TaskStarted { call, task, wire: None })

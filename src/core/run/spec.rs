@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Map;
+use serde_json::Value;
 
-use super::{Compaction, Limits, OnExceed, Predecessor, Segment};
+use super::{Limits, Predecessor, RunRules, Segment};
 use crate::chat::Message;
 use crate::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
-use crate::pattern::NamePattern;
-use crate::policy::StopCondition;
-use crate::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
+use crate::tool::{ExternalTool, ToolFilter};
 use crate::trace::Trace;
 
 /// The first event of every run.
@@ -175,43 +174,8 @@ pub struct Spec {
     /// The run's filter on the agent's tools.
     #[serde(default)]
     pub tools: ToolFilter,
-    /// The treatment of calls below the highest tier.
-    #[serde(default)]
-    pub tiers: TierMode,
-    /// Whether the model may ask the user, with the tool `ask_human`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ask_human: Option<AskHuman>,
-    /// The effect of a denied call.
-    #[serde(default)]
-    pub on_deny: OnDeny,
-    /// The effect of a call that settles with an error.
-    #[serde(default, skip_serializing_if = "OnToolError::is_default")]
-    pub on_tool_error: OnToolError,
-    /// The treatment of a call whose outcome is unknown.
-    #[serde(default)]
-    pub in_doubt: InDoubt,
-    /// Whether the calls that took effect are undone before the run ends as failed or cancelled.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub compensate: bool,
-    /// JSON Schema of the final answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Value>,
-    /// Whether the output validator checks the final answer.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub validate_output: bool,
-    /// The tools whose successful call gives the answer of the run. The name `finish` makes the builtin tool of that name
-    /// available.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub finish_with: Vec<NamePattern>,
-    /// The condition after which the model answers without tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop_when: Option<StopCondition>,
-    /// The effect of a hard limit.
-    #[serde(default, skip_serializing_if = "OnExceed::is_default")]
-    pub on_exceed: OnExceed,
-    /// When the conversation is compacted; `None` for never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compaction: Option<Compaction>,
+    #[serde(flatten)]
+    pub rules: RunRules,
     #[serde(default)]
     pub limits: Limits,
 }
@@ -230,43 +194,4 @@ pub struct Candidate {
     /// Attempts at it in one turn, the first included; `None` for the run's `max_attempts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-}
-
-/// The effect of a denied call on the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnDeny {
-    /// The model reads the denial and continues.
-    #[default]
-    Report,
-    /// The run ends with `tool_denied`.
-    Fail,
-}
-
-/// The effect on the run of a call of a server or the caller that settles with an error or an unknown outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnToolError {
-    /// The model reads the error and continues.
-    #[default]
-    Report,
-    /// The run ends with `tool_failed`.
-    Fail,
-}
-
-impl OnToolError {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// The treatment of a call that was started and never settled, when it must not simply be repeated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InDoubt {
-    /// The model reads "outcome unknown".
-    #[default]
-    Report,
-    /// The call requires approval before it is made again.
-    Ask,
 }

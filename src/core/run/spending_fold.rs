@@ -43,7 +43,7 @@ impl Budget {
 impl Run {
     /// The hard limit that is in force now: one that is reached, or that the next model call would exceed.
     pub fn exceeded_limit(&self) -> Option<Limit> {
-        let warns = self.started.spec.on_exceed == OnExceed::Warn;
+        let warns = self.started.spec.rules.on_exceed == OnExceed::Warn;
         let reached = || self.budget.limit_reached().filter(|limit| !warns || *limit == Limit::Iterations);
         self.refused.as_ref().map(|(limit, _)| *limit).or_else(reached)
     }
@@ -51,7 +51,7 @@ impl Run {
     /// The limit that a model call of this size would exceed, if the run keeps within its limits: with `fail` and `ask`.
     /// The last answer of `last_word` is beyond a limit in any case.
     pub fn limit_exceeded_by(&self, call: &CallEstimate) -> Option<Limit> {
-        match self.started.spec.on_exceed {
+        match self.started.spec.rules.on_exceed {
             OnExceed::Fail | OnExceed::Ask => self.budget.limit_exceeded_by(call),
             OnExceed::LastWord | OnExceed::Warn => None,
         }
@@ -61,13 +61,13 @@ impl Run {
     pub fn estimates_calls(&self) -> bool {
         let limits = &self.budget.limits;
         let is_bounded = limits.max_tokens.is_some() || limits.max_cost_usd.is_some();
-        is_bounded && matches!(self.started.spec.on_exceed, OnExceed::Fail | OnExceed::Ask)
+        is_bounded && matches!(self.started.spec.rules.on_exceed, OnExceed::Fail | OnExceed::Ask)
     }
 
     /// The step at a hard limit that is not a last answer.
     pub(super) fn limit_step(&self) -> Option<Step> {
         let limit = self.exceeded_limit()?;
-        let event = match self.started.spec.on_exceed {
+        let event = match self.started.spec.rules.on_exceed {
             OnExceed::Fail => Event::Ended { ending: Ending::TurnLimit { limit, output: None } },
             OnExceed::Ask if !self.answers_at_limit => {
                 let what = match &self.refused {

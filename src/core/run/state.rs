@@ -197,7 +197,7 @@ impl Run {
     pub fn messages(&self) -> Vec<Arc<Message>> {
         let mut messages = self.conversation().to_vec();
         if let Some(turn) = self.phase.turn().filter(|_| !self.is_compensating()) {
-            let mode = self.started.spec.tiers;
+            let mode = self.started.spec.rules.tiers;
             say(&mut messages, turn.assistant_message(mode));
             say(&mut messages, turn.results(mode));
         }

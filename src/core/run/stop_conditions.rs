@@ -30,8 +30,9 @@ impl Spec {
     /// The schema of the arguments of the builtin tool `finish`, if the run has that tool: `finish_with` names it, and the
     /// answer is an object.
     pub fn finish_schema(&self) -> Option<&Value> {
-        let is_named = self.finish_with.iter().any(|pattern| pattern.plain_name() == Some(Builtin::Finish.name()));
-        self.output_schema.as_ref().filter(|schema| is_named && Self::is_object_schema(schema))
+        let is_named =
+            self.rules.finish_with.iter().any(|pattern| pattern.plain_name() == Some(Builtin::Finish.name()));
+        self.rules.output_schema.as_ref().filter(|schema| is_named && Self::is_object_schema(schema))
     }
 
     /// Whether the arguments of a call can have this schema.
@@ -41,7 +42,7 @@ impl Spec {
 
     /// Whether a call of this tool gives the answer of the run.
     fn finishes_with(&self, tool: &str) -> bool {
-        self.finish_with.iter().any(|pattern| pattern.fits(tool).unwrap_or(false))
+        self.rules.finish_with.iter().any(|pattern| pattern.fits(tool).unwrap_or(false))
     }
 }
 
@@ -54,7 +55,7 @@ impl Run {
         {
             return StopVerdict::Finished(output);
         }
-        let Some(condition) = &spec.stop_when else { return StopVerdict::Continue };
+        let Some(condition) = &spec.rules.stop_when else { return StopVerdict::Continue };
         match condition.holds(&self.facts(turn)) {
             Ok(true) => StopVerdict::Stopped,
             Ok(false) => StopVerdict::Continue,

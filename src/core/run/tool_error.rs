@@ -9,7 +9,10 @@ impl Run {
     /// Keeps the error of the first call that settled with one, if it ends the run. The calls of builtin tools do not count:
     /// they fail because of the model's arguments alone. Neither do calls that the source of a fork sent.
     pub(super) fn note_tool_error(&mut self, id: &CallId, outcome: &Outcome) {
-        if self.started.spec.on_tool_error == OnToolError::Report || self.tool_error.is_some() || !outcome.is_error() {
+        if self.started.spec.rules.on_tool_error == OnToolError::Report
+            || self.tool_error.is_some()
+            || !outcome.is_error()
+        {
             return;
         }
         let Some(call) = self.call(id).filter(|call| !call.is_builtin() && !call.sent_by_source) else { return };

@@ -79,7 +79,7 @@ impl Run {
         };
         let is_incomplete = !servers.is_empty();
         let incomplete = is_incomplete.then_some(RunWarning::IncompleteTools { servers });
-        let exceeded = match self.started.spec.on_exceed {
+        let exceeded = match self.started.spec.rules.on_exceed {
             OnExceed::Warn => self.budget.limit_reached().filter(|limit| *limit != Limit::Iterations),
             OnExceed::LastWord | OnExceed::Fail | OnExceed::Ask => None,
         };

@@ -47,12 +47,12 @@ impl AgentRunner {
         let SessionCompaction { tenant, session, session_version: seen, keep_tokens, by, id, trace } = compaction;
         let row = self.known_session(&tenant, &session).await?;
         let agent = self.agent(&row.agent)?;
-        let spec = agent.spec();
-        let known = spec.compaction.clone().unwrap_or_default();
-        let compaction = Compaction { keep_tokens: keep_tokens.unwrap_or(known.keep_tokens), ..known };
+        let mut spec = Spec { principal: row.principal, ..agent.spec() };
+        let known = spec.rules.compaction.take().unwrap_or_default();
+        spec.rules.compaction = Some(Compaction { keep_tokens: keep_tokens.unwrap_or(known.keep_tokens), ..known });
         let id = id.unwrap_or_else(|| self.fresh_id());
         let started = Started {
-            spec: Spec { principal: row.principal, compaction: Some(compaction), ..spec },
+            spec,
             predecessor: None,
             restart: None,
             history: Vec::new(),

@@ -22,7 +22,7 @@ fn front_matter_is_the_agent_and_the_text_its_instructions() {
     )
     .expect("good");
     assert_eq!(agent.servers, ["git".into()]);
-    assert_eq!((agent.on_deny, agent.on_tool_error), (OnDeny::Fail, OnToolError::Fail));
+    assert_eq!((agent.rules.on_deny, agent.rules.on_tool_error), (OnDeny::Fail, OnToolError::Fail));
     assert_eq!(agent.instructions, "# Writer\n\n---\nUse ${HOME}.");
 }
 
@@ -92,7 +92,10 @@ fn an_agent_has_what_the_file_says() {
     let settings = config::load(Some(&example("full/toolgate.yaml")), &env).expect("good");
     let agent = &settings.agents[&"assistant".into()];
     assert_eq!((agent.name.as_str(), agent.model.as_str()), ("assistant", "main"));
-    assert_eq!((agent.on_deny, agent.in_doubt, agent.output_schema.is_some()), (OnDeny::Fail, InDoubt::Ask, true));
+    assert_eq!(
+        (agent.rules.on_deny, agent.rules.in_doubt, agent.rules.output_schema.is_some()),
+        (OnDeny::Fail, InDoubt::Ask, true)
+    );
     assert_eq!(agent.instructions, "Help with the repository. Shell text such as ${HOME} stays as it is.");
     assert_eq!(agent.external_tools.len(), 2);
 }
@@ -104,9 +107,9 @@ fn a_compaction_keeps_less_than_it_waits_for() {
     let read = |text: &str| super::load(&agent(text)).map(|settings| settings.agents[&"a".into()].clone());
     let compaction = read("{ at_tokens: 8000, model: small }").expect("good");
     let expected = Compaction { at_tokens: Some(8000), keep_tokens: 2000, model: Some("small".into()) };
-    assert_eq!(compaction.compaction, Some(expected));
+    assert_eq!(compaction.rules.compaction, Some(expected));
     assert_eq!(compaction.models().map(|name| name.as_str()).collect::<Vec<_>>(), ["main", "small"]);
-    assert_eq!(read("{}").expect("good").compaction, Some(Compaction::default()));
+    assert_eq!(read("{}").expect("good").rules.compaction, Some(Compaction::default()));
     let refused = |text: &str| read(text).expect_err("wrong").plain();
     let wide = refused("{ at_tokens: 8000, keep_tokens: 8000 }");
     assert!(wide.contains("`keep_tokens` of a compaction is less than its `at_tokens`"), "{wide}");

@@ -460,7 +460,7 @@ fn an_agent_may_ask_the_user_with_a_time_limit() {
     let asks = |written: &str| {
         let settings =
             load(&format!("models: {{ m: {{ scripted: {{ file: c }} }} }}\nagents: {{ a: {{ {written} }} }}\n"));
-        settings.map(|settings| settings.agents[&"a".into()].ask_human.map(|ask| ask.deadline_s))
+        settings.map(|settings| settings.agents[&"a".into()].rules.ask_human.map(|ask| ask.deadline_s))
     };
     assert_eq!(asks("").expect("good"), None);
     assert_eq!(asks("ask_human: false").expect("good"), None);

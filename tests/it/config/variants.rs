@@ -35,7 +35,7 @@ fn desk(settings: &Settings) -> AgentSettings {
 fn a_variant_replaces_the_settings_that_it_names() {
     let agent = desk(&loaded(AGENTS).expect("good"));
     let strict = agent.in_variant("strict").expect("a variant");
-    assert_eq!((strict.policy.name.as_str(), strict.on_deny), ("plan", OnDeny::Fail));
+    assert_eq!((strict.policy.name.as_str(), strict.rules.on_deny), ("plan", OnDeny::Fail));
     assert_eq!((strict.limits.max_iterations, strict.limits.max_mcp_calls), (2, Some(7)));
     assert_eq!(
         (&strict.instructions, &strict.model, &strict.fallback),

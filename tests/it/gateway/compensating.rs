@@ -13,7 +13,7 @@ async fn row_3_49_a_cancelled_run_shows_what_it_undoes_and_ends() {
     let book = Origin::Mcp { server: "shop".into(), tool: "book".into() };
     let undo = Undo { tool: "unbook".into(), arguments: [("of".to_owned(), "/result".to_owned())].into() };
     let given = given_an_agent().with_tools("shop", &["book", "unbook"]).whose_model_says(turns).that(|agent| {
-        agent.compensate = true;
+        agent.rules.compensate = true;
         agent.undos = [(book, undo)].into();
     });
     let served = Served::to_all(given.kept(Kept::InMemory).await).await;

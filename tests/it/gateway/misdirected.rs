@@ -20,7 +20,7 @@ async fn waiting() -> (Served, String) {
     let world = given_an_agent()
         .with_tools("files", &["delete"])
         .whose_policy_says(Verdict::Ask, "*_delete")
-        .that(|agent| agent.ask_human = Some(AskHuman::default()))
+        .that(|agent| agent.rules.ask_human = Some(AskHuman::default()))
         .that_checks_by_schema()
         .whose_model_says(json!([{"calls": calls}, say("Done.")]))
         .kept(Kept::InMemory)

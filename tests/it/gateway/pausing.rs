@@ -111,7 +111,7 @@ async fn row_3_42_a_run_that_is_paused_at_a_limit_continues_with_limits_that_a_d
     let given = given_an_agent()
         .with_tools("files", &["read"])
         .within(Limits { max_tokens: Some(100), ..Limits::default() })
-        .that(|agent| agent.on_exceed = OnExceed::Ask)
+        .that(|agent| agent.rules.on_exceed = OnExceed::Ask)
         .whose_model_says(json!([turn, say("Done.")]));
     let served = principals::served(given.kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme runs:write,runs:read ann" };

@@ -54,7 +54,8 @@ on_every_store! {
 
 #[tokio::test(start_paused = true)]
 async fn a_denial_ends_the_run_if_the_agent_is_configured_so() {
-    let world = guarded(json!([deletion(), say("Done.")])).that(|agent| agent.on_deny = OnDeny::Fail).ready().await;
+    let world =
+        guarded(json!([deletion(), say("Done.")])).that(|agent| agent.rules.on_deny = OnDeny::Fail).ready().await;
     let waiting = world.run().await;
 
     let report = world.resume(&waiting.run_id, decisions([("call_1_1", no("too dear"))])).await.unwrap();

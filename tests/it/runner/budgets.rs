@@ -160,7 +160,7 @@ impl Governor for Few {
 #[tokio::test(start_paused = true)]
 async fn row_3_11_a_governor_refuses_a_model_call_and_its_verdict_is_journaled() {
     let world = looking_on_and_on(Limits::default())
-        .that(|agent| agent.on_exceed = OnExceed::Fail)
+        .that(|agent| agent.rules.on_exceed = OnExceed::Fail)
         .with_the_governor(Arc::new(Few(2)))
         .ready()
         .await;
@@ -180,7 +180,7 @@ async fn row_3_42_a_call_whose_worst_case_exceeds_the_limit_is_not_sent_until_mo
     let world = given_an_agent()
         .with_tools("files", &["read"])
         .within(Limits { max_tokens: Some(150), ..Limits::default() })
-        .that(|agent| agent.on_exceed = OnExceed::Ask)
+        .that(|agent| agent.rules.on_exceed = OnExceed::Ask)
         .whose_model_says(json!([turn, say("Done.")]))
         .ready()
         .await;

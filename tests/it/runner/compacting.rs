@@ -79,7 +79,7 @@ pub(super) fn compacting(script: Value, compaction: Option<Compaction>) -> (Give
         .with_the_model(Recording { inner, read: read.clone() })
         .that(|agent| {
             agent.instructions = "Be brief.".into();
-            agent.compaction = compaction;
+            agent.rules.compaction = compaction;
         });
     (given, read)
 }
@@ -116,7 +116,7 @@ on_every_store! {
     async fn a_run_after_a_compaction_sends_the_summary_and_not_the_old_turns(kept: Kept) {
         let turns = json!([say("One."), say("Two."), say("Three.")]);
         let (given, read) = compacting(json!({"turns": turns, "summary": say("They counted to two.")}), at(1_000_000));
-        let world = given.that(|agent| agent.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() })).kept(kept).await;
+        let world = given.that(|agent| agent.rules.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() })).kept(kept).await;
         say_to(&world.runner, "First").await;
         say_to(&world.runner, "Second").await;
         let before = conversation(&world).await;
@@ -141,7 +141,7 @@ on_every_store! {
         let turns = json!([used(10, reading()), used(90, reading()), used(120, reading()), say("All read.")]);
         let (given, read) = compacting(json!({"turns": turns, "summary": used(7, say("Read twice."))}), None);
         let world = given
-            .that(|agent| agent.compaction = Some(Compaction { at_tokens: Some(120), keep_tokens: 10, model: None }))
+            .that(|agent| agent.rules.compaction = Some(Compaction { at_tokens: Some(120), keep_tokens: 10, model: None }))
             .kept(kept)
             .await;
 
@@ -177,7 +177,7 @@ on_every_store! {
     async fn a_context_window_error_compacts_once_and_asks_again(kept: Kept) {
         let full = json!({"fail": {"code": "context_window", "times": 1}, "say": "Read."});
         let (given, _) = compacting(json!({"turns": [reading(), full], "summary": say("They read.")}), None);
-        let given = given.that(|agent| agent.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() }));
+        let given = given.that(|agent| agent.rules.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() }));
         let world = given.kept(kept).await;
 
         let report = say_to(&world.runner, "Read").await;
@@ -225,7 +225,7 @@ on_every_store! {
                 true => json!({"turns": turns}),
                 false => json!({"turns": turns, "summary": summary()}),
             };
-            let keeping = |given: Given| given.that(|agent| agent.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() }));
+            let keeping = |given: Given| given.that(|agent| agent.rules.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() }));
             let world = keeping(compacting(script, None).0).kept(kept).await;
             say_to(&world.runner, "First").await;
             let before = conversation(&world).await;
@@ -285,7 +285,7 @@ async fn another_model_writes_the_summary_if_one_is_named() {
     let writer = json!({"turns": [], "summary": say("They read.")});
     let writer = ScriptedModel::new("writer", Script::from_json(&writer.to_string()).unwrap());
     let given = given.that(|agent| {
-        agent.compaction = Some(Compaction { at_tokens: Some(50), keep_tokens: 0, model: Some("writer".into()) });
+        agent.rules.compaction = Some(Compaction { at_tokens: Some(50), keep_tokens: 0, model: Some("writer".into()) });
         agent.compaction_model = Some(toolgate::runner::NamedModel { name: "writer".into(), model: Arc::new(writer) });
     });
     let world = given.kept(Kept::InMemory).await;
@@ -313,7 +313,8 @@ async fn a_session_without_anything_to_replace_is_compacted_to_nothing() {
 #[tokio::test]
 async fn a_compaction_on_request_that_fails_leaves_the_conversation() {
     let (given, read) = compacting(json!({"turns": [say("One."), say("Two.")]}), None);
-    let given = given.that(|agent| agent.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() }));
+    let given =
+        given.that(|agent| agent.rules.compaction = Some(Compaction { keep_tokens: 0, ..Compaction::default() }));
     let world = given.kept(Kept::InMemory).await;
     say_to(&world.runner, "First").await;
 

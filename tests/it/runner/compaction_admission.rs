@@ -135,7 +135,7 @@ async fn row_3_13_a_compaction_whose_worst_case_exceeds_the_limit_is_not_sent() 
     let (given, read) = compacting(json!({"turns": turns, "summary": say("They read.")}), at(50));
     let world = given
         .within(Limits { max_tokens: Some(150), ..Limits::default() })
-        .that(|agent| agent.on_exceed = OnExceed::Ask)
+        .that(|agent| agent.rules.on_exceed = OnExceed::Ask)
         .ready()
         .await;
 

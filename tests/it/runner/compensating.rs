@@ -25,7 +25,7 @@ fn booking(then: Value) -> Given {
         .with_tools("shop", &["book", "pay", "unbook", "refund"])
         .with_an_external_tool("confirm")
         .that(|agent| {
-            agent.compensate = true;
+            agent.rules.compensate = true;
             agent.undos = [undo("book", "unbook"), undo("pay", "refund")].into();
         })
         .that_polls_every(POLL)
@@ -215,7 +215,7 @@ async fn row_3_49_a_run_beyond_its_deadline_has_the_time_to_undo() {
 
 #[tokio::test(start_paused = true)]
 async fn row_3_49_a_run_of_another_agent_or_with_another_ending_undoes_nothing() {
-    let off = failing().that(|agent| agent.compensate = false).ready().await;
+    let off = failing().that(|agent| agent.rules.compensate = false).ready().await;
     let failed = off.run().await;
     let journal = off.runner.journal(&failed.run_id).await.unwrap();
     assert_eq!((failed.compensation, off.servers.calls().len()), (None, 2));

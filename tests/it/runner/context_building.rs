@@ -79,7 +79,7 @@ async fn rows_2_41_and_2_42_validators_and_context_builder_receive_the_budget_of
     let look = json!({"calls": [{"name": "mcp_files_read", "arguments": {}}]});
     let world = given_an_agent()
         .with_tools("files", &["read"])
-        .that(|agent| agent.validate_output = true)
+        .that(|agent| agent.rules.validate_output = true)
         .within(Limits { max_tool_interactions: 7, ..Limits::default() })
         .with_the_context(recorder.clone())
         .with_the_arguments_checked_by(recorder.clone())

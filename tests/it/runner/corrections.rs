@@ -196,7 +196,7 @@ fn a_reader_that_fails_on_errors(turns: serde_json::Value) -> Given {
     given_an_agent()
         .with_tools("files", &["read", "list"])
         .with_an_external_tool("order")
-        .that(|agent| agent.on_tool_error = OnToolError::Fail)
+        .that(|agent| agent.rules.on_tool_error = OnToolError::Fail)
         .whose_model_says(turns)
 }
 

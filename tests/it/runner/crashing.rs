@@ -78,7 +78,7 @@ on_every_store! {
 
 #[tokio::test(start_paused = true)]
 async fn the_user_may_be_asked_about_a_call_in_doubt_and_say_no() {
-    let world = left_behind(reader().that(|agent| agent.in_doubt = InDoubt::Ask), Kept::InMemory).await;
+    let world = left_behind(reader().that(|agent| agent.rules.in_doubt = InDoubt::Ask), Kept::InMemory).await;
 
     let waiting = recovered(&world).await;
     assert_eq!((waiting.status, waiting.pending[0].kind()), (Status::Pending, "approval"));
@@ -90,7 +90,7 @@ async fn the_user_may_be_asked_about_a_call_in_doubt_and_say_no() {
 
 #[tokio::test(start_paused = true)]
 async fn the_user_may_be_asked_to_repeat_a_call_in_doubt() {
-    let world = left_behind(reader().that(|agent| agent.in_doubt = InDoubt::Ask), Kept::InMemory).await;
+    let world = left_behind(reader().that(|agent| agent.rules.in_doubt = InDoubt::Ask), Kept::InMemory).await;
     let waiting = recovered(&world).await;
     world.servers.recover("read");
     world.servers.forgive_repeats_of("read");
@@ -136,7 +136,7 @@ impl toolgate::ports::OutputValidator for Trap {
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_the_driver_loses_the_execution_and_not_the_run() {
     let world = given_an_agent()
-        .that(|agent| agent.validate_output = true)
+        .that(|agent| agent.rules.validate_output = true)
         .with_the_answers_checked_by(Arc::new(Trap))
         .whose_model_says(json!([say("Done.")]))
         .ready()

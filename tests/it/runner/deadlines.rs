@@ -126,7 +126,7 @@ async fn a_run_past_its_own_deadline_has_expired() {
 
 fn asking(arguments: Value) -> Given {
     given_an_agent()
-        .that(|agent| agent.ask_human = Some(AskHuman { deadline_s: Some(3600) }))
+        .that(|agent| agent.rules.ask_human = Some(AskHuman { deadline_s: Some(3600) }))
         .that_checks_arguments()
         .whose_model_says(json!([{"calls": [{"name": "ask_human", "arguments": arguments}]}, say("Blue it is.")]))
 }
@@ -179,7 +179,7 @@ async fn an_empty_question_is_corrected_by_the_model() {
 
 #[tokio::test(start_paused = true)]
 async fn without_permission_the_question_tool_is_not_available() {
-    let world = asking(json!({"question": "Which?"})).that(|agent| agent.ask_human = None).ready().await;
+    let world = asking(json!({"question": "Which?"})).that(|agent| agent.rules.ask_human = None).ready().await;
     let report = world.run().await;
     assert!(answer_to(&report, "call_1_1").contains("Tool does not exist"));
 }
@@ -287,7 +287,7 @@ async fn an_item_without_a_deadline_gets_none_by_an_extension() {
         .where_servers(|servers| servers.reply("buy", [asks]))
         .whose_model_says(json!([{"calls": [{"name": "mcp_shop_buy"}]}]));
     let question = json!({"question": "Which colour?"});
-    let of_the_model = asking(question).that(|agent| agent.ask_human = Some(AskHuman { deadline_s: None }));
+    let of_the_model = asking(question).that(|agent| agent.rules.ask_human = Some(AskHuman { deadline_s: None }));
     for given in [of_the_model, of_a_server] {
         let world = given.ready().await;
         let waiting = world.run().await;

@@ -107,7 +107,7 @@ async fn a_server_that_lost_trust_requires_approval() {
         })
         .that(|agent| {
             agent.policy = policy.into();
-            agent.tiers = TierMode::Sequential;
+            agent.rules.tiers = TierMode::Sequential;
             agent.priorities = vec![("mcp_mail_*".into(), 5)];
         })
         .whose_model_says(json!([{"calls": [{"name": "mcp_mail_send"}, {"name": "mcp_files_low"}]}, say("Done.")]))
@@ -192,7 +192,7 @@ async fn calls_and_questions_denied_meanwhile_are_not_handed_over() {
         .with_an_external_tool("refund")
         .that(|agent| {
             agent.policy = asks.into();
-            agent.ask_human = Some(AskHuman::default());
+            agent.rules.ask_human = Some(AskHuman::default());
         })
         .whose_model_says(json!([both, say("Done.")]))
         .ready()
@@ -257,7 +257,7 @@ async fn in_doubt(given: Given, policy: Option<Arc<Policy>>) -> (World, Report) 
 
 fn asking_in_doubt() -> Given {
     let given = given_an_agent().with_tools("files", &["read"]);
-    given.that(|agent| agent.in_doubt = InDoubt::Ask)
+    given.that(|agent| agent.rules.in_doubt = InDoubt::Ask)
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,7 +306,7 @@ async fn a_call_in_doubt_of_a_removed_tool_is_not_reported_unsent() {
 #[tokio::test(start_paused = true)]
 async fn an_idempotent_call_denied_meanwhile_is_not_sent_again() {
     for doubt in [InDoubt::Report, InDoubt::Ask] {
-        let given = given_an_agent().with_a_harmless_tool("files", "read").that(|agent| agent.in_doubt = doubt);
+        let given = given_an_agent().with_a_harmless_tool("files", "read").that(|agent| agent.rules.in_doubt = doubt);
         let denies = Policy { rules: vec![rule(Verdict::Deny, "*")], ..Policy::ask_always() };
 
         let (world, report) = in_doubt(given, Some(denies.into())).await;

@@ -57,7 +57,7 @@ async fn a_fork_of_a_failed_run_has_all_its_attempts() {
 fn a_deletion_that_fails_when_denied() -> Given {
     given_an_agent()
         .with_tools("files", &["delete"])
-        .that(|agent| agent.on_deny = OnDeny::Fail)
+        .that(|agent| agent.rules.on_deny = OnDeny::Fail)
         .whose_model_says(json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Gone."), say("More.")]))
 }
 

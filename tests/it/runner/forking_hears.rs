@@ -63,7 +63,7 @@ async fn a_fork_of_a_run_cancelled_in_a_call_says_what_was_in_doubt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_doubt_of_its_source_does_not_end_a_fork_that_fails_on_tool_errors() {
-    let world = hanging().that(|agent| agent.on_tool_error = OnToolError::Fail).ready().await;
+    let world = hanging().that(|agent| agent.rules.on_tool_error = OnToolError::Fail).ready().await;
     let source = cancelled_in_a_call(&world).await;
 
     let fork = told(&world, &source).await;
@@ -92,7 +92,7 @@ async fn a_fork_of_a_run_whose_tool_failed_hears_its_message() {
     let world = calling("mcp_files_read")
         .with_tools("files", &["read"])
         .where_servers(|servers| servers.answer("read", broken))
-        .that(|agent| agent.on_tool_error = OnToolError::Fail)
+        .that(|agent| agent.rules.on_tool_error = OnToolError::Fail)
         .ready()
         .await;
     let source = world.run().await;

@@ -116,7 +116,7 @@ async fn a_grant_for_an_external_call_starts_at_the_hand_over() {
     let world = given_an_agent()
         .with_an_external_tool("refund")
         .whose_policy_says(Verdict::Ask, "*")
-        .that(|agent| agent.ask_human = Some(AskHuman::default()))
+        .that(|agent| agent.rules.ask_human = Some(AskHuman::default()))
         .whose_model_says(both)
         .ready()
         .await;

@@ -127,7 +127,7 @@ async fn a_lowered_limit_of_a_session_leaves_the_continuation_of_its_run_alone()
 
 /// A run of a session with 4 turns, paused after its one turn.
 async fn paused_at_its_limit() -> (World, Report) {
-    let agent = |agent: &mut toolgate::runner::Agent| agent.on_exceed = OnExceed::Ask;
+    let agent = |agent: &mut toolgate::runner::Agent| agent.rules.on_exceed = OnExceed::Ask;
     let limits = Limits { max_iterations: 1, ..Limits::default() };
     let world = reading().that(agent).within(limits).ready().await;
     create(&world, limited(SessionLimits { max_iterations: Some(4), ..SessionLimits::default() })).await;

@@ -13,10 +13,10 @@ async fn row_4_10_the_arguments_of_finish_are_the_answer_of_the_run() {
     let world = given_an_agent()
         .with_tools("files", &["read"])
         .that(|agent| {
-            agent.output_schema = Some(json!({
+            agent.rules.output_schema = Some(json!({
                 "type": "object", "properties": {"total": {"type": "integer"}}, "required": ["total"]
             }));
-            agent.finish_with = vec!["finish".into()];
+            agent.rules.finish_with = vec!["finish".into()];
         })
         .that_checks_by_schema()
         .whose_model_says(json!([
@@ -40,8 +40,8 @@ async fn row_4_10_finish_exists_only_for_answers_that_are_objects() {
     for schema in [None, Some(json!({"type": "array"}))] {
         let world = given_an_agent()
             .that(|agent| {
-                agent.output_schema = schema;
-                agent.finish_with = vec!["finish".into()];
+                agent.rules.output_schema = schema;
+                agent.rules.finish_with = vec!["finish".into()];
             })
             .whose_model_says(json!([
                 {"calls": [{"name": "finish"}]},
@@ -58,7 +58,7 @@ async fn row_4_10_a_stop_condition_ends_the_loop_with_an_answer() {
     let look = json!({"calls": [{"name": "mcp_files_read"}]});
     let world = given_an_agent()
         .with_tools("files", &["read"])
-        .that(|agent| agent.stop_when = StopCondition::parse("run.mcp_calls >= 2").ok())
+        .that(|agent| agent.rules.stop_when = StopCondition::parse("run.mcp_calls >= 2").ok())
         .whose_model_says(json!([look, look, say("Enough.")]))
         .ready()
         .await;

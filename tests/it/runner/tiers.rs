@@ -100,7 +100,7 @@ fn two_tiers(mode: TierMode, then: Value) -> Given {
         .with_tools("files", &["later", "first"])
         .that(|agent| {
             agent.priorities = vec![("mcp_files_first".into(), 10)];
-            agent.tiers = mode;
+            agent.rules.tiers = mode;
         })
         .whose_model_says(Value::from(turns))
 }

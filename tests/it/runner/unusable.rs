@@ -31,7 +31,7 @@ fn a_deletion_of(path: &str) -> Given {
 
 fn a_question(question: Value) -> Given {
     given_an_agent()
-        .that(|agent| agent.ask_human = Some(AskHuman::default()))
+        .that(|agent| agent.rules.ask_human = Some(AskHuman::default()))
         .whose_model_says(json!([{"calls": [{"name": "ask_human", "arguments": question}]}, say("Done.")]))
 }
 

@@ -11,7 +11,7 @@ use toolgate::core::id::{ModelName, RunId, Tenant};
 use toolgate::core::policy::{OnTimeout, Policy};
 use toolgate::core::run::{
     Authorization, CallVerdict, Candidate, Decision, DecisionKind, ElicitationAnswer, Ending, Event, JournalEntry,
-    Limits, Output, OutputVerdict, Rejection, Run, Spec, Started, ToolAccess, Trigger,
+    Limits, Output, OutputVerdict, Rejection, Run, RunRules, Spec, Started, ToolAccess, Trigger,
 };
 use toolgate::core::tool::{
     Annotations, ElicitationRequest, ElicitationResponse, ExternalTool, FailureKind, McpTool, Outcome, Problem,
@@ -203,8 +203,8 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
 /// An answer that does not match its schema, and one that does.
 pub(crate) fn mended_output(start: Timestamp) -> Journal {
     let mut journal = Journal::start("mended", 5, start, |spec| {
-        spec.output_schema = Some(json!({ "type": "object", "required": ["n"] }));
-        spec.validate_output = true;
+        spec.rules.output_schema = Some(json!({ "type": "object", "required": ["n"] }));
+        spec.rules.validate_output = true;
     });
     journal.lists_no_tools();
     journal.model_says("{\"m\":1}");
@@ -345,20 +345,9 @@ impl Journal {
             injected: Vec::new(),
             external_tools: vec![],
             tools: Default::default(),
-            tiers: Default::default(),
-            ask_human: None,
-            on_deny: Default::default(),
-            on_tool_error: Default::default(),
-            finish_with: Default::default(),
-            stop_when: None,
-            on_exceed: Default::default(),
-            in_doubt: Default::default(),
-            compensate: false,
-            output_schema: None,
+            rules: RunRules::default(),
             fallback: Vec::new(),
             cooldown_s: 60,
-            validate_output: false,
-            compaction: None,
             limits: Limits::default(),
         };
         shape(&mut spec);

@@ -173,7 +173,7 @@ proptest! {
             let Event::ModelReplied { reply } = event else { continue };
             for call in reply.calls() {
                 let shown = parts().any(|part| matches!(part, Part::ToolUse { id, .. } if *id == call.id));
-                prop_assert!(shown || started.spec.tiers == TierMode::Drop, "{} is missing", call.id);
+                prop_assert!(shown || started.spec.rules.tiers == TierMode::Drop, "{} is missing", call.id);
             }
         }
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use toolgate_core::chat::{Message, Reply, Stop, Usage};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::run::{
-    Candidate, Compaction, Ending, Event, Limits, Run, Segment, Spec, Started, Status, Step, Trigger,
+    Candidate, Compaction, Ending, Event, Limits, Run, RunRules, Segment, Spec, Started, Status, Step, Trigger,
 };
 
 use crate::choices::{Tape, strictly, tapes};
@@ -143,7 +143,10 @@ proptest! {
 }
 
 fn at(at_tokens: Option<u64>, keep_tokens: u64) -> Spec {
-    Spec { compaction: Some(Compaction { at_tokens, keep_tokens, model: None }), ..spec(Limits::default()) }
+    Spec {
+        rules: RunRules { compaction: Some(Compaction { at_tokens, keep_tokens, model: None }), ..RunRules::default() },
+        ..spec(Limits::default())
+    }
 }
 
 fn replied(text: &str, tokens: u64) -> Reply {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use toolgate_core::chat::Message;
 use toolgate_core::id::CallId;
-use toolgate_core::run::{CallState, Ending, Event, Input, Limits, Run, Spec, Started, Status, UndoState};
+use toolgate_core::run::{CallState, Ending, Event, Input, Limits, Run, RunRules, Spec, Started, Status, UndoState};
 use toolgate_core::tool::{Arguments, Origin, ToolCall};
 
 use crate::choices::{Tape, strictly, tapes};
@@ -19,7 +19,8 @@ use crate::world::{World, states};
 /// A journal with unsolicited events, of a run that compensates or does not.
 fn journal(mut tape: Tape, compensate: bool) -> Vec<Event> {
     let started = any_start(&mut tape);
-    let spec = Spec { compensate, ..started.spec.clone() };
+    let mut spec = started.spec.clone();
+    spec.rules.compensate = compensate;
     World::of(Arc::new(Started { spec, ..(*started).clone() }), tape, 4).into_ended()
 }
 
@@ -142,7 +143,7 @@ proptest! {
 }
 
 fn compensating() -> Spec {
-    Spec { compensate: true, ..spec(Limits::default()) }
+    Spec { rules: RunRules { compensate: true, ..RunRules::default() }, ..spec(Limits::default()) }
 }
 
 fn cancel() -> Input {
@@ -173,7 +174,7 @@ fn row_3_49_an_undo_that_cannot_be_made_is_refused_and_the_next_one_goes_on() {
 #[test]
 fn row_3_49_a_run_that_compensates_has_no_call_limit_and_no_deadline_and_keeps_messages() {
     let limits = Limits { max_mcp_calls: Some(1), deadline_s: Some(1), ..Limits::default() };
-    let mut hand = Hand::with(Spec { compensate: true, ..spec(limits) })
+    let mut hand = Hand::with(Spec { rules: RunRules { compensate: true, ..RunRules::default() }, ..spec(limits) })
         .model_calls([n("a", "mcp_files_write")])
         .model_calls([call("b", "ext_order")]);
     assert!(hand.run.ends_by(noon()).is_some());

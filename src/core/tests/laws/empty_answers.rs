@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use toolgate_core::chat::{Media, Part, Reply, Stop};
-use toolgate_core::run::{Ending, Event, Limits, OutputVerdict, Run, RunWarning, Spec, Status, Trigger};
+use toolgate_core::run::{Ending, Event, Limits, OutputVerdict, Run, RunRules, RunWarning, Spec, Status, Trigger};
 
 use crate::choices::{strictly, tapes};
 use crate::fixtures::{call, spec};
@@ -64,7 +64,11 @@ fn a_withheld_or_cut_answer_is_no_empty_answer() {
 
 #[test]
 fn a_validated_run_corrects_an_empty_answer_as_every_other() {
-    let hand = Hand::with(Spec { validate_output: true, ..spec(Limits::default()) }).model_says(Reply::empty());
+    let hand = Hand::with(Spec {
+        rules: RunRules { validate_output: true, ..RunRules::default() },
+        ..spec(Limits::default())
+    })
+    .model_says(Reply::empty());
     let hand = hand.finds_the_answer(&[crate::fixtures::problem()]).model_says(Reply::empty());
     let hand = hand.finds_the_answer(&[crate::fixtures::problem()]);
     assert_eq!((hand.status(), hand.run.budget().corrections), (Status::Running, 2));
@@ -79,7 +83,7 @@ proptest! {
         let run = Run::replay(&journal).unwrap().unwrap();
         let Some(Ending::Completed { output }) = run.ending() else { return Ok(()) };
         let is_compaction = run.started().trigger == Trigger::Compaction;
-        if is_compaction || run.started().spec.validate_output || !output.is_blank() {
+        if is_compaction || run.started().spec.rules.validate_output || !output.is_blank() {
             return Ok(());
         }
         prop_assert_eq!(run.warnings(), vec![RunWarning::EmptyAnswer]);

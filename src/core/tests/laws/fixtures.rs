@@ -10,8 +10,8 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
 use toolgate_core::policy::{Match, Policy, Rule, StopCondition, Verdict};
 use toolgate_core::run::{
-    Candidate, Compaction, Event, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Predecessor, Segment, Spec, Started,
-    ToolAccess, Trigger,
+    Candidate, Compaction, Event, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Predecessor, RunRules, Segment, Spec,
+    Started, ToolAccess, Trigger,
 };
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate_core::tool::{
@@ -149,18 +149,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         injected: Vec::new(),
         external_tools: externals(),
         tools: Default::default(),
-        tiers: TierMode::Defer,
-        ask_human: None,
-        on_deny: OnDeny::Report,
-        on_tool_error: OnToolError::Report,
-        in_doubt: InDoubt::Report,
-        compensate: false,
-        output_schema: None,
-        validate_output: false,
-        finish_with: Vec::new(),
-        stop_when: None,
-        on_exceed: OnExceed::LastWord,
-        compaction: None,
+        rules: RunRules::default(),
         limits,
     }
 }
@@ -229,10 +218,9 @@ pub(crate) fn any_limits(tape: &mut Tape) -> Limits {
 /// A random start: every option of a spec, with limits small enough to be reached.
 pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
     let limits = any_limits(tape);
-    let spec = Spec {
+    let rules = RunRules {
         tiers: *tape.pick(&[TierMode::Defer, TierMode::Drop, TierMode::Sequential]),
         on_deny: *tape.pick(&[OnDeny::Report, OnDeny::Report, OnDeny::Report, OnDeny::Fail]),
-        required: if tape.once_in(4) { vec!["web".into()] } else { Vec::new() },
         on_tool_error: *tape.pick(&[OnToolError::Report, OnToolError::Report, OnToolError::Report, OnToolError::Fail]),
         in_doubt: *tape.pick(&[InDoubt::Report, InDoubt::Ask]),
         compensate: tape.once_in(3),
@@ -242,13 +230,19 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         stop_when: tape
             .once_in(5)
             .then(|| stop_when(tape.pick::<&str>(&["run.turns > 1", "run.calls[0].structured.done"]))),
+        compaction: any_compaction(tape),
+        ask_human: None,
+        output_schema: None,
+    };
+    let spec = Spec {
+        rules,
+        required: if tape.once_in(4) { vec!["web".into()] } else { Vec::new() },
         fallback: any_fallback(tape),
         cooldown_s: *tape.pick(&[60, 0, 5]),
-        compaction: any_compaction(tape),
         ..spec(limits)
     };
     let mut started = Arc::unwrap_or_clone(started(spec));
-    if started.spec.compaction.is_some() && tape.once_in(4) {
+    if started.spec.rules.compaction.is_some() && tape.once_in(4) {
         started.trigger = Trigger::Compaction;
         started.input = Message::user("");
         started.predecessor = Some(predecessor(3 + tape.below(2) as u64));

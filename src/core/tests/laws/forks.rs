@@ -86,7 +86,7 @@ fn stops_at_limit(journal: &[Event], own: usize) -> bool {
 
 fn has_stop_condition(journal: &[Event]) -> bool {
     let Some(Event::Started(started)) = journal.first() else { return false };
-    started.spec.stop_when.is_some() || !started.spec.finish_with.is_empty()
+    started.spec.rules.stop_when.is_some() || !started.spec.rules.finish_with.is_empty()
 }
 
 /// Whether a call after this position closed the copied turn, after which a stop condition of the agent ended the run: what
@@ -103,7 +103,7 @@ fn is_denied_by_check(journal: &[Event], from: usize) -> bool {
     let denies = |event: &Event| {
         matches!(event, Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. })
     };
-    started.spec.on_deny == OnDeny::Fail && journal[from..].iter().any(denies)
+    started.spec.rules.on_deny == OnDeny::Fail && journal[from..].iter().any(denies)
 }
 
 /// Whether the run had to compact a conversation in which there is nothing to replace.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use toolgate_core::chat::{Message, Reply, Stop};
-use toolgate_core::run::{Input, Limits, Run, Spec, Step};
+use toolgate_core::run::{Input, Limits, Run, RunRules, Spec, Step};
 use toolgate_core::tool::{Arguments, TierMode, ToolCall};
 
 use crate::answers::answer_all;
@@ -81,7 +81,7 @@ proptest! {
             max_corrections: corrections,
             ..Limits::default()
         };
-        let spec = Spec { tiers, validate_output: true, ..spec(limits) };
+        let spec = Spec { rules: RunRules { tiers, validate_output: true, ..RunRules::default() }, ..spec(limits) };
         let mut hand = Hand::with(spec);
         let mut turns = 0;
         while !hand.status().is_ended() {

@@ -10,7 +10,7 @@ use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
     Answer, AnswerForm, Authorization, CallVerdict, Compaction, Decision, DecisionKind, Event, InDoubt, Input, Limits,
-    OnDeny, OnToolError, OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
+    OnDeny, OnToolError, OutputVerdict, PendingItem, Rejection, Resume, Run, RunRules, Spec, Status, Step,
 };
 use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolCall, ToolOutput};
 
@@ -211,7 +211,7 @@ fn approvals_denials_and_edits() {
 #[test]
 fn a_compaction_between_turns() {
     let compaction = Compaction { at_tokens: Some(0), keep_tokens: 0, model: None };
-    let spec = Spec { compaction: Some(compaction), ..plain() };
+    let spec = Spec { rules: RunRules { compaction: Some(compaction), ..RunRules::default() }, ..plain() };
     let calls = [call("a", "mcp_files_write"), call("b", "mcp_files_read")];
     let journal = Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
     assert_eq!(journal.iter().filter(|event| matches!(event, Event::CompactionCompleted { .. })).count(), 1);
@@ -219,14 +219,14 @@ fn a_compaction_between_turns() {
 
 #[test]
 fn a_denial_that_ends_the_run() {
-    let spec = Spec { on_deny: OnDeny::Fail, ..plain() };
+    let spec = Spec { rules: RunRules { on_deny: OnDeny::Fail, ..RunRules::default() }, ..plain() };
     let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_order")]), done()]);
     script.waiting(|items| resume(items, &decision(DecisionKind::Deny))).survives_every_cut(Status::Failed);
 }
 
 #[test]
 fn a_tool_error_that_ends_the_run() {
-    let spec = Spec { on_tool_error: OnToolError::Fail, ..plain() };
+    let spec = Spec { rules: RunRules { on_tool_error: OnToolError::Fail, ..RunRules::default() }, ..plain() };
     let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_read"), call("b", "ext_order")]), done()]);
     let fail = |items: &[PendingItem]| {
         let ids = items.iter().filter_map(|item| item.call_id().cloned());
@@ -237,7 +237,8 @@ fn a_tool_error_that_ends_the_run() {
 
 #[test]
 fn a_failed_or_cancelled_run_that_undoes_its_calls() {
-    let spec = |on_tool_error| Spec { compensate: true, on_tool_error, ..plain() };
+    let spec =
+        |on_tool_error| Spec { rules: RunRules { compensate: true, on_tool_error, ..RunRules::default() }, ..plain() };
     let calls = || [ToolCall::new("a", "mcp_files_write", json!({"n": 1})), call("b", "ext_order")];
     let replies = || [Reply::calling([call("x", "mcp_files_first_read")]), Reply::calling(calls())];
     let script = |on_tool_error| Script::of(spec(on_tool_error), replies());
@@ -267,14 +268,14 @@ fn a_failed_or_cancelled_run_that_undoes_its_calls() {
 
 #[test]
 fn an_answer_rejected_once() {
-    let spec = Spec { validate_output: true, ..plain() };
+    let spec = Spec { rules: RunRules { validate_output: true, ..RunRules::default() }, ..plain() };
     Script::of(spec, [Reply::text("bad"), done()]).survives_every_cut(Status::Completed);
 }
 
 #[test]
 fn calls_in_doubt_reported_or_requiring_approval() {
     for in_doubt in [InDoubt::Report, InDoubt::Ask] {
-        let spec = Spec { in_doubt, ..plain() };
+        let spec = Spec { rules: RunRules { in_doubt, ..RunRules::default() }, ..plain() };
         let calls = [call("a", "mcp_files_write"), call("b", "mcp_files_read"), call("c", "mcp_files_ask_write")];
         Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
     }
@@ -297,7 +298,7 @@ fn an_exhausted_tool_budget() {
 #[test]
 fn lower_tiers_run_in_sequence_or_dropped() {
     for tiers in [TierMode::Sequential, TierMode::Drop] {
-        let spec = Spec { tiers, ..plain() };
+        let spec = Spec { rules: RunRules { tiers, ..RunRules::default() }, ..plain() };
         let calls = [call("a", "ext_low_order"), call("b", "mcp_files_first_read"), call("c", "mcp_files_write")];
         Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
     }

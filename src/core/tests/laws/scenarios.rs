@@ -7,7 +7,7 @@ use toolgate_core::chat::{Message, Reply, Role};
 use toolgate_core::id::CallId;
 use toolgate_core::run::{
     Answer, Authorization, CallVerdict, Decision, DecisionKind, ElicitationAnswer, Ending, Event, Input, Limit, Limits,
-    Resume, ResumeError, Scope, Spec, Status, Step, ToolAccess,
+    Resume, ResumeError, RunRules, Scope, Spec, Status, Step, ToolAccess,
 };
 use toolgate_core::tool::{
     Arguments, ElicitationRequest, ElicitationResponse, Outcome, Problem, Question, TaskHandle, TierMode, ToolCall,
@@ -31,7 +31,7 @@ fn bounded(max_tool_interactions: u32, max_iterations: u32) -> Spec {
 }
 
 fn validated(limits: Limits) -> Spec {
-    Spec { validate_output: true, ..spec(limits) }
+    Spec { rules: RunRules { validate_output: true, ..RunRules::default() }, ..spec(limits) }
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn row_2_23_only_the_calls_of_the_highest_priority_run() {
 
 #[test]
 fn row_2_23_sequential_tiers_run_before_the_next_model_call() {
-    let spec = Spec { tiers: TierMode::Sequential, ..plain() };
+    let spec = Spec { rules: RunRules { tiers: TierMode::Sequential, ..RunRules::default() }, ..plain() };
     let hand = Hand::with(spec).model_calls([
         call("low", "mcp_files_low_sync"),
         call("first", "mcp_files_first_read"),
@@ -274,7 +274,7 @@ fn rows_2_46_and_2_47_results_follow_their_calls_in_call_order() {
 
 #[test]
 fn row_2_48_dropped_tiers_are_not_in_history() {
-    let spec = Spec { tiers: TierMode::Drop, ..plain() };
+    let spec = Spec { rules: RunRules { tiers: TierMode::Drop, ..RunRules::default() }, ..plain() };
     let hand = Hand::with(spec).model_calls([call("plain", "mcp_files_read"), call("first", "mcp_files_first_read")]);
     let [.., asked, answered] = hand.run.transcript() else { panic!("too short") };
     assert_eq!(lines(asked), ["call first mcp_files_first_read"]);

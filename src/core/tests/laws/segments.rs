@@ -60,7 +60,7 @@ proptest! {
             prop_assert_eq!(resolved.pending(), alone.pending());
             prop_assert_eq!(resolved.budget(), alone.budget());
             // Whether a compaction is due depends on what a model reads.
-            if resolved.started().spec.compaction.is_none() {
+            if resolved.started().spec.rules.compaction.is_none() {
                 prop_assert_eq!(format!("{:?}", resolved.next()), format!("{:?}", alone.next()));
             }
             prop_assert_eq!(resolved.execution_context(), alone.execution_context());

@@ -3,8 +3,8 @@
 use toolgate_core::chat::{Reply, Stop, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::run::{
-    CallEstimate, Channel, Ending, Event, Input, Limit, Limits, OnExceed, Resume, Run, RunWarning, Spec, Status, Step,
-    TighterLimits, ToolAccess, Unpause,
+    CallEstimate, Channel, Ending, Event, Input, Limit, Limits, OnExceed, Resume, Run, RunRules, RunWarning, Spec,
+    Status, Step, TighterLimits, ToolAccess, Unpause,
 };
 
 use crate::fixtures::{call, noon, spec};
@@ -22,7 +22,8 @@ fn costing(amount: f64) -> Usage {
 fn spent(on_exceed: OnExceed, amount: f64) -> Hand {
     let limits = Limits { max_cost_usd: dollars(1.0), ..Limits::default() };
     let reply = Reply::calling([call("a", "mcp_files_read")]);
-    Hand::with(Spec { on_exceed, ..spec(limits) }).model_says(Reply { usage: costing(amount), ..reply })
+    Hand::with(Spec { rules: RunRules { on_exceed, ..RunRules::default() }, ..spec(limits) })
+        .model_says(Reply { usage: costing(amount), ..reply })
 }
 
 fn access(hand: &Hand) -> ToolAccess {
@@ -62,7 +63,10 @@ fn row_3_42_a_limit_that_warns_does_not_end_the_run() {
     assert_eq!((hand.status(), hand.run.warnings()), (Status::Completed, expected));
     let hand = spent(OnExceed::Warn, 0.5).model_says(Reply::text("Done."));
     assert_eq!(hand.run.warnings(), vec![]);
-    let bounded = Spec { on_exceed: OnExceed::Warn, ..spec(Limits { max_iterations: 1, ..Limits::default() }) };
+    let bounded = Spec {
+        rules: RunRules { on_exceed: OnExceed::Warn, ..RunRules::default() },
+        ..spec(Limits { max_iterations: 1, ..Limits::default() })
+    };
     let hand = Hand::with(bounded).model_calls([call("a", "mcp_files_read")]);
     assert_eq!(access(&hand), ToolAccess::FinalAnswer, "turns stay bounded");
 }
@@ -93,7 +97,10 @@ fn row_3_42_an_answer_whose_limit_was_raised_meanwhile_is_one_like_any_other() {
     for (stop, status) in [(Stop::End, Status::Completed), (Stop::MaxTokens, Status::Failed)] {
         let limits = Limits { max_cost_usd: dollars(1.0), ..Limits::default() };
         let first = Reply { usage: costing(1.0), ..Reply::calling([call("a", "mcp_files_read")]) };
-        let spec = Spec { on_exceed: OnExceed::Ask, validate_output: true, ..spec(limits) };
+        let spec = Spec {
+            rules: RunRules { on_exceed: OnExceed::Ask, validate_output: true, ..RunRules::default() },
+            ..spec(limits)
+        };
         let hand = continued(Hand::with(spec).model_says(first), TighterLimits::default());
         assert_eq!(access(&hand), ToolAccess::FinalAnswer);
         let hand = fails(hand, Usage::default());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_core::chat::Reply;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::policy::StopCondition;
-use toolgate_core::run::{Ending, Event, Input, Limits, Resume, Spec, Status, Step, ToolAccess};
+use toolgate_core::run::{Ending, Event, Input, Limits, Resume, RunRules, Spec, Status, Step, ToolAccess};
 use toolgate_core::tool::{Outcome, ToolOutput};
 
 use crate::fixtures::{call, problem, spec, stop_when};
@@ -15,11 +15,17 @@ const STOPPED: &str =
     "[toolgate] The stop condition of this run holds: no more tools will be run. Answer now with what you have.";
 
 fn finishing() -> Spec {
-    Spec { finish_with: vec!["mcp_files_re*".into(), "ext_order".into()], ..spec(Limits::default()) }
+    Spec {
+        rules: RunRules { finish_with: vec!["mcp_files_re*".into(), "ext_order".into()], ..RunRules::default() },
+        ..spec(Limits::default())
+    }
 }
 
 fn stopping(condition: &str) -> Hand {
-    Hand::with(Spec { stop_when: Some(stop_when(condition)), ..spec(Limits::default()) })
+    Hand::with(Spec {
+        rules: RunRules { stop_when: Some(stop_when(condition)), ..RunRules::default() },
+        ..spec(Limits::default())
+    })
 }
 
 fn answer(hand: &Hand) -> &str {
@@ -58,7 +64,8 @@ fn row_4_10_an_error_of_a_finishing_tool_continues_the_run() {
 
 #[test]
 fn row_4_10_an_invalid_result_of_a_finishing_tool_is_corrected() {
-    let hand = Hand::with(Spec { validate_output: true, ..finishing() }).model_calls([call("a", "mcp_files_read")]);
+    let hand = Hand::with(Spec { rules: RunRules { validate_output: true, ..finishing().rules }, ..finishing() })
+        .model_calls([call("a", "mcp_files_read")]);
     let hand = hand.finds_the_answer(&[problem()]);
     assert_eq!((hand.status(), hand.run.budget().corrections), (Status::Running, 1));
     let hand = hand.model_calls([call("b", "mcp_files_read")]).finds_the_answer(&[]);
@@ -110,7 +117,10 @@ fn a_stop_condition_reads_the_run_alone_and_is_journaled_as_text() {
         }
     }
     assert!(StopCondition::parse("run").unwrap_err().to_string().starts_with("it gives a mapping"));
-    let started = crate::fixtures::started(Spec { stop_when: Some(stop_when("run.turns > 1")), ..finishing() });
+    let started = crate::fixtures::started(Spec {
+        rules: RunRules { stop_when: Some(stop_when("run.turns > 1")), ..finishing().rules },
+        ..finishing()
+    });
     let text = serde_json::to_value(Event::Started(Arc::clone(&started))).unwrap();
     assert_eq!(text["spec"]["stop_when"], "run.turns > 1");
     assert_eq!(serde_json::from_value::<Event>(text).unwrap(), Event::Started(started));

@@ -62,7 +62,7 @@ impl Projector {
 
     pub(super) fn model_replied(&mut self, at: Timestamp, reply: &Reply) -> Option<Span> {
         let execution = self.execution.as_mut()?;
-        let is_checked = self.lifecycle.run().is_some_and(|run| run.started().spec.validate_output);
+        let is_checked = self.lifecycle.run().is_some_and(|run| run.started().spec.rules.validate_output);
         execution.answer = is_checked.then(|| (at, reply.joined_text()));
         let mut open = execution.model.take()?;
         open.usage.add(&reply.usage);

@@ -99,7 +99,7 @@ fn world_of(turns: &[Vec<usize>]) -> World {
     };
     let turn = |kinds: &Vec<usize>| json!({"calls": kinds.iter().map(call).collect::<Vec<Value>>()});
     let script: Vec<Value> = turns.iter().map(turn).chain([say("Done.")]).collect();
-    World::of(a_clerk().that(|agent| agent.ask_human = Some(AskHuman::default())).whose_model_says(script.into()))
+    World::of(a_clerk().that(|agent| agent.rules.ask_human = Some(AskHuman::default())).whose_model_says(script.into()))
 }
 
 async fn stays(world: &World, answers: &[bool]) -> Report {

@@ -137,7 +137,7 @@ impl Given {
 
     /// Requires answers to be JSON.
     pub(crate) fn that_checks_answers(mut self) -> Self {
-        self.agent.validate_output = true;
+        self.agent.rules.validate_output = true;
         self.with_the_answers_checked_by(Arc::new(JsonAnswers))
     }
 
