@@ -40,6 +40,18 @@ const ADVANCE: &str = concat!(
     ")"
 );
 
+/// The same for a row whose indexed columns stay as they are. SQLite rewrites each index that has a column of the `SET`
+/// clause, also if the value is the old one.
+const ADVANCE_UNINDEXED: &str = concat!(
+    "UPDATE run SET version = ?4, title = ?5, updated_at = ?6, usage = ?15, result = ?16,
+        lease_until = CASE WHEN ?3 <> 'running' THEN NULL WHEN ?7 IS NULL THEN lease_until ELSE ",
+    now_ms!(),
+    " + ?8 END
+     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND (?7 IS NULL OR owner = ?7)
+        AND status = ?3 AND approvals = ?9 AND asked_at IS ?10 AND due_at IS ?11 AND results = ?12 AND answers = ?13
+        AND tasks = ?14"
+);
+
 const RECORD: &str = "INSERT INTO journal (run, seq, at, commit_id, event) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 /// An append with its events and its claim as JSON, and an id that identifies a second attempt at the same append.
@@ -109,8 +121,12 @@ impl AppendEvents {
 
     /// Advances the index row; false if it is at another version, or if another driver owns the run.
     fn advance(&self, db: &Connection) -> Result<bool, Error> {
+        Ok(self.update(ADVANCE_UNINDEXED, db)? || self.update(ADVANCE, db)?)
+    }
+
+    fn update(&self, statement: &'static str, db: &Connection) -> Result<bool, Error> {
         let Append { run, at, row, owner, lease, .. } = &self.append;
-        let update = query(ADVANCE)
+        let update = query(statement)
             .bind(run.as_str())
             .bind(integer(*at))
             .bind(row.status.as_str())
