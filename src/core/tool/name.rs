@@ -5,6 +5,7 @@
 //! length) loses something, a hash of the whole origin is appended. So two origins never share a name, and a restart or
 //! another server order never changes one. Names are never parsed; the toolset maps them back to the origin.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -39,6 +40,12 @@ impl ToolName {
         let suffix = origin_hash(origin);
         let stem: String = self.0.chars().take(MAX_BYTES - HASH_CHARS - 1).collect();
         Self(format!("{stem}_{suffix}"))
+    }
+}
+
+impl Borrow<str> for ToolName {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

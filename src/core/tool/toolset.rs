@@ -1,7 +1,7 @@
 //! The toolset of a run: one flat, ordered, named list, made from the tools of servers and caller.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub struct ToolsetRules {
 #[serde(from = "ToolsetForm", into = "ToolsetForm")]
 pub struct Toolset {
     tools: Vec<Arc<Tool>>,
-    by_name: BTreeMap<ToolName, usize>,
+    by_name: HashMap<ToolName, usize>,
     pins: Arc<Pins>,
     left_out: Vec<LeftOut>,
     authorizations: Vec<ServerAuthorization>,
@@ -182,8 +182,7 @@ impl Toolset {
 
     /// The tool of that name.
     pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
-        let name = ToolName::parse(name)?;
-        self.by_name.get(&name).and_then(|index| self.tools.get(*index))
+        self.by_name.get(name).and_then(|index| self.tools.get(*index))
     }
 
     /// Whether a tool has that name, also one that was left out or that was renamed because its name clashes.
