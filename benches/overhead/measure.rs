@@ -22,6 +22,8 @@ pub struct Row {
     pub subject: &'static str,
     /// The duration of a run divided by its turns.
     pub wall: f64,
+    /// The same for the fastest sample, which other load on the machine disturbed least.
+    pub fastest: f64,
     /// CPU time of all threads of the process; `None` if the system does not report it.
     pub cpu: Option<f64>,
     /// The median time between two model calls, without the fixed cost of a run.
@@ -29,6 +31,8 @@ pub struct Row {
     /// A turn at the start and a turn at the end, for runs that are long enough.
     pub ends: Option<(f64, f64)>,
     pub runs_per_second: f64,
+    /// Facts that were not exported.
+    pub dropped: u64,
 }
 
 impl Row {
@@ -44,6 +48,7 @@ struct Sample {
     turn: f64,
     ends: Option<(f64, f64)>,
     runs_per_second: f64,
+    dropped: u64,
 }
 
 /// Measures every subject in this scenario.
@@ -73,10 +78,12 @@ fn row(subject: Subject, scenario: &Scenario, samples: &[Sample]) -> Row {
         scenario: scenario.name,
         subject: subject.name(),
         wall: over(|sample| sample.wall),
+        fastest: samples.iter().map(|sample| sample.wall).fold(f64::INFINITY, f64::min),
         cpu: cpu.map(median),
         turn: over(|sample| sample.turn),
         ends,
         runs_per_second: over(|sample| sample.runs_per_second),
+        dropped: samples.iter().map(|sample| sample.dropped).sum(),
     }
 }
 
@@ -90,7 +97,7 @@ fn sample(runtime: &Runtime, subject: Subject, scenario: &Scenario) -> Sample {
         runs += scenario.at_once;
     }
     let (elapsed, cpu_after) = (begun.elapsed(), cpu_time());
-    runtime.block_on(ready.tear_down());
+    let dropped = runtime.block_on(ready.tear_down());
 
     let count = (runs * scenario.turns) as f64;
     let lengths = std::mem::take(&mut *turns.lock().unwrap());
@@ -105,6 +112,7 @@ fn sample(runtime: &Runtime, subject: Subject, scenario: &Scenario) -> Sample {
             (first, last)
         }),
         runs_per_second: runs as f64 / elapsed.as_secs_f64(),
+        dropped,
     }
 }
 

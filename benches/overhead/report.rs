@@ -26,6 +26,9 @@ pub fn table(scenario: &Scenario, rows: &[Row]) {
             row.growth().map(|growth| format!("{growth:.2}")).unwrap_or_default(),
             row.runs_per_second,
         );
+        if row.dropped > 0 {
+            println!("{:<24} {} facts were dropped: the runs end faster than they are exported", "", row.dropped);
+        }
     }
 }
 
@@ -42,6 +45,7 @@ pub fn json(rows: &[Row]) {
                 "turn_us": rounded(row.turn),
                 "first_us": row.ends.map(|ends| rounded(ends.0)),
                 "last_us": row.ends.map(|ends| rounded(ends.1)),
+                "dropped": row.dropped,
                 "runs_per_second": row.runs_per_second.round(),
             })
         })
