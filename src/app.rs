@@ -136,7 +136,7 @@ impl App {
         let models = models::open(&settings)?;
         let store = open_store(&settings.store, stay).await?;
         let runs: Arc<dyn RunStore> = store.clone();
-        let identities = Identities::of(&models);
+        let identities = Identities::new(&models);
         let telemetry = Telemetry::open(&settings, stay, &identities.look_up(), &runs)?;
         let propagation = propagation()?;
         let reached =
@@ -256,7 +256,7 @@ fn configured(
 ) -> Result<runner::Builder, AppError> {
     let mut builder = AgentRunner::builder()
         .servers(servers.clone())
-        .paths(Arc::new(LocalPaths::of(settings)))
+        .paths(Arc::new(LocalPaths::new(settings)))
         .secrets(settings.secrets());
     if let Some(envelope) = &settings.envelope {
         builder = builder.envelope_keys(envelopes::keys(envelope)?);

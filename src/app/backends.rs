@@ -21,10 +21,10 @@ pub(super) struct Adapters {
 }
 
 impl Adapters {
-    pub(super) fn of(settings: &Settings, models: &Models, servers: &Arc<Servers>) -> Self {
+    pub(super) fn new(settings: &Settings, models: &Models, servers: &Arc<Servers>) -> Self {
         let card = |(name, model): (&crate::core::id::ModelName, &Arc<dyn crate::ports::Model>)| {
             let identity = model.identity().clone();
-            let price = match Pricing::of(settings, name, &identity) {
+            let price = match Pricing::new(settings, name, &identity) {
                 Pricing::Configured(price) | Pricing::Listed(price) => Some((price.rates.input, price.rates.output)),
                 Pricing::Reported | Pricing::Unknown => None,
             };

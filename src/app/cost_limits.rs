@@ -31,7 +31,7 @@ pub fn idle_cost_limits(settings: &Settings, models: &Models) -> Vec<IdleCostLim
     let is_missing = |name: &ModelName| matches!(settings.models.get(name), Some(ModelSettings::Missing { .. }));
     let is_unknown = |name: &ModelName| {
         let model = models.get(name).filter(|_| !is_missing(name));
-        model.is_some_and(|model| Pricing::of(settings, name, model.identity()).is_unknown())
+        model.is_some_and(|model| Pricing::new(settings, name, model.identity()).is_unknown())
     };
     let limited = settings.agents.values().filter(|agent| agent.limits.max_cost_usd.is_some());
     let idle = limited.flat_map(|agent| {

@@ -45,7 +45,7 @@ impl App {
         };
         let mut builder = Gateway::builder(self.service())
             .settings(settings)
-            .backends(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
+            .backends(Arc::new(Adapters::new(&self.settings, &self.models, &self.servers)))
             .origins(origins)
             .keys(self.store.clone())
             .idempotency(self.store.clone());

@@ -36,7 +36,7 @@ pub fn open(settings: &Settings) -> Result<Models, AppError> {
     let propagation = propagation()?;
     for (name, model) in &settings.models {
         let model = open_one(name, model, propagation)?;
-        let pricing = Pricing::of(settings, name, model.identity());
+        let pricing = Pricing::new(settings, name, model.identity());
         models.insert(name.clone(), pricing.applied_to(model));
     }
     Ok(models)
@@ -44,7 +44,7 @@ pub fn open(settings: &Settings) -> Result<Models, AppError> {
 
 /// The identity of each model for spans.
 pub fn identities(models: &Models) -> IdentityOf {
-    Identities::of(models).look_up()
+    Identities::new(models).look_up()
 }
 
 /// The identities of models, including those of earlier configurations: runs that started with them may still be
@@ -52,7 +52,7 @@ pub fn identities(models: &Models) -> IdentityOf {
 pub(super) struct Identities(Arc<ArcSwap<BTreeMap<ModelName, ModelIdentity>>>);
 
 impl Identities {
-    pub(super) fn of(models: &Models) -> Self {
+    pub(super) fn new(models: &Models) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(named(models).collect())))
     }
 

@@ -49,7 +49,7 @@ pub(super) struct LocalPaths {
 }
 
 impl LocalPaths {
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         let is_local = |transport: &TransportSettings| match transport {
             TransportSettings::Stdio(StdioSettings { command, args, .. }) => {
                 !std::iter::once(command).chain(args).any(|word| is_elsewhere(word))

@@ -23,7 +23,7 @@ pub enum Pricing {
 
 impl Pricing {
     /// The source of a configured model's cost: the configuration takes precedence over the list.
-    pub fn of(settings: &Settings, name: &ModelName, identity: &ModelIdentity) -> Self {
+    pub fn new(settings: &Settings, name: &ModelName, identity: &ModelIdentity) -> Self {
         if let Some(price) = settings.prices.get(name) {
             return Self::Configured(*price);
         }

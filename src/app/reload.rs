@@ -34,7 +34,7 @@ impl App {
         self.configure_webhooks(&settings).await?;
         let runner = self.runner.reconfigured(builder)?;
         let not_taken = not_taken(&self.settings, &settings);
-        gateway.replace(runner.clone(), Arc::new(Adapters::of(&settings, &models, &servers)));
+        gateway.replace(runner.clone(), Arc::new(Adapters::new(&settings, &models, &servers)));
         self.identities.know(&models);
         servers.start();
         let old = std::mem::replace(&mut self.servers, servers);

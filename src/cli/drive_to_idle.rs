@@ -133,7 +133,7 @@ async fn resume_without_answer(app: &App, run: &RunId) -> Result<Execution, CliE
 /// Reports how the run ended or why it is pending.
 fn conclude(report: &Report, media: &[String], display: &Display, again: &RepeatedFlags, out: &mut Output) {
     match display {
-        Display::Json => out.json(&ResultLine::of(report)),
+        Display::Json => out.json(&ResultLine::new(report)),
         Display::Live(_) => {
             media.iter().for_each(|line| out.line(line));
             how_to_save(report, again, out);
@@ -215,7 +215,7 @@ pub(super) struct ResultLine<'a> {
 
 impl<'a> ResultLine<'a> {
     /// The state of a run that ended or is pending.
-    pub(super) fn of(report: &'a Report) -> Self {
+    pub(super) fn new(report: &'a Report) -> Self {
         let output = report.output.as_ref();
         Self {
             r#type: "result",
@@ -238,12 +238,12 @@ impl<'a> ResultLine<'a> {
     pub(super) fn stored(report: &'a Report, pending: &'a [PendingItem]) -> Self {
         let waits = report.status == Status::Running && pending.iter().any(PendingItem::wants_answer);
         let status = if waits { Status::Pending } else { report.status };
-        Self { status, pending, ..Self::of(report) }
+        Self { status, pending, ..Self::new(report) }
     }
 
     /// The state of a run that rejected an answer.
     pub(super) fn refused(report: &'a Report, error: &CliError) -> Self {
-        Self { error: Some(error.failure()), ..Self::of(report) }
+        Self { error: Some(error.failure()), ..Self::new(report) }
     }
 
     /// A command that failed before it had a run.

@@ -41,7 +41,7 @@ struct Choice {
 
 impl Field {
     /// The fields of a form, in its order.
-    pub(super) fn of(form: &Value) -> Vec<Self> {
+    pub(super) fn all_of_form(form: &Value) -> Vec<Self> {
         let required: Vec<&str> =
             form.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let properties = form.get("properties").and_then(Value::as_object);
@@ -50,7 +50,7 @@ impl Field {
             about: about(schema),
             required: required.contains(&name.as_str()),
             default: schema.get("default").cloned(),
-            kind: Kind::of(schema),
+            kind: Kind::from_schema(schema),
             schema: schema.clone(),
         };
         properties.into_iter().flatten().map(field).collect()
@@ -158,7 +158,7 @@ impl Field {
 }
 
 impl Kind {
-    fn of(schema: &Value) -> Self {
+    fn from_schema(schema: &Value) -> Self {
         if let Some(choices) = choices(schema) {
             return Self::Choice(choices);
         }
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     fn fields() -> Vec<Field> {
-        Field::of(&json!({
+        Field::all_of_form(&json!({
             "type": "object",
             "required": ["seats", "meal"],
             "properties": {

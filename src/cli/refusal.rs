@@ -67,7 +67,7 @@ fn with_details(refusal: &ResumeError, journal: &[JournalEntry]) -> Option<Strin
 
 /// The approver or rule that settled a call. `None` when the caller gave the result.
 fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
-    let history = History::of(journal)?;
+    let history = History::from_journal(journal)?;
     let called = history.call(call)?;
     let has_ended = called.entries.iter().any(|entry| matches!(entry.event, Event::CallCompleted { .. }));
     if has_ended && called.sent_at().is_none() {

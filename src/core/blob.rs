@@ -28,7 +28,7 @@ impl BlobHandle {
     pub(crate) const LENGTH: usize = Self::START.len() + 64;
 
     /// The handle of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn for_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_handle_is_the_hash_of_the_bytes_and_round_trips() {
-        let handle = BlobHandle::of(b"abc");
+        let handle = BlobHandle::for_bytes(b"abc");
         assert_eq!(handle.to_string(), ABC);
         assert_eq!(BlobHandle::parse(ABC), Ok(handle));
         assert_eq!(BlobHandle::parse(ABC.strip_prefix("media://").unwrap()), Ok(handle));

@@ -38,7 +38,7 @@ pub(super) enum BuiltinCall {
 
 impl BuiltinCall {
     /// Parses a call. Only results of the same run can be read.
-    pub(super) fn of(builtin: Option<Builtin>, arguments: &Map<String, Value>, run: &Run) -> Self {
+    pub(super) fn new(builtin: Option<Builtin>, arguments: &Map<String, Value>, run: &Run) -> Self {
         match builtin {
             // A question is answered from outside.
             None | Some(Builtin::AskHuman) => {

@@ -120,7 +120,7 @@ fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) 
     let arguments = call.arguments().as_object()?.clone();
     let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
     let is_builtin = call.is_builtin();
-    let builtin = is_builtin.then(|| BuiltinCall::of(Builtin::of(&tool.origin), &arguments, run));
+    let builtin = is_builtin.then(|| BuiltinCall::new(Builtin::from_origin(&tool.origin), &arguments, run));
     let limits = run.started().spec.limits.clone();
     Some(PreparedCall { id: id.clone(), tool, was_sent, builtin, limits, arguments, trace, deadline, answered })
 }

@@ -102,7 +102,7 @@ impl Driver<'_> {
             }
             Arguments::Object(arguments) => match self.ports.check_arguments(tool, arguments, run.budget()).await {
                 InputFindings::Valid => {
-                    match Builtin::of(&tool.origin).and_then(|builtin| builtin.invalid_reason(arguments)) {
+                    match Builtin::from_origin(&tool.origin).and_then(|builtin| builtin.invalid_reason(arguments)) {
                         None => return (None, Vec::new()),
                         Some(complaint) => vec![Problem::whole("question", complaint)],
                     }

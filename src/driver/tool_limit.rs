@@ -17,7 +17,7 @@ pub struct ToolLimit {
 
 impl ToolLimit {
     /// The limit of this model, applied to these tools.
-    pub fn of(name: &ModelName, model: &dyn Model, tools: &Toolset) -> Self {
+    pub fn new(name: &ModelName, model: &dyn Model, tools: &Toolset) -> Self {
         let most = model.most_tools().unwrap_or(usize::MAX);
         let is_declarable = |tool: &Tool| !matches!(model.fit(tool), ToolFit::Refused(_));
         let surplus = tools.surplus(most, is_declarable).into_iter().map(|tool| tool.name.clone()).collect();
@@ -38,7 +38,7 @@ impl Agent {
     /// The toolset without the tools beyond the limit of this model, one of the agent's.
     pub fn within_tool_limit(&self, model: &ModelName, tools: Toolset) -> Toolset {
         let Some((name, model)) = self.models().find(|(name, _)| *name == model) else { return tools };
-        let limit = ToolLimit::of(name, model.as_ref(), &tools);
+        let limit = ToolLimit::new(name, model.as_ref(), &tools);
         if limit.surplus.is_empty() { tools } else { tools.without(|tool| limit.refusal(tool)) }
     }
 }

@@ -35,7 +35,7 @@ async fn list(
     caller.require(Scope::ToolsRead)?;
     let runner = gateway.runner_of(&caller);
     let agents = runner.agents().collect();
-    Ok(Json(Page::whole(agents, |agent| agent.name.to_string(), |agent| AgentView::of(agent, &caller))))
+    Ok(Json(Page::whole(agents, |agent| agent.name.to_string(), |agent| AgentView::new(agent, &caller))))
 }
 
 /// Retrieve an agent
@@ -53,7 +53,7 @@ async fn read(
 ) -> Result<Json<AgentView>, Problem> {
     caller.require(Scope::ToolsRead)?;
     let runner = gateway.runner_of(&caller);
-    Ok(Json(AgentView::of(&*runner.agent(&agent)?, &caller)))
+    Ok(Json(AgentView::new(&*runner.agent(&agent)?, &caller)))
 }
 
 /// An agent.
@@ -118,7 +118,7 @@ struct PolicyView {
 
 impl AgentView {
     /// The view of an agent for a caller.
-    fn of(agent: &Agent, caller: &Caller) -> Self {
+    fn new(agent: &Agent, caller: &Caller) -> Self {
         let mark = agent.policy.mark();
         Self {
             id: agent.name.to_string(),
@@ -128,7 +128,7 @@ impl AgentView {
             models: agent.selectable_models.iter().map(|named| named.name.to_string()).collect(),
             servers: agent.servers.iter().map(ToString::to_string).collect(),
             external_tools: agent.external_tools.iter().map(|tool| tool.name.clone()).collect(),
-            tools: FilterView::of(&agent.tools),
+            tools: FilterView::new(&agent.tools),
             policy: PolicyView { name: mark.name, version: mark.version },
             modes: agent.modes.iter().map(|mode| mode.name.clone()).collect(),
             ask_human: agent.rules.ask_human.is_some(),
@@ -140,7 +140,7 @@ impl AgentView {
 }
 
 impl FilterView {
-    fn of(filter: &ToolFilter) -> Self {
+    fn new(filter: &ToolFilter) -> Self {
         let words =
             |patterns: &[toolgate_core::pattern::NamePattern]| patterns.iter().map(ToString::to_string).collect();
         Self { allow: words(&filter.allow), deny: words(&filter.deny) }

@@ -27,7 +27,7 @@ pub(super) struct ClientGone(CancellationToken);
 
 impl ClientGone {
     /// The signal of a request that is handled to completion; for any other request it never fires.
-    pub(super) fn of(extensions: &Extensions) -> Self {
+    pub(super) fn from_extensions(extensions: &Extensions) -> Self {
         extensions.get().cloned().unwrap_or_default()
     }
 
@@ -59,6 +59,6 @@ impl<S: Sync> FromRequestParts<S> for ClientGone {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        Ok(Self::of(&parts.extensions))
+        Ok(Self::from_extensions(&parts.extensions))
     }
 }

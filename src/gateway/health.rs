@@ -66,9 +66,9 @@ async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<ReadinessVi
     let (read, written) =
         tokio::join!(timeout(STORE_ANSWERS, runner.check_read()), timeout(STORE_ANSWERS, runner.check_write()));
     let checks = ChecksView {
-        store: Check::of(matches!(read, Ok(Ok(())))),
-        store_writes: Check::of(matches!(written, Ok(Ok(())))),
-        takes_runs: Check::of(!gateway.service().stopping().is_cancelled()),
+        store: Check::new(matches!(read, Ok(Ok(())))),
+        store_writes: Check::new(matches!(written, Ok(Ok(())))),
+        takes_runs: Check::new(!gateway.service().stopping().is_cancelled()),
     };
     let is_ready = [checks.store, checks.store_writes, checks.takes_runs] == [Check::Ok; 3];
     let (code, status) =
@@ -77,7 +77,7 @@ async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<ReadinessVi
 }
 
 impl Check {
-    fn of(is_fine: bool) -> Self {
+    fn new(is_fine: bool) -> Self {
         if is_fine { Self::Ok } else { Self::Failing }
     }
 }

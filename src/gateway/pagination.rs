@@ -27,7 +27,7 @@ pub(super) struct Page<T> {
 
 impl<T> Page<T> {
     /// A page of rows that were found by asking for one more than the limit.
-    pub(super) fn of<R>(mut found: Vec<R>, limit: usize, id: impl Fn(&R) -> String, view: impl Fn(R) -> T) -> Self {
+    pub(super) fn new<R>(mut found: Vec<R>, limit: usize, id: impl Fn(&R) -> String, view: impl Fn(R) -> T) -> Self {
         let has_more = found.len() > limit;
         found.truncate(limit);
         let (first_id, last_id) = (found.first().map(&id), found.last().map(&id));
@@ -36,7 +36,7 @@ impl<T> Page<T> {
 
     /// A list that is short enough to need no pages.
     pub(super) fn whole<R>(all: Vec<R>, id: impl Fn(&R) -> String, view: impl Fn(R) -> T) -> Self {
-        Self::of(all, usize::MAX, id, view)
+        Self::new(all, usize::MAX, id, view)
     }
 }
 

@@ -99,13 +99,13 @@ enum CurrentStateView {
 }
 
 impl CurrentStateView {
-    fn of(current: &CurrentState) -> Self {
+    fn new(current: &CurrentState) -> Self {
         match current {
             CurrentState::Run { id, status, version } => {
                 Self::Run { id: id.clone(), status: (*status).into(), version: *version }
             }
             CurrentState::Session { id, head, version } => {
-                Self::Session { id: id.clone(), status: SessionStatusView::of(head.as_ref()), version: *version }
+                Self::Session { id: id.clone(), status: SessionStatusView::new(head.as_ref()), version: *version }
             }
         }
     }
@@ -174,8 +174,8 @@ impl Problem {
             retryable: *retryable,
             retry_after_ms: retry_after.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
             errors: errors.clone(),
-            current: current.as_deref().map(CurrentStateView::of),
-            context: context.as_deref().cloned().map(FailureContextView::of),
+            current: current.as_deref().map(CurrentStateView::new),
+            context: context.as_deref().cloned().map(FailureContextView::new),
         }
     }
 

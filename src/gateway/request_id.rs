@@ -19,7 +19,7 @@ pub(super) struct RequestId(pub(super) String);
 
 /// Assigns an id to a request, and adds it to the response.
 pub(super) async fn assign(mut request: Request, next: Next) -> Response {
-    let id = RequestId::of(request.headers());
+    let id = RequestId::from_headers(request.headers());
     request.extensions_mut().insert(id.clone());
     let mut response = next.run(request).await;
     if let Ok(id) = HeaderValue::from_str(&id.0) {
@@ -30,7 +30,7 @@ pub(super) async fn assign(mut request: Request, next: Next) -> Response {
 
 impl RequestId {
     /// The id that the client sent, if it can appear in a log, or else a new one.
-    fn of(headers: &HeaderMap) -> Self {
+    fn from_headers(headers: &HeaderMap) -> Self {
         let brought = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         let is_fit = |id: &&str| {
             (1..=LONGEST_ID).contains(&id.len())

@@ -71,7 +71,7 @@ async fn send(
             request.extensions.insert(Delivery::AtLeastOnce);
         }
         let request = ClientRequest::CallToolRequest(request);
-        let elicitations = ElicitationExchange::of(call.answered);
+        let elicitations = ElicitationExchange::new(call.answered);
         let asking = ElicitationContext { elicitations: &elicitations, elicitation: call.elicitation };
         let result = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
         let result = match result {

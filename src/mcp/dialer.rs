@@ -59,7 +59,7 @@ impl Dial for Dialer {
 
     async fn open(&self, meta: Map<String, Value>) -> Result<Connection, NotOpened> {
         let budget = self.settings.start_timeout;
-        let terms = negotiation::NegotiationParams::of(&self.settings, &self.eras, meta);
+        let terms = negotiation::NegotiationParams::new(&self.settings, &self.eras, meta);
         let opening = Connection::open(&self.settings, terms, &self.tasks, &self.output, &self.authorization);
         match timeout(budget, opening).await {
             Ok(Ok(connection)) => Ok(connection),

@@ -62,7 +62,7 @@ pub(super) enum Attribution {
 
 impl ElicitationExchange {
     /// The exchange of a call, with its answers from an earlier suspension.
-    pub(super) fn of(answered: Option<&AnsweredElicitation>) -> Arc<Self> {
+    pub(super) fn new(answered: Option<&AnsweredElicitation>) -> Arc<Self> {
         Arc::new(Self { known: answered.map(KnownAnswers::from).unwrap_or_default(), ..Self::default() })
     }
 

@@ -218,7 +218,7 @@ impl Server {
     /// Its current status.
     pub(super) fn status(&self) -> ServerStatus {
         let output = self.supervisor.dial().output();
-        ServerStatus::of(&self.id, &self.supervisor, output, self.counters.stats())
+        ServerStatus::new(&self.id, &self.supervisor, output, self.counters.stats())
     }
 
     /// Shuts it down for good and waits until its resources are released.

@@ -89,7 +89,7 @@ pub struct LastError {
 }
 
 impl ServerStatus {
-    pub(super) fn of(id: &ServerId, supervisor: &Supervisor<Dialer>, said: Option<Output>, calls: CallStats) -> Self {
+    pub(super) fn new(id: &ServerId, supervisor: &Supervisor<Dialer>, said: Option<Output>, calls: CallStats) -> Self {
         let connection = supervisor.connection_state();
         let (tools, stale) = supervisor.tools();
         let failures = connection.failures;

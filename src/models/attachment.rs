@@ -50,7 +50,7 @@ impl Limits {
     /// The media type of an image, according to its bytes.
     pub(super) fn image(&self, data: &str) -> Result<&'static str, Unfit> {
         let head = head(data, self.max_image)?;
-        let format = ImageFormat::of(&head).filter(|format| self.images.contains(format));
+        let format = ImageFormat::detect(&head).filter(|format| self.images.contains(format));
         format.map(ImageFormat::media_type).ok_or(Unfit::NoImage(self.images))
     }
 
@@ -81,7 +81,7 @@ fn is_base64(data: &str) -> bool {
 }
 
 impl ImageFormat {
-    fn of(head: &[u8]) -> Option<Self> {
+    fn detect(head: &[u8]) -> Option<Self> {
         match head {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),

@@ -90,7 +90,7 @@ impl KeyFilter {
 
 impl KeyHash {
     /// The hash of a secret in the clear.
-    pub fn of(secret: &str) -> Self {
+    pub fn for_secret(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 

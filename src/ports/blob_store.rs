@@ -69,7 +69,7 @@ impl Blob {
     pub fn handle(&self) -> Result<BlobHandle, BlobError> {
         match self.bytes.len() {
             size if size > MAX_BLOB_BYTES => Err(BlobError::TooLarge { size }),
-            _ => Ok(BlobHandle::of(&self.bytes)),
+            _ => Ok(BlobHandle::for_bytes(&self.bytes)),
         }
     }
 

@@ -138,7 +138,7 @@ pub struct SessionHead {
 
 impl SessionHead {
     /// The head of a session whose latest run is this one.
-    pub fn of(run: RunRow) -> Self {
+    pub fn from_run(run: RunRow) -> Self {
         Self {
             run: run.id,
             status: run.status,

@@ -386,7 +386,7 @@ impl AgentRunner {
             ports.sinks.iter().for_each(|sink| sink.released(&run, now));
             let is_given_up = matches!(end, Ok(Ok(ExecutionEnd::Released)));
             guard.leave(match end {
-                Ok(Ok(ExecutionEnd::Idle)) => Ok(Report::of(run.clone(), journal.run())),
+                Ok(Ok(ExecutionEnd::Idle)) => Ok(Report::new(run.clone(), journal.run())),
                 Ok(Ok(ExecutionEnd::Released)) => Err(RunnerError::Released(run.clone())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run: run.clone(), node }),
                 Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. } | DriveError::SessionChanged))) => {
@@ -486,7 +486,7 @@ enum ExecutionEnd {
 fn idle_execution(journal: &Journal) -> Execution {
     let (done, rest) = oneshot::channel();
     let run = journal.id().clone();
-    let _ = done.send(Ok(Report::of(run.clone(), journal.run())));
+    let _ = done.send(Ok(Report::new(run.clone(), journal.run())));
     let updates = Broadcaster::closed();
     Execution { run, updates, rest: rest.shared() }
 }

@@ -69,7 +69,7 @@ impl AgentRunner {
         let latest = Run::fork_position(&source, false, &limits).map_err(corrupt)?;
         let id = id.unwrap_or_else(|| self.fresh_id());
         let fork_of = |run, at, authors| Trigger::Fork { run, at, authors };
-        let mut copy = RunCopy::of(run, source, fork_of, id, agent)?;
+        let mut copy = RunCopy::new(run, source, fork_of, id, agent)?;
         copy.begin_own_part(self.trace(trace), limits, message);
         if let Some(ending) = copy.fold().map_err(corrupt)?.and_then(|copy| copy.foregone_ending()) {
             return Err(RunnerError::ForkEnds { run: run.clone(), at: position, status: ending.status(), latest });
@@ -158,7 +158,7 @@ pub(super) struct RunCopy {
 impl RunCopy {
     /// A copy of these events of a run, without unused consents. The trigger gets the run, the number of copied events,
     /// and the authors of the run.
-    pub(super) fn of(
+    pub(super) fn new(
         run: &RunId,
         source: Vec<Event>,
         trigger: impl FnOnce(RunId, u64, BTreeSet<String>) -> Trigger,

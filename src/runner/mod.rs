@@ -174,7 +174,7 @@ impl AgentRunner {
 
     /// The current state of a run.
     pub async fn report(&self, run: &RunId) -> Result<Report, RunnerError> {
-        Ok(Report::of(run.clone(), &self.load_with_conversation(run).await?))
+        Ok(Report::new(run.clone(), &self.load_with_conversation(run).await?))
     }
 
     /// A run, folded from its journal, with the conversation before it.
@@ -298,7 +298,7 @@ impl AgentRunner {
             let events = self.input_events(&current, &BoundInput::new(&journal, &current, input.clone())?)?;
             let (journal, progress) = self.write_beside(journal, events).await?;
             if progress == Progress::Committed {
-                return Ok(Report::of(run.clone(), journal.run()));
+                return Ok(Report::new(run.clone(), journal.run()));
             }
         }
     }

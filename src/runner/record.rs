@@ -12,7 +12,7 @@ impl AgentRunner {
     pub async fn record(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
         let written = self.append_input(run, &Input::Resume(resume), |_| true).await?;
         let journal = written.ok_or_else(|| RunnerError::Lost(run.clone()))?;
-        Ok(Report::of(run.clone(), journal.run()))
+        Ok(Report::new(run.clone(), journal.run()))
     }
 
     /// Records an input without executing the run, validated against the journal that it is appended to. Returns `None`

@@ -44,7 +44,7 @@ pub struct Report {
 
 impl Report {
     /// The report of a run.
-    pub fn of(run_id: RunId, run: &Run) -> Self {
+    pub fn new(run_id: RunId, run: &Run) -> Self {
         let ending = run.ending();
         Self {
             session_id: run.started().session.clone(),

@@ -48,7 +48,7 @@ impl AgentRunner {
         source.truncate(usize::try_from(position).unwrap_or(usize::MAX));
         let retry_of = |run, at, authors| Trigger::Retry { run, at, authors };
         let id = id.unwrap_or_else(|| self.fresh_id());
-        let mut copy = RunCopy::of(run, source, retry_of, id, agent)?;
+        let mut copy = RunCopy::new(run, source, retry_of, id, agent)?;
         copy.begin_own_part(self.trace(trace), limits, message);
         copy.started.by = by;
         if let Some(metadata) = metadata {

@@ -232,7 +232,7 @@ impl AgentRunner {
     async fn segment(&self, run: &RunId) -> Result<Option<Segment>, RunnerError> {
         let journal = self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
-        Ok(Segment::of(journal.iter().map(|recorded| &recorded.event)).map_err(corrupt)?)
+        Ok(Segment::from_journal(journal.iter().map(|recorded| &recorded.event)).map_err(corrupt)?)
     }
 
     /// The session of a run that was started without one, or before sessions had rows.
@@ -245,7 +245,7 @@ impl AgentRunner {
             authors: started.authors(),
             created_at: latest.created_at,
             updated_at: latest.created_at,
-            head: Some(SessionHead::of(latest)),
+            head: Some(SessionHead::from_run(latest)),
             runtime: self.agent_of(&started.spec).ok().map(|agent| runtime_of(&started.spec, &agent)),
             ..self.new_session(&started)
         }))

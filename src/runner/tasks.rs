@@ -59,7 +59,7 @@ impl AgentRunner {
     pub async fn poll_tasks(&self, run: &RunId) -> Result<PollOutcome, RunnerError> {
         let (journal, _) = self.open(run).await?;
         if journal.run().tasks().next().is_none() {
-            return Ok(PollOutcome::NoTasks(Report::of(run.clone(), journal.run()).into()));
+            return Ok(PollOutcome::NoTasks(Report::new(run.clone(), journal.run()).into()));
         }
         let news = self.poll_servers(&journal, |_| true).await;
         if news.events.is_empty() {

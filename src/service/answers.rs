@@ -258,7 +258,7 @@ impl Answers {
         let decisions = self.decisions.iter().enumerate().map(|(index, given)| (&given.call_id, "decisions", index));
         let answers = self.answers.iter().enumerate().map(|(index, given)| (&given.call_id, "answers", index));
         let inputs = self.inputs.iter().enumerate().map(|(index, given)| (&given.call_id, "inputs", index));
-        FieldPointers::of(results.chain(decisions).chain(answers).chain(inputs))
+        FieldPointers::new(results.chain(decisions).chain(answers).chain(inputs))
     }
 
     /// Whether it decides about calls that require approval.

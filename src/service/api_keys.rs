@@ -58,7 +58,7 @@ pub fn mint(new: NewKey, now: Timestamp) -> Result<(SecretString, KeyHash, Acces
     let mut random = [0; RANDOM_BYTES];
     aws_lc_rs::rand::fill(&mut random)?;
     let secret = format!("{KEY_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(random));
-    let hash = KeyHash::of(&secret);
+    let hash = KeyHash::for_secret(&secret);
     let key = AccessKey {
         id: format!("key_{}", Uuid::now_v7().simple()).into(),
         name: new.name,
@@ -140,7 +140,7 @@ mod tests {
             let (secret, hash, key) = mint(new(), Timestamp::now()).unwrap();
             let shown = secret.expose_secret();
             assert_eq!((shown.len(), &shown[..3]), (3 + 43, "tg_"));
-            assert_eq!(hash, KeyHash::of(shown));
+            assert_eq!(hash, KeyHash::for_secret(shown));
             assert!(!format!("{key:?}{hash:?}{secret:?}").contains(&shown[3..]));
             assert!(seen.insert(shown.to_owned()));
         }

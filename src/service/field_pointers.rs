@@ -11,7 +11,7 @@ pub struct FieldPointers(BTreeMap<CallId, Vec<String>>);
 
 impl FieldPointers {
     /// Calls, each with its list and its index in the list.
-    pub fn of<'a>(calls: impl Iterator<Item = (&'a CallId, &'static str, usize)>) -> Self {
+    pub fn new<'a>(calls: impl Iterator<Item = (&'a CallId, &'static str, usize)>) -> Self {
         let mut places = Self::default();
         for (call, list, index) in calls {
             places.0.entry(call.clone()).or_default().push(format!("/{list}/{index}"));

@@ -26,7 +26,7 @@ pub(in crate::cli) fn questions(
 
 /// The question that the model put with this call, if it put one.
 pub(in crate::cli) fn model_question(call: &CallId, journal: &[JournalEntry]) -> Option<Ask> {
-    let history = History::of(journal)?;
+    let history = History::from_journal(journal)?;
     let call = history.call(call).filter(|call| call.requested.name == Builtin::AskHuman.name())?;
     Ask::parse(call.arguments().as_object()?).ok()
 }

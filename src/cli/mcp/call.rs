@@ -179,7 +179,7 @@ impl Call {
             stderr: Vec::new(),
             starts_late: false,
         };
-        let visit = match wait.until("starting", ConnectedServer::of(servers, &target.id, trace), out).await {
+        let visit = match wait.until("starting", ConnectedServer::new(servers, &target.id, trace), out).await {
             WaitOutcome::Done(Some(visit)) => visit,
             WaitOutcome::Done(None) | WaitOutcome::Interrupted(_) => return Ok(trial),
         };

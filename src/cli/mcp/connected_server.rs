@@ -33,7 +33,7 @@ pub(super) struct ConnectedServer {
 
 impl ConnectedServer {
     /// Connects and lists the tools. `None` when no server has this id.
-    pub(super) async fn of(servers: &ToolServers, id: &ServerId, trace: &SpanContext) -> Option<Self> {
+    pub(super) async fn new(servers: &ToolServers, id: &ServerId, trace: &SpanContext) -> Option<Self> {
         let began = Instant::now();
         let listed = servers.port().list(std::slice::from_ref(id), trace).await.into_iter().next()?;
         let took = began.elapsed();

@@ -57,7 +57,7 @@ impl List {
         let servers = target.open()?;
         let mut wait = Wait::new();
         let trace = new_trace();
-        let visited = wait.until("starting", ConnectedServer::of(&servers, &target.id, &trace), out).await;
+        let visited = wait.until("starting", ConnectedServer::new(&servers, &target.id, &trace), out).await;
         let exit = match &visited {
             WaitOutcome::Done(Some(visit)) => self.print(visit, target.settings.start_timeout, out),
             WaitOutcome::Done(None) => Exit::ServerFailed,

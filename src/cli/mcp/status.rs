@@ -70,7 +70,7 @@ impl Status {
         let servers = ToolServers::new(&wanted, &credentials, app::propagation()?);
         let mut wait = Wait::new();
         let trace = new_trace();
-        let visits = join_all(ids.iter().map(|id| ConnectedServer::of(&servers, id, &trace)));
+        let visits = join_all(ids.iter().map(|id| ConnectedServer::new(&servers, id, &trace)));
         let doing = format!("starting {}", count(ids.len(), "server"));
         let visited = wait.until(&doing, visits, out).await;
         let exit = match visited {

@@ -67,17 +67,17 @@ pub(super) struct Finding {
 impl Finding {
     /// A finding that the capability works, with the observation.
     pub(super) fn works(check: Capability, evidence: impl Into<String>) -> Self {
-        Self::of(check, Some(true), evidence)
+        Self::new(check, Some(true), evidence)
     }
 
     /// A finding that the capability does not work, with the observation.
     pub(super) fn lacks(check: Capability, evidence: impl Into<String>) -> Self {
-        Self::of(check, Some(false), evidence)
+        Self::new(check, Some(false), evidence)
     }
 
     /// A finding that the capability could not be tested, with the reason.
     pub(super) fn untried(check: Capability, evidence: impl Into<String>) -> Self {
-        Self::of(check, None, evidence)
+        Self::new(check, None, evidence)
     }
 
     /// A finding that the test call failed.
@@ -105,7 +105,7 @@ impl Finding {
         lines
     }
 
-    fn of(check: Capability, works: Option<bool>, evidence: impl Into<String>) -> Self {
+    fn new(check: Capability, works: Option<bool>, evidence: impl Into<String>) -> Self {
         Self { check, works, evidence: evidence.into(), error: None, remedy: None }
     }
 }

@@ -82,7 +82,7 @@ impl Row {
             provider: identity.provider.clone(),
             model: identity.model.clone(),
             r#where: place(model),
-            price: Price::of(Pricing::of(settings, name, identity)),
+            price: Price::from_pricing(Pricing::new(settings, name, identity)),
             agents: uses.map(|agent| agent.name.clone()).collect(),
         }
     }
@@ -101,7 +101,7 @@ impl Row {
 }
 
 impl Price {
-    fn of(pricing: Pricing) -> Option<Self> {
+    fn from_pricing(pricing: Pricing) -> Option<Self> {
         match pricing {
             Pricing::Configured(price) => Some(Self::at("configuration", price)),
             Pricing::Listed(price) => Some(Self::at("list", price)),

@@ -47,10 +47,10 @@ pub(super) struct Script {
 #[cfg(test)]
 impl Script {
     pub(super) fn typing(typed: &str) -> Self {
-        Self::of(typed.lines().map(|line| Entry { text: line.to_owned(), ..Entry::default() }).collect())
+        Self::new(typed.lines().map(|line| Entry { text: line.to_owned(), ..Entry::default() }).collect())
     }
 
-    pub(super) fn of(entries: Vec<Entry>) -> Self {
+    pub(super) fn new(entries: Vec<Entry>) -> Self {
         Self { entries: entries.into_iter(), shown: String::new() }
     }
 }

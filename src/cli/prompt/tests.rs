@@ -119,7 +119,7 @@ fn cut(text: &str) -> Entry {
 }
 
 fn ask_with(items: &[PendingItem], entries: Vec<Entry>) -> (Resume, String) {
-    let mut prompt = Prompt { console: Script::of(entries) };
+    let mut prompt = Prompt { console: Script::new(entries) };
     let resume = prompt.ask(items).unwrap();
     (resume, prompt.console.shown)
 }

@@ -38,7 +38,7 @@ impl Explain {
         let (journal, report) = (app.runner.journal(&run).await?, app.runner.report(&run).await?);
         let grants = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
         let grants = grants.into_iter().map(|grant| (grant.id.clone(), grant)).collect();
-        let Some(explanation) = Explanation::of(&journal, &report, &grants) else { return Ok(()) };
+        let Some(explanation) = Explanation::from_journal(&journal, &report, &grants) else { return Ok(()) };
         if self.json {
             out.pretty(&explanation);
             return Ok(());

@@ -54,7 +54,7 @@ impl Show {
         }
         let journal = app.runner.journal(&run).await?;
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        let lines = RunSummary::of(&journal).map(|picture| picture.draw(&report, look)).unwrap_or_default();
+        let lines = RunSummary::from_journal(&journal).map(|picture| picture.draw(&report, look)).unwrap_or_default();
         lines.iter().for_each(|line| out.line(line));
         if let Some(blocked) = blocked {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {run}`");

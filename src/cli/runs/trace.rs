@@ -58,7 +58,7 @@ impl TraceOf {
         let silent = SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() };
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
         let is_running = app.runner.report(&run).await?.status == Status::Running;
-        let waterfall = Waterfall::of(spans(app, &run, journal, silent));
+        let waterfall = Waterfall::new(spans(app, &run, journal, silent));
         let waterfall = if is_running { waterfall.unfinished() } else { waterfall };
         waterfall.draw(look).iter().for_each(|line| out.line(line));
         Ok(())

@@ -31,7 +31,7 @@ pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliEr
 
 /// Reports for each tool how it fits.
 pub(super) fn print(name: &str, model: &dyn Model, tools: &Toolset, json: bool, out: &mut Output) {
-    let limit = ToolLimit::of(&ModelName::from(name), model, tools);
+    let limit = ToolLimit::new(&ModelName::from(name), model, tools);
     let fit = |tool: &Tool| limit.refusal(tool).map_or_else(|| model.fit(tool), ToolFit::Refused);
     let fits: Vec<(&ToolName, ToolFit)> = tools.iter().map(|tool| (&tool.name, fit(tool))).collect();
     if json {

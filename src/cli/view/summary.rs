@@ -33,8 +33,8 @@ pub(super) enum Pause<'a> {
 
 impl<'a> RunSummary<'a> {
     /// Summarizes a journal; `None` if it does not begin with `Started`.
-    pub(in crate::cli) fn of(journal: &'a [JournalEntry]) -> Option<Self> {
-        Some(Self { journal, history: History::of(journal)? })
+    pub(in crate::cli) fn from_journal(journal: &'a [JournalEntry]) -> Option<Self> {
+        Some(Self { journal, history: History::from_journal(journal)? })
     }
 
     /// The times of the first and the last event.

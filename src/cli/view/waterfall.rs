@@ -58,7 +58,7 @@ struct Axis {
 
 impl Waterfall {
     /// Groups spans into executions, sorted by start time.
-    pub(in crate::cli) fn of(spans: Vec<Span>) -> Self {
+    pub(in crate::cli) fn new(spans: Vec<Span>) -> Self {
         let is_root = |span: &Span| span.parent.is_none_or(|parent| parent.remote);
         let (roots, mut children): (Vec<Span>, Vec<Span>) = spans.into_iter().partition(is_root);
         children.sort_by_key(|span| (span.start, span.end));
@@ -116,7 +116,7 @@ impl Execution {
         let which = if all > 1 { format!("execution {number} of {all} · ") } else { String::new() };
         let spans = count(self.below.len() + 1, "span");
         let mut lines = vec![format!("{which}{} · {spans} · trace {trace}", clock(*start))];
-        let axis = Axis::of(&self.root);
+        let axis = Axis::new(&self.root);
         lines.push(line("", &self.root, axis, columns, inks));
         for (index, span) in self.below.iter().enumerate() {
             let branch = if index + 1 == self.below.len() { "└ " } else { "├ " };
@@ -137,7 +137,7 @@ impl SpanColors {
 }
 
 impl Axis {
-    fn of(root: &Span) -> Self {
+    fn new(root: &Span) -> Self {
         Self { start: root.start, micros: micros(root.start, root.end).max(1) }
     }
 
@@ -259,7 +259,7 @@ mod tests {
     }
 
     fn drawn(spans: Vec<Span>, width: usize) -> Vec<String> {
-        Waterfall::of(spans).draw(DisplaySettings { paint: Paint::Plain, width })
+        Waterfall::new(spans).draw(DisplaySettings { paint: Paint::Plain, width })
     }
 
     #[test]
@@ -314,9 +314,9 @@ mod tests {
         };
         assert!(drawn(vec![failing("timeout")], 60)[1].starts_with("✗ invoke_agent"));
         let look = DisplaySettings { paint: Paint::Plain, width: 100 };
-        let lines = Waterfall::of(vec![failing("interrupted")]).unfinished().draw(look);
+        let lines = Waterfall::new(vec![failing("interrupted")]).unfinished().draw(look);
         assert!(lines[1].ends_with("… under way"), "{lines:#?}");
-        let lines = Waterfall::of(vec![failing("interrupted")]).draw(look);
+        let lines = Waterfall::new(vec![failing("interrupted")]).draw(look);
         assert!(lines[1].ends_with("✗ interrupted"), "{lines:#?}");
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Names(Vec<String>);
 
 impl Names {
     /// Parses an absolute path; `..` removes the name before it.
-    pub(super) fn of(path: &str) -> Result<Self, String> {
+    pub(super) fn parse(path: &str) -> Result<Self, String> {
         if let Some(reason) = refusal(path) {
             return Err(reason.to_owned());
         }
@@ -46,7 +46,7 @@ impl Names {
 
 /// Whether a path lies within a folder; an error where its text and its links disagree, or cannot be known.
 pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool, String> {
-    let by_text = Names::of(path)?.is_within(&Names::of(folder)?);
+    let by_text = Names::parse(path)?.is_within(&Names::parse(folder)?);
     let resolved = match links {
         Links::Ignored => return Ok(by_text),
         Links::Unresolvable(reason) => return Err(format!("links of paths cannot be resolved: {reason}")),
@@ -57,7 +57,7 @@ pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool,
         },
     };
     let (leads_to, folder) = (resolved(path)?, resolved(folder)?);
-    match Names::of(leads_to)?.is_within(&Names::of(folder)?) == by_text {
+    match Names::parse(leads_to)?.is_within(&Names::parse(folder)?) == by_text {
         true => Ok(by_text),
         // The target is part of the reason: an approval is for this target, not for a later one.
         false => {

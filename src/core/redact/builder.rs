@@ -158,7 +158,7 @@ impl SecretsBuilder {
         let pieces = self.credentials.iter().filter(|_| style.pieces).flat_map(|form| forms::pieces(form));
         let needles: BTreeSet<&str> = pieces.filter(is_shown).chain(wholes.iter().copied()).collect();
         let owned = |texts: BTreeSet<&str>| texts.into_iter().map(str::to_owned).collect();
-        Secrets(Arc::new(Known::of(owned(needles), owned(wholes), style)))
+        Secrets(Arc::new(Known::new(owned(needles), owned(wholes), style)))
     }
 }
 

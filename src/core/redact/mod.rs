@@ -185,9 +185,9 @@ impl Secrets {
 }
 
 impl Known {
-    fn of(needles: Vec<String>, wholes: Vec<String>, style: Style) -> Self {
-        let beginnings = WindowSet::of(needles.iter().filter_map(|needle| needle.as_bytes().get(..SHORTEST)));
-        let parts = WindowSet::of(wholes.iter().flat_map(|whole| whole.as_bytes().windows(TELLING_PART)));
+    fn new(needles: Vec<String>, wholes: Vec<String>, style: Style) -> Self {
+        let beginnings = WindowSet::new(needles.iter().filter_map(|needle| needle.as_bytes().get(..SHORTEST)));
+        let parts = WindowSet::new(wholes.iter().flat_map(|whole| whole.as_bytes().windows(TELLING_PART)));
         Self { needles, wholes, beginnings, parts, style }
     }
 
@@ -201,7 +201,7 @@ impl Known {
 }
 
 impl WindowSet {
-    fn of<'w>(windows: impl Iterator<Item = &'w [u8]>) -> Self {
+    fn new<'w>(windows: impl Iterator<Item = &'w [u8]>) -> Self {
         let mut bits = Vec::new();
         for (word, bit) in windows.map(hash) {
             bits.resize(HASH_WORDS, 0);

@@ -49,7 +49,7 @@ pub struct Output {
 
 impl Output {
     /// The output of these parts of a reply.
-    pub fn of(parts: &[Part]) -> Self {
+    pub fn from_parts(parts: &[Part]) -> Self {
         Self {
             text: parts.iter().filter_map(Part::as_text).collect(),
             value: None,

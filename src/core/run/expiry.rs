@@ -47,7 +47,7 @@ impl Run {
         if self.is_late(id) {
             return Err(vec![ResumeError::TooLate { call_id }]);
         }
-        let Some(call) = self.call(id).filter(|call| PendingItem::of(call).is_some()) else {
+        let Some(call) = self.call(id).filter(|call| PendingItem::new(call).is_some()) else {
             return Err(vec![ResumeError::UnknownCall { call_id }]);
         };
         if !call.is_awaited() || call.deadline.answer_timeout_s.is_none() {
@@ -68,9 +68,9 @@ impl Run {
         let pending = self.pending();
         if pending.is_empty() {
             // A running run waits only for answers to calls that are held open.
-            return PendingCounts::of(&self.open_items());
+            return PendingCounts::from_items(&self.open_items());
         }
-        let pending_counts = PendingCounts::of(&pending);
+        let pending_counts = PendingCounts::from_items(&pending);
         PendingCounts { due_at: pending_counts.due_at.into_iter().chain(self.ends_by(began)).min(), ..pending_counts }
     }
 
@@ -103,7 +103,7 @@ impl Call {
         };
         match decided {
             Some(decision) => {
-                let binding = PendingItem::of(self).and_then(|item| item.binding()).map(Box::new);
+                let binding = PendingItem::new(self).and_then(|item| item.binding()).map(Box::new);
                 Event::ApprovalDecided { call, decision: Decision { binding, ..decision } }
             }
             None => Event::Expired { call },

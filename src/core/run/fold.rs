@@ -211,11 +211,11 @@ impl Run {
         let calls: Vec<Call> = reply.calls().map(|requested| self.new_call(requested)).collect();
         if !calls.is_empty() {
             self.budget.tool_interactions += 1;
-            self.last_word = (tool_access == ToolAccess::FinalAnswer).then(|| Output::of(&message.content));
+            self.last_word = (tool_access == ToolAccess::FinalAnswer).then(|| Output::from_parts(&message.content));
             self.phase = Phase::Working { turn: Turn { assistant: message, calls, copied: false }, tool_access };
             return;
         }
-        let answer = Output::of(&message.content);
+        let answer = Output::from_parts(&message.content);
         self.say(message);
         let goes_on = reply.stop == Stop::Pause || !self.inbox.is_empty();
         if goes_on && tool_access != ToolAccess::FinalAnswer {

@@ -74,7 +74,7 @@ pub struct CallHistory<'a> {
 
 impl<'a> History<'a> {
     /// The history in a journal; `None` if the journal does not begin with `execution.started`.
-    pub fn of(journal: &'a [JournalEntry]) -> Option<Self> {
+    pub fn from_journal(journal: &'a [JournalEntry]) -> Option<Self> {
         let Event::Started(started) = &journal.first()?.event else { return None };
         let mut history = Self { started, turns: Vec::new(), undos: Vec::new() };
         let (mut tools, mut granted): (_, &[ToolGrant]) = (None, &[]);

@@ -244,7 +244,7 @@ impl Run {
     /// The current pending items: the run's pause, and those of calls, including those of a turn whose other calls are
     /// still running.
     pub fn pending_items(&self) -> Vec<PendingItem> {
-        let calls = self.phase.calls().iter().filter_map(PendingItem::of);
+        let calls = self.phase.calls().iter().filter_map(PendingItem::new);
         self.pause().map(PendingItem::of_pause).into_iter().chain(calls).collect()
     }
 }

@@ -187,7 +187,7 @@ impl Run {
         if !ready.is_empty() {
             return self.run_within_budget(&ready);
         }
-        Step::Wait(turn.calls.iter().filter_map(PendingItem::of).collect())
+        Step::Wait(turn.calls.iter().filter_map(PendingItem::new).collect())
     }
 
     /// Rejects calls that cannot be run at all and selects the highest tier of the others.

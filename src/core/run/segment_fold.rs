@@ -16,7 +16,7 @@ const REFUSED_NOTE: &str = "[toolgate] A message of the user stood here. It has 
 impl Segment {
     /// The segment of a run: of its journal alone, whether the conversation before it was read or not. `None` for an
     /// empty journal.
-    pub fn of<'a>(journal: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, InvalidEvent> {
+    pub fn from_journal<'a>(journal: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, InvalidEvent> {
         let mut events = journal.into_iter();
         let Some(first) = events.next() else { return Ok(None) };
         let Some(mut run) = Run::replay([&first.with_conversation(None)])? else { return Ok(None) };

@@ -89,7 +89,7 @@ impl Run {
             "mcp_calls": budget.mcp_calls,
             "tokens": budget.usage.total_tokens(),
             "cost_usd": budget.usage.cost_usd,
-            "calls": turn.calls.iter().map(CallFacts::of).collect::<Vec<_>>(),
+            "calls": turn.calls.iter().map(CallFacts::new).collect::<Vec<_>>(),
         });
         if let Value::Object(facts) = facts { facts } else { Map::new() }
     }
@@ -98,13 +98,13 @@ impl Run {
 fn finishing_output(spec: &Spec, call: &Call) -> Option<Output> {
     let CallState::Settled(Settlement::Completed(outcome)) = &call.state else { return None };
     let tool = call.tool.as_ref().filter(|tool| spec.finishes_with(tool.name.as_str()))?;
-    match (&**outcome, Builtin::of(&tool.origin)) {
+    match (&**outcome, Builtin::from_origin(&tool.origin)) {
         (Outcome::Returned(result), _) if result.is_error => None,
         (Outcome::Returned(_), Some(Builtin::Finish)) => {
             Some(Output { text: call.arguments().to_value().to_string(), ..Output::default() })
         }
         (Outcome::Returned(result), _) => {
-            let shown = Output::of(&result.content);
+            let shown = Output::from_parts(&result.content);
             match &result.structured {
                 Some(structured) if shown.is_blank() => Some(Output { text: structured.to_string(), ..shown }),
                 Some(_) | None => Some(shown).filter(|output| !output.is_blank()),
@@ -126,7 +126,7 @@ struct CallFacts<'a> {
 }
 
 impl<'a> CallFacts<'a> {
-    fn of(call: &'a Call) -> Self {
+    fn new(call: &'a Call) -> Self {
         let (is_error, text, structured) = match &call.state {
             CallState::Settled(Settlement::Completed(outcome)) => {
                 let structured =

@@ -200,7 +200,7 @@ impl Call {
     }
 
     fn builtin(&self) -> Option<Builtin> {
-        self.tool.as_ref().and_then(|tool| Builtin::of(&tool.origin))
+        self.tool.as_ref().and_then(|tool| Builtin::from_origin(&tool.origin))
     }
 
     /// Whether toolgate sends the call once it is authorized; all others are answered from outside.

@@ -25,7 +25,7 @@ impl Builtin {
     pub const ALL: [Self; 3] = [Self::ResultRead, Self::AskHuman, Self::Finish];
 
     /// The builtin that an origin names.
-    pub fn of(origin: &Origin) -> Option<Self> {
+    pub fn from_origin(origin: &Origin) -> Option<Self> {
         match origin {
             Origin::Builtin { tool } => Self::ALL.into_iter().find(|builtin| builtin.name() == tool),
             Origin::Mcp { .. } | Origin::External { .. } => None,

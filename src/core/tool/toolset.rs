@@ -255,7 +255,7 @@ impl Toolset {
             return Vec::new();
         }
         let mut ranked: Vec<&Arc<Tool>> = self.tools.iter().filter(|tool| is_declarable(tool)).collect();
-        ranked.sort_by_key(|tool| (Builtin::of(&tool.origin).is_none(), Reverse(tool.priority)));
+        ranked.sort_by_key(|tool| (Builtin::from_origin(&tool.origin).is_none(), Reverse(tool.priority)));
         ranked.into_iter().skip(most).collect()
     }
 

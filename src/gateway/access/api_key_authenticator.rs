@@ -77,7 +77,7 @@ impl ApiKeyAuthenticator {
     }
 
     async fn find(&self, secret: &str) -> Result<Option<Arc<AccessKey>>, Problem> {
-        let hash = KeyHash::of(secret);
+        let hash = KeyHash::for_secret(secret);
         let lookup = async { Ok(self.store.by_hash(&hash).await?.map(Arc::new)) };
         self.known.try_get_with(hash, lookup).await.map_err(|error: Arc<StoreError>| ServiceError::from(&*error).into())
     }

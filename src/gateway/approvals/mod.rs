@@ -83,8 +83,8 @@ async fn list(
     let after = which.after.as_deref().map(|id| ApprovalId::parse(id).ok_or_else(|| unknown(id)));
     let filter = RunFilter { agent: which.agent, session: which.session_id, ..RunFilter::default() };
     let found = gateway.runner_of(&caller).pending_approvals(filter, after.transpose()?, limit + 1).await?;
-    let shown = found.iter().filter_map(|approval: &Approval| Some((approval.id(), ApprovalView::of(approval)?)));
-    Ok(Json(Page::of(shown.collect(), limit, |(place, _)| place.to_string(), |(_, view)| view)))
+    let shown = found.iter().filter_map(|approval: &Approval| Some((approval.id(), ApprovalView::new(approval)?)));
+    Ok(Json(Page::new(shown.collect(), limit, |(place, _)| place.to_string(), |(_, view)| view)))
 }
 
 /// Retrieve an approval
@@ -109,7 +109,7 @@ async fn read(
 
 /// The response with an approval.
 fn approval_view(approval: &Approval) -> Result<Json<ApprovalView>, Problem> {
-    ApprovalView::of(approval).map(Json).ok_or_else(|| Problem::not_found("approval", &approval.id().to_string()))
+    ApprovalView::new(approval).map(Json).ok_or_else(|| Problem::not_found("approval", &approval.id().to_string()))
 }
 
 /// Decide an approval

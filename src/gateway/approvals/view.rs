@@ -109,15 +109,15 @@ struct DecisionView {
 
 impl ApprovalView {
     /// The view of an approval. `None` if the pending item is of another kind.
-    pub(super) fn of(approval: &Approval) -> Option<Self> {
-        let PendingView::Approval(call) = PendingView::of(approval.of.id(), &approval.item) else { return None };
+    pub(super) fn new(approval: &Approval) -> Option<Self> {
+        let PendingView::Approval(call) = PendingView::new(approval.of.id(), &approval.item) else { return None };
         let (row, run) = (&approval.of.row, &approval.run);
         let started = run.started();
-        let CallContext { task, model_text, description, original_arguments } = CallContext::of(run, approval.call());
+        let CallContext { task, model_text, description, original_arguments } = CallContext::new(run, approval.call());
         let (status, decision) = match &approval.state {
             ApprovalState::Pending => (ApprovalStateView::Pending, None),
             ApprovalState::Decided { decision, at } => {
-                (ApprovalStateView::Decided, Some(DecisionView::of(decision, *at)))
+                (ApprovalStateView::Decided, Some(DecisionView::new(decision, *at)))
             }
             ApprovalState::Expired => (ApprovalStateView::Expired, None),
             ApprovalState::Withdrawn => (ApprovalStateView::Withdrawn, None),
@@ -144,7 +144,7 @@ impl ApprovalView {
 }
 
 impl DecisionView {
-    fn of(decision: &Decision, at: Timestamp) -> Self {
+    fn new(decision: &Decision, at: Timestamp) -> Self {
         Self {
             decision: decision.answer,
             by: decision.by.clone(),

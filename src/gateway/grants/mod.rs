@@ -88,7 +88,7 @@ async fn create(
     };
     let grant = runner.grant(new).await?;
     let quoted = grant.session.clone().map(QuotedSession);
-    Ok((StatusCode::CREATED, quoted, Json(GrantView::of(grant, runner.now()))).into_response())
+    Ok((StatusCode::CREATED, quoted, Json(GrantView::new(grant, runner.now()))).into_response())
 }
 
 /// Filters of the list.
@@ -150,7 +150,7 @@ async fn list(
         ..GrantFilter::default()
     };
     let (grants, now) = (runner.grants(filter).await?, runner.now());
-    Ok(Json(Page::of(grants, limit, |grant| grant.id.to_string(), |grant| GrantView::of(grant, now))))
+    Ok(Json(Page::new(grants, limit, |grant| grant.id.to_string(), |grant| GrantView::new(grant, now))))
 }
 
 /// Revoke a grant
@@ -172,5 +172,5 @@ async fn revoke(
     caller.require(Scope::ApprovalsDecide)?;
     let runner = gateway.runner_of(&caller);
     let revoked = runner.revoke(&grant).await?;
-    Ok(Json(GrantView::of(revoked, runner.now())))
+    Ok(Json(GrantView::new(revoked, runner.now())))
 }

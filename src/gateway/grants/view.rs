@@ -71,7 +71,7 @@ pub(super) struct GrantView {
 }
 
 impl GrantView {
-    pub(super) fn of(grant: Grant, now: Timestamp) -> Self {
+    pub(super) fn new(grant: Grant, now: Timestamp) -> Self {
         let (run_id, call_id) =
             grant.given_with.as_ref().map(|with| (with.run.to_string(), with.call.to_string())).unzip();
         Self {
@@ -83,7 +83,7 @@ impl GrantView {
             session_id: grant.session.map(|session| session.to_string()),
             principal: grant.principal.map(|principal| principal.to_string()),
             tool: grant.tool.to_string(),
-            origin: OriginView::of(&grant.origin),
+            origin: OriginView::new(&grant.origin),
             definition: grant.definition,
             arguments: grant.arguments,
             when: grant.when,

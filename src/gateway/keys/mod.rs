@@ -69,7 +69,7 @@ async fn create(
     let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
     let (secret, hash, key) = mint(new, now).map_err(no_randomness)?;
     authenticator.put(&hash, &key).await?;
-    let view = CreatedView { key: KeyView::of(key), secret: secret.expose_secret().to_owned() };
+    let view = CreatedView { key: KeyView::new(key), secret: secret.expose_secret().to_owned() };
     let location = format!("{}/v1/keys/{}", gateway.settings().public_url, view.key.id());
     let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
@@ -100,7 +100,7 @@ async fn list(
     }
     let (tenant, after) = (Some(caller.tenant.clone()), which.after.map(KeyId::from));
     let found = keys.keys(&KeyFilter { id: None, tenant, after, limit: Some(limit + 1) }).await?;
-    Ok(Json(Page::of(found, limit, |key| key.id.to_string(), KeyView::of)))
+    Ok(Json(Page::new(found, limit, |key| key.id.to_string(), KeyView::new)))
 }
 
 /// Retrieve an API key
@@ -120,7 +120,7 @@ async fn read(
 ) -> Result<Json<KeyView>, Problem> {
     caller.require(Scope::Admin)?;
     let found = gateway.access().api_keys()?.key(&caller.tenant, &key).await?;
-    Ok(Json(KeyView::of(found.ok_or_else(|| Problem::not_found("key", &key))?)))
+    Ok(Json(KeyView::new(found.ok_or_else(|| Problem::not_found("key", &key))?)))
 }
 
 /// Revoke an API key
@@ -142,5 +142,5 @@ async fn revoke(
     caller.require(Scope::Admin)?;
     let revoked = gateway.access().api_keys()?.revoke(&caller.tenant, &key, &caller.name).await;
     let revoked = revoked?.ok_or_else(|| Problem::not_found("key", &key))?;
-    Ok(Json(KeyView::of(revoked)))
+    Ok(Json(KeyView::new(revoked)))
 }

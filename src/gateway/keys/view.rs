@@ -54,7 +54,7 @@ pub(super) struct CreatedView {
 }
 
 impl KeyView {
-    pub(super) fn of(key: AccessKey) -> Self {
+    pub(super) fn new(key: AccessKey) -> Self {
         let active = key.holds(Timestamp::now());
         Self {
             id: key.id.to_string(),

@@ -40,12 +40,12 @@ pub(crate) struct FailureContextView {
 }
 
 impl FailureView {
-    pub(super) fn of(failure: Failure) -> Self {
+    pub(super) fn new(failure: Failure) -> Self {
         Self {
             code: failure.code,
             message: failure.message,
             retryable: failure.retryable,
-            context: failure.context.map(|context| FailureContextView::of(*context)),
+            context: failure.context.map(|context| FailureContextView::new(*context)),
         }
     }
 
@@ -54,18 +54,18 @@ impl FailureView {
         if let RunnerError::NoSuchAgent { name, .. } = &error {
             return Self::of_unknown_agent(name);
         }
-        Self::of(Failure::new(ErrorCode::Configuration, error.to_string()))
+        Self::new(Failure::new(ErrorCode::Configuration, error.to_string()))
     }
 
     /// The failure of a run whose agent is not configured here.
     pub(super) fn of_unknown_agent(name: &AgentName) -> Self {
         let message = format!("agent `{name}` is not configured here; configure it again, or cancel the run");
-        Self::of(Failure::new(ErrorCode::Configuration, message))
+        Self::new(Failure::new(ErrorCode::Configuration, message))
     }
 }
 
 impl FailureContextView {
-    pub(crate) fn of(context: FailureContext) -> Self {
+    pub(crate) fn new(context: FailureContext) -> Self {
         Self {
             run_id: context.run_id.map(|run| run.to_string()),
             agent: context.agent.to_string(),

@@ -77,13 +77,13 @@ pub(super) async fn list(
         ..RunFilter::default()
     };
     let rows = runner.list(filter).await?;
-    Ok(Json(Page::of(
+    Ok(Json(Page::new(
         rows,
         limit,
         |row| row.id.to_string(),
         |row| {
             let has_agent = runner.has_agent(&row.agent);
-            SummaryView::of(row, has_agent)
+            SummaryView::new(row, has_agent)
         },
     )))
 }

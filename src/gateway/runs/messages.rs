@@ -58,7 +58,12 @@ pub(super) async fn list(
     let run = gateway.runner_of(&caller).run(&run).await?;
     let messages = run.load_with_conversation().await?.messages();
     let found = messages.iter().enumerate().skip(which.from()).take(limit + 1).collect();
-    Ok(Json(Page::of(found, limit, |(index, _)| index.to_string(), |(index, message)| MessageView::of(index, message))))
+    Ok(Json(Page::new(
+        found,
+        limit,
+        |(index, _)| index.to_string(),
+        |(index, message)| MessageView::new(index, message),
+    )))
 }
 
 /// A message to add to a run.
@@ -179,18 +184,18 @@ pub(super) enum PartView {
 }
 
 impl MessageView {
-    pub(crate) fn of(index: usize, message: &Message) -> Self {
+    pub(crate) fn new(index: usize, message: &Message) -> Self {
         let role = match message.role {
             Role::User => RoleView::User,
             Role::Assistant => RoleView::Assistant,
         };
-        Self { index, role, content: message.content.iter().map(PartView::of).collect() }
+        Self { index, role, content: message.content.iter().map(PartView::new).collect() }
     }
 }
 
 impl PartView {
-    fn of(part: &Part) -> Self {
-        let media = |media: &Media| MediaView::of(media);
+    fn new(part: &Part) -> Self {
+        let media = |media: &Media| MediaView::new(media);
         match part {
             Part::Text { text } => Self::Text { text: text.clone() },
             Part::Image(image) => Self::Image(media(image)),
@@ -208,7 +213,7 @@ impl PartView {
             }
             Part::ToolResult { tool_use_id, content, is_error } => Self::ToolResult {
                 call_id: tool_use_id.to_string(),
-                content: content.iter().map(Self::of).collect(),
+                content: content.iter().map(Self::new).collect(),
                 is_error: *is_error,
             },
         }

@@ -271,14 +271,14 @@ pub(crate) struct PendingCountsView {
 }
 
 impl PendingCountsView {
-    pub(super) fn of(counts: &PendingCounts) -> Self {
+    pub(super) fn new(counts: &PendingCounts) -> Self {
         let PendingCounts { approvals, results, answers, tasks, .. } = *counts;
         Self { approvals, results, answers, tasks }
     }
 }
 
 impl PendingView {
-    pub(crate) fn of(run: &RunId, item: &PendingItem) -> Self {
+    pub(crate) fn new(run: &RunId, item: &PendingItem) -> Self {
         let (since, until) = (item.since(), item.until());
         match item {
             PendingItem::ExternalResult(item) => Self::ExternalResult {
@@ -294,7 +294,7 @@ impl PendingView {
                 call_id: approval.call_id.to_string(),
                 approval_id: ApprovalId { run: run.clone(), event: approval.event }.to_string(),
                 summary: approval.summary.clone(),
-                origin: OriginView::of(&approval.origin),
+                origin: OriginView::new(&approval.origin),
                 name: approval.name.to_string(),
                 arguments: approval.arguments.to_value(),
                 problems: approval
@@ -302,12 +302,12 @@ impl PendingView {
                     .iter()
                     .map(|problem| format!("{}: {}", problem.path, problem.message))
                     .collect(),
-                annotations: AnnotationsView::of(&approval.annotations),
+                annotations: AnnotationsView::new(&approval.annotations),
                 trusted: approval.trusted,
                 definition: approval.definition.clone(),
                 rule: approval.rule.clone(),
                 reason: approval.reason.clone(),
-                differences: approval.differences.iter().map(DifferenceView::of).collect(),
+                differences: approval.differences.iter().map(DifferenceView::new).collect(),
                 in_doubt: approval.in_doubt,
                 digest: item.binding().map(|binding| binding.digest(run, &approval.call_id)).unwrap_or_default(),
                 since,
@@ -325,10 +325,10 @@ impl PendingView {
             },
             PendingItem::Input(input) => Self::Input {
                 call_id: input.call_id.to_string(),
-                origin: OriginView::of(&input.origin),
+                origin: OriginView::new(&input.origin),
                 name: input.name.to_string(),
                 arguments: input.arguments.to_value(),
-                questions: input.questions.iter().map(|(key, asked)| (key.clone(), FormView::of(asked))).collect(),
+                questions: input.questions.iter().map(|(key, asked)| (key.clone(), FormView::new(asked))).collect(),
                 restarts: input.restarts,
                 repeats: input.repeats,
                 held: input.held,
@@ -336,7 +336,7 @@ impl PendingView {
             },
             PendingItem::Task(task) => Self::Task {
                 call_id: task.call_id.to_string(),
-                origin: OriginView::of(&task.origin),
+                origin: OriginView::new(&task.origin),
                 name: task.name.to_string(),
                 arguments: task.arguments.to_value(),
                 task_id: task.task.id.clone(),
@@ -348,7 +348,7 @@ impl PendingView {
 }
 
 impl OriginView {
-    pub(crate) fn of(origin: &Origin) -> Self {
+    pub(crate) fn new(origin: &Origin) -> Self {
         match origin.clone() {
             Origin::Mcp { server, tool } => Self::Mcp { server: server.to_string(), tool },
             Origin::External { tool } => Self::External { tool },
@@ -358,7 +358,7 @@ impl OriginView {
 }
 
 impl AnnotationsView {
-    pub(crate) fn of(hints: &Annotations) -> Self {
+    pub(crate) fn new(hints: &Annotations) -> Self {
         Self {
             title: hints.title.clone(),
             read_only_hint: hints.read_only_hint,
@@ -370,14 +370,14 @@ impl AnnotationsView {
 }
 
 impl DifferenceView {
-    fn of(difference: &Difference) -> Self {
+    fn new(difference: &Difference) -> Self {
         let Difference { field, before, after, left_out } = difference.clone();
         Self { field, before, after, left_out }
     }
 }
 
 impl FormView {
-    fn of(question: &Question) -> Self {
+    fn new(question: &Question) -> Self {
         match question.clone() {
             Question::Form { message, schema } => Self::Form { message, schema },
             Question::Url { message, url } => Self::Url { message, url },

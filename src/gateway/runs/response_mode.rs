@@ -54,10 +54,10 @@ impl FromRequestParts<Gateway> for ResponsePreference {
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
         let Query(StreamParams { include }) = Query::from_request_parts(parts, gateway).await?;
         Ok(Self {
-            wait: WaitPreference::of(&parts.headers, gateway.settings()),
+            wait: WaitPreference::from_headers(&parts.headers, gateway.settings()),
             form: Form::wanted(&parts.headers, &[Form::Json, Form::Stream])?,
             content: Include::content(include),
-            gone: ClientGone::of(&parts.extensions),
+            gone: ClientGone::from_extensions(&parts.extensions),
             trace: client_trace(&parts.headers),
         })
     }

@@ -323,11 +323,11 @@ impl RunView {
     /// The view of a run as it is now.
     pub(crate) async fn read(run: &TenantRun) -> Result<Self, ServiceError> {
         let folded = run.load().await?;
-        Ok(Self::of(&run.row, &folded, run.blocked(&folded)))
+        Ok(Self::new(&run.row, &folded, run.blocked(&folded)))
     }
 
     /// The view of a run and its index row. The row may be a little older.
-    fn of(row: &RunRow, run: &Run, blocked: Option<RunnerError>) -> Self {
+    fn new(row: &RunRow, run: &Run, blocked: Option<RunnerError>) -> Self {
         let started = run.started();
         let ending = run.ending();
         let pending = run.open_items();
@@ -352,15 +352,15 @@ impl RunView {
             created_at: row.created_at,
             updated_at: run.clock().unwrap_or(row.updated_at),
             due_at: run.pending_counts(row.created_at).due_at,
-            pending: pending.iter().map(|item| PendingView::of(&row.id, item)).collect(),
-            output: ending.and_then(|ending| ending.output()).map(OutputView::of),
-            warnings: run.warnings().iter().map(WarningView::of).collect(),
+            pending: pending.iter().map(|item| PendingView::new(&row.id, item)).collect(),
+            output: ending.and_then(|ending| ending.output()).map(OutputView::new),
+            warnings: run.warnings().iter().map(WarningView::new).collect(),
             compensation: run.compensation().map(CompensationView::of),
-            error: run.failure().map(|failure| FailureView::of(failure.of_run(&row.id))),
-            result: ResultView::of(run.result()),
+            error: run.failure().map(|failure| FailureView::new(failure.of_run(&row.id))),
+            result: ResultView::new(run.result()),
             blocked: blocked.map(FailureView::of_blocked),
-            usage: UsageView::of(&run.budget().usage),
-            budget: BudgetView::of(run.budget()),
+            usage: UsageView::new(&run.budget().usage),
+            budget: BudgetView::new(run.budget()),
             trace_id: run.execution().1.id.to_string(),
             metadata: started.metadata.clone(),
         }
@@ -387,14 +387,14 @@ impl From<Status> for StatusView {
 }
 
 impl OutputView {
-    fn of(output: &Output) -> Self {
-        let media = output.media.iter().map(MediaView::of).collect();
+    fn new(output: &Output) -> Self {
+        let media = output.media.iter().map(MediaView::new).collect();
         Self { text: output.text.clone(), value: output.value.clone(), media }
     }
 }
 
 impl WarningView {
-    fn of(warning: &RunWarning) -> Self {
+    fn new(warning: &RunWarning) -> Self {
         let servers = match warning {
             RunWarning::EmptyAnswer | RunWarning::LimitExceeded { .. } | RunWarning::SessionRestarted { .. } => {
                 Vec::new()
@@ -406,13 +406,13 @@ impl WarningView {
 }
 
 impl MediaView {
-    pub(crate) fn of(media: &Media) -> Self {
+    pub(crate) fn new(media: &Media) -> Self {
         Self { media_type: media.media_type.clone(), data: media.data.clone(), url: media.url.clone() }
     }
 }
 
 impl UsageView {
-    pub(crate) fn of(usage: &Usage) -> Self {
+    pub(crate) fn new(usage: &Usage) -> Self {
         Self {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
@@ -425,7 +425,7 @@ impl UsageView {
 }
 
 impl ResultView {
-    fn of(result: RunResult) -> Self {
+    fn new(result: RunResult) -> Self {
         Self {
             summary: result.summary,
             exit_code: result.exit_code,
@@ -437,7 +437,7 @@ impl ResultView {
 }
 
 impl BudgetView {
-    fn of(budget: &Budget) -> Self {
+    fn new(budget: &Budget) -> Self {
         Self {
             tool_interactions: budget.tool_interactions,
             max_tool_interactions: budget.limits.max_tool_interactions,
@@ -452,7 +452,7 @@ impl BudgetView {
 
 impl SummaryView {
     /// The view of an index row. `has_agent`: whether the agent of the run is configured here.
-    pub(crate) fn of(row: RunRow, has_agent: bool) -> Self {
+    pub(crate) fn new(row: RunRow, has_agent: bool) -> Self {
         let is_blocked = !has_agent && !row.status.is_ended();
         let blocked = is_blocked.then(|| FailureView::of_unknown_agent(&row.agent));
         Self {
@@ -471,11 +471,11 @@ impl SummaryView {
             created_at: row.created_at,
             updated_at: row.updated_at,
             due_at: row.pending_counts.due_at,
-            pending_counts: PendingCountsView::of(&row.pending_counts),
-            usage: UsageView::of(&row.usage),
+            pending_counts: PendingCountsView::new(&row.pending_counts),
+            usage: UsageView::new(&row.usage),
             error_code: row.result.as_ref().and_then(|result| result.error_code),
             iterations: row.result.as_ref().map(|result| result.iterations),
-            result: row.result.map(ResultView::of),
+            result: row.result.map(ResultView::new),
             blocked,
         }
     }

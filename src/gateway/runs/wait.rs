@@ -21,7 +21,7 @@ pub(crate) enum WaitPreference {
 impl WaitPreference {
     /// The preference in `Prefer: respond-async` or `Prefer: wait=SECONDS`. Unknown preferences are ignored, as the RFC
     /// requires.
-    pub(crate) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
         let given = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
         let mut preferred = Self::UpTo(settings.default_wait);
         for preference in given.flat_map(|value| value.split(',')).map(str::trim) {
@@ -66,9 +66,12 @@ mod tests {
         let of = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("prefer", value.parse().unwrap());
-            WaitPreference::of(&headers, &settings)
+            WaitPreference::from_headers(&headers, &settings)
         };
-        assert_eq!(WaitPreference::of(&HeaderMap::new(), &settings), WaitPreference::UpTo(settings.default_wait));
+        assert_eq!(
+            WaitPreference::from_headers(&HeaderMap::new(), &settings),
+            WaitPreference::UpTo(settings.default_wait)
+        );
         assert_eq!(of("wait=5"), WaitPreference::UpTo(Duration::from_secs(5)));
         assert_eq!(of("handling=lenient, wait = 7"), WaitPreference::UpTo(Duration::from_secs(7)));
         assert_eq!(of("wait=100000"), WaitPreference::UpTo(settings.longest_wait));

@@ -151,7 +151,7 @@ async fn list(
     let before = before.map(|row| (row.created_at, row.id));
     let filter = SessionFilter { agent: which.agent, before, limit: limit + 1, ..SessionFilter::default() };
     let rows = runner.sessions(filter).await?;
-    Ok(Json(Page::of(rows, limit, |row| row.id.to_string(), |row| SessionView::of(&runner, row))))
+    Ok(Json(Page::new(rows, limit, |row| row.id.to_string(), |row| SessionView::new(&runner, row))))
 }
 
 /// Retrieve a session
@@ -173,7 +173,7 @@ async fn read(
     caller.require(Scope::RunsRead)?;
     let runner = gateway.runner_of(&caller);
     let row = runner.session(&session).await?.row;
-    Ok(etag::unless_known(&headers, tag(row.version, row.head.as_ref()), SessionView::of(&runner, row)))
+    Ok(etag::unless_known(&headers, tag(row.version, row.head.as_ref()), SessionView::new(&runner, row)))
 }
 
 /// A merge patch of a session (RFC 7396). Fields that are left out do not change.
@@ -305,9 +305,9 @@ async fn messages(
     let found = (which.from()..).zip(messages).collect();
     let view = |(index, SessionMessage { run, message })| SessionMessageView {
         run_id: run,
-        message: MessageView::of(index, &message),
+        message: MessageView::new(index, &message),
     };
-    Ok(Json(Page::of(found, limit, |(index, _)| index.to_string(), view)))
+    Ok(Json(Page::new(found, limit, |(index, _)| index.to_string(), view)))
 }
 
 /// Start a run in a session

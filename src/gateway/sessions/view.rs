@@ -141,17 +141,17 @@ struct SessionHeadView {
 }
 
 impl SessionView {
-    pub(super) fn of(runner: &TenantRunner, row: SessionRow) -> Self {
-        let (usage, iterations) = (UsageView::of(&row.total_usage()), row.total_iterations());
+    pub(super) fn new(runner: &TenantRunner, row: SessionRow) -> Self {
+        let (usage, iterations) = (UsageView::new(&row.total_usage()), row.total_iterations());
         let SessionSettings { metadata, limits, expire_after_s, mode } = row.settings.clone();
         Self {
             expires_at: runner.session_expires_at(&row),
             expire_after_s,
             mode,
-            limits: SessionLimitsView::of(limits),
-            runtime: row.runtime.map(SessionRuntimeView::of),
+            limits: SessionLimitsView::new(limits),
+            runtime: row.runtime.map(SessionRuntimeView::new),
             iterations,
-            status: SessionStatusView::of(row.head.as_ref()),
+            status: SessionStatusView::new(row.head.as_ref()),
             id: row.id.to_string(),
             object: "session",
             version: row.version,
@@ -160,7 +160,7 @@ impl SessionView {
             title: row.title,
             metadata,
             last_used_at: row.head.as_ref().map(|head| head.updated_at),
-            head: row.head.map(SessionHeadView::of),
+            head: row.head.map(SessionHeadView::new),
             runs: row.runs,
             usage,
             created_by: row.created_by,
@@ -171,14 +171,14 @@ impl SessionView {
 }
 
 impl SessionLimitsView {
-    fn of(limits: SessionLimits) -> Self {
+    fn new(limits: SessionLimits) -> Self {
         let SessionLimits { max_iterations, max_tokens, max_cost_usd, deadline_s } = limits;
         Self { max_iterations, max_tokens, max_cost_usd, deadline_s }
     }
 }
 
 impl SessionRuntimeView {
-    fn of(runtime: SessionRuntime) -> Self {
+    fn new(runtime: SessionRuntime) -> Self {
         Self {
             working_directory: runtime.working_directory,
             model: runtime.model.to_string(),
@@ -189,7 +189,7 @@ impl SessionRuntimeView {
 }
 
 impl SessionStatusView {
-    pub(crate) fn of(head: Option<&SessionHead>) -> Self {
+    pub(crate) fn new(head: Option<&SessionHead>) -> Self {
         match head.map(|head| head.status) {
             Some(Status::Running) => Self::Running,
             Some(Status::Pending) => Self::Pending,
@@ -200,14 +200,14 @@ impl SessionStatusView {
 }
 
 impl SessionHeadView {
-    fn of(head: SessionHead) -> Self {
+    fn new(head: SessionHead) -> Self {
         Self { object: "run", id: head.run, status: head.status.into(), version: head.version }
     }
 }
 
 /// The view with its `ETag`.
 pub(super) fn tagged(runner: &TenantRunner, row: SessionRow) -> ([(HeaderName, String); 1], Json<SessionView>) {
-    ([(ETAG, tag(row.version, row.head.as_ref()))], Json(SessionView::of(runner, row)))
+    ([(ETAG, tag(row.version, row.head.as_ref()))], Json(SessionView::new(runner, row)))
 }
 
 /// The `ETag` of a session: its version, and that of its latest run, whose status it shows.

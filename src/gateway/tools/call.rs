@@ -123,7 +123,7 @@ pub(super) async fn call(
     Body(mut new): Body<NewCall>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::ToolsCall)?;
-    let wait = WaitPreference::of(&headers, gateway.settings());
+    let wait = WaitPreference::from_headers(&headers, gateway.settings());
     let runner = gateway.runner_of(&caller);
     let name = new.agent.take().map_or_else(|| runner.default_agent(), Ok)?;
     let arguments = std::mem::take(&mut new.arguments);
@@ -144,7 +144,7 @@ pub(super) async fn call(
     };
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let location = gateway.address_of(&id);
-    let view = CallView::of(&id, &run, tool, result, error);
+    let view = CallView::new(&id, &run, tool, result, error);
     Ok((status, [(LOCATION, location)], Json(view)).into_response())
 }
 
@@ -163,7 +163,7 @@ impl NewCall {
 }
 
 impl CallView {
-    fn of(id: &RunId, run: &Run, tool: String, result: Option<ResultView>, error: Option<CallErrorView>) -> Self {
+    fn new(id: &RunId, run: &Run, tool: String, result: Option<ResultView>, error: Option<CallErrorView>) -> Self {
         Self {
             object: "tool.call",
             run_id: id.to_string(),
@@ -171,7 +171,7 @@ impl CallView {
             tool,
             result,
             error,
-            pending: run.open_items().iter().map(|item| PendingView::of(id, item)).collect(),
+            pending: run.open_items().iter().map(|item| PendingView::new(id, item)).collect(),
         }
     }
 }

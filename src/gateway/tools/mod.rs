@@ -80,8 +80,8 @@ async fn list(
     let view = ToolsView {
         object: "list",
         agent: agent.name.to_string(),
-        data: wanted.map(|tool| ToolView::of(&agent.policy, &runner.subject(&agent, tool))).collect(),
-        left_out: tools.left_out().iter().filter(|left| which.misses(left)).map(LeftOutView::of).collect(),
+        data: wanted.map(|tool| ToolView::new(&agent.policy, &runner.subject(&agent, tool))).collect(),
+        left_out: tools.left_out().iter().filter(|left| which.misses(left)).map(LeftOutView::new).collect(),
     };
     tagged(&headers, &view)
 }

@@ -95,21 +95,21 @@ pub(super) struct LeftOutView {
 
 impl ToolView {
     /// The view of a tool, with the policy's verdict.
-    pub(super) fn of(policy: &Policy, subject: &Subject<'_>) -> Self {
+    pub(super) fn new(policy: &Policy, subject: &Subject<'_>) -> Self {
         let tool: &Tool = subject.tool;
         let judgement = policy.judge(subject);
         Self {
-            verdict: VerdictView::of(policy, subject, &judgement),
+            verdict: VerdictView::new(policy, subject, &judgement),
             rule: judgement.rule,
             reason: judgement.reason,
             name: tool.name.to_string(),
             object: "tool",
-            origin: OriginView::of(&tool.origin),
+            origin: OriginView::new(&tool.origin),
             endpoint: tool.endpoint.as_ref().map(|endpoint| endpoint.description.clone()),
             description: tool.description.clone(),
             input_schema: (*tool.input_schema).clone(),
             output_schema: tool.output_schema.as_deref().cloned(),
-            annotations: AnnotationsView::of(&tool.annotations),
+            annotations: AnnotationsView::new(&tool.annotations),
             trusted: tool.trusted,
             priority: tool.priority,
             deadline_s: tool.deadline_s,
@@ -119,7 +119,7 @@ impl ToolView {
 }
 
 impl VerdictView {
-    fn of(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement) -> Self {
+    fn new(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement) -> Self {
         let waits_for_arguments = |rule: &String| {
             let findings = policy.explain(subject).into_iter();
             findings.into_iter().any(|(found, finding)| found.id == *rule && finding == Finding::Depends)
@@ -134,7 +134,7 @@ impl VerdictView {
 }
 
 impl LeftOutView {
-    pub(super) fn of(left: &LeftOut) -> Self {
+    pub(super) fn new(left: &LeftOut) -> Self {
         let LeftOut { server, tool, reason } = left.clone();
         Self { server: server.map(|server| server.to_string()), tool, reason }
     }

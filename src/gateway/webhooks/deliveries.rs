@@ -47,9 +47,9 @@ pub(super) async fn deliveries(
 ) -> Result<Json<Page<DeliveryView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
+    let endpoints = TenantWebhooks::new(gateway.service(), caller)?;
     let found = endpoints.deliveries(&endpoint, which.after, limit + 1).await?;
-    Ok(Json(Page::of(found, limit, |delivery| delivery.id.to_string(), DeliveryView::of)))
+    Ok(Json(Page::new(found, limit, |delivery| delivery.id.to_string(), DeliveryView::new)))
 }
 
 /// Redeliver a webhook
@@ -69,8 +69,8 @@ pub(super) async fn redeliver(
     Path((endpoint, delivery)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
     caller.require(Scope::Webhooks)?;
-    let sent = TenantWebhooks::of(gateway.service(), caller)?.redeliver(&endpoint, &delivery).await?;
-    Ok((StatusCode::ACCEPTED, Json(DeliveryView::of(sent))))
+    let sent = TenantWebhooks::new(gateway.service(), caller)?.redeliver(&endpoint, &delivery).await?;
+    Ok((StatusCode::ACCEPTED, Json(DeliveryView::new(sent))))
 }
 
 /// Send a test webhook
@@ -89,6 +89,6 @@ pub(super) async fn test(
     Path(endpoint): Path<String>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
     caller.require(Scope::Webhooks)?;
-    let sent = TenantWebhooks::of(gateway.service(), caller)?.test(&endpoint).await?;
-    Ok((StatusCode::ACCEPTED, Json(DeliveryView::of(sent))))
+    let sent = TenantWebhooks::new(gateway.service(), caller)?.test(&endpoint).await?;
+    Ok((StatusCode::ACCEPTED, Json(DeliveryView::new(sent))))
 }

@@ -60,9 +60,9 @@ pub(super) async fn create(
         description: new.description,
         secret: new.secret,
     };
-    let (endpoint, secret) = TenantWebhooks::of(gateway.service(), caller)?.create(new).await?;
+    let (endpoint, secret) = TenantWebhooks::new(gateway.service(), caller)?.create(new).await?;
     let location = location(&gateway, &endpoint.id);
-    let view = EndpointView::of(endpoint);
+    let view = EndpointView::new(endpoint);
     let Some(secret) = secret else { return Ok((StatusCode::OK, [(LOCATION, location)], Json(view)).into_response()) };
     let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::CREATED, Confidential, headers, Json(view.showing(&secret))).into_response())
@@ -89,12 +89,12 @@ pub(super) async fn list(
 ) -> Result<Json<Page<EndpointView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
+    let endpoints = TenantWebhooks::new(gateway.service(), caller)?;
     if let Some(after) = &which.after {
         endpoints.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
     }
     let found = endpoints.page(which.after.map(EndpointId::from), limit + 1).await?;
-    Ok(Json(Page::of(found, limit, |endpoint| endpoint.id.to_string(), EndpointView::of)))
+    Ok(Json(Page::new(found, limit, |endpoint| endpoint.id.to_string(), EndpointView::new)))
 }
 
 /// Retrieve a webhook endpoint
@@ -111,8 +111,8 @@ pub(super) async fn read(
     Path(endpoint): Path<String>,
 ) -> Result<Json<EndpointView>, Problem> {
     caller.require(Scope::Webhooks)?;
-    let found = TenantWebhooks::of(gateway.service(), caller)?.find(&endpoint).await?;
-    Ok(Json(EndpointView::of(found)))
+    let found = TenantWebhooks::new(gateway.service(), caller)?.find(&endpoint).await?;
+    Ok(Json(EndpointView::new(found)))
 }
 
 /// Delete a webhook endpoint
@@ -131,7 +131,7 @@ pub(super) async fn remove(
     Path(endpoint): Path<String>,
 ) -> Result<StatusCode, Problem> {
     caller.require(Scope::Webhooks)?;
-    TenantWebhooks::of(gateway.service(), caller)?.remove(&endpoint).await?;
+    TenantWebhooks::new(gateway.service(), caller)?.remove(&endpoint).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -173,8 +173,8 @@ pub(super) async fn change(
         description: change.description,
         enabled: change.enabled,
     };
-    let changed = TenantWebhooks::of(gateway.service(), caller)?.change(&endpoint, change).await?;
-    Ok(Json(EndpointView::of(changed)))
+    let changed = TenantWebhooks::new(gateway.service(), caller)?.change(&endpoint, change).await?;
+    Ok(Json(EndpointView::new(changed)))
 }
 
 /// The new secret.
@@ -204,8 +204,8 @@ pub(super) async fn rotate(
     Body(rotation): Body<Rotation>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Webhooks)?;
-    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
+    let endpoints = TenantWebhooks::new(gateway.service(), caller)?;
     let (endpoint, secret) = endpoints.rotate(&endpoint, rotation.secret.as_deref()).await?;
-    let view = EndpointView::of(endpoint).showing(&secret);
+    let view = EndpointView::new(endpoint).showing(&secret);
     Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())
 }

@@ -142,8 +142,8 @@ struct AttemptView {
 
 impl EndpointView {
     /// The view of an endpoint, without its secrets.
-    pub(super) fn of(endpoint: WebhookEndpoint) -> Self {
-        let events = endpoint.events.into_iter().filter_map(EventView::of).collect();
+    pub(super) fn new(endpoint: WebhookEndpoint) -> Self {
+        let events = endpoint.events.into_iter().filter_map(EventView::new).collect();
         let disabled = endpoint.disabled.map(|Disabled { at, reason }| DisabledView { at, reason });
         Self {
             id: endpoint.id,
@@ -168,7 +168,7 @@ impl EndpointView {
 }
 
 impl DeliveryView {
-    pub(super) fn of(delivery: WebhookDelivery) -> Self {
+    pub(super) fn new(delivery: WebhookDelivery) -> Self {
         let status = match delivery.state {
             DeliveryState::Waiting { .. } => DeliveryStatusView::Waiting,
             DeliveryState::Delivered => DeliveryStatusView::Delivered,
@@ -195,7 +195,7 @@ impl DeliveryView {
 
 impl EventView {
     /// `None` for a type that an endpoint cannot choose.
-    fn of(kind: WebhookKind) -> Option<Self> {
+    fn new(kind: WebhookKind) -> Option<Self> {
         match kind {
             WebhookKind::RunPending => Some(Self::RunPending),
             WebhookKind::RunCompleted => Some(Self::RunCompleted),

@@ -32,7 +32,7 @@ impl Consent<'_> {
             );
             return Err(AccessError::Failed(why));
         }
-        let captured = CapturedCredentials::of(&mut from.manager);
+        let captured = CapturedCredentials::new(&mut from.manager);
         let scopes = self.wanted(&from).await;
         let client = self.identify(&mut from, &scopes).await?;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();

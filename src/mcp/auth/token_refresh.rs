@@ -43,7 +43,7 @@ pub(super) async fn renew(
         let why = format!("it is now {} that grants access, which {} did before", from.issuer, old.issuer);
         return Ok(RenewalOutcome::Ended(why));
     }
-    let captured = CapturedCredentials::of(&mut from.manager);
+    let captured = CapturedCredentials::new(&mut from.manager);
     captured.insert(&old).await?;
     from.manager.configure_client(old.client.config()).map_err(failed)?;
     let sent =
@@ -84,7 +84,7 @@ pub(super) async fn request(
     };
     let resource = from.resource(target).await;
     let config = config(id, proof, scopes, resource)?;
-    let captured = CapturedCredentials::of(&mut from.manager);
+    let captured = CapturedCredentials::new(&mut from.manager);
     let (ClientProof::Secret(secret) | ClientProof::PrivateKey { pem: secret, .. }) = proof;
     let from = exchange(from, config, &sent([secret])).await?;
     let client = Client { id: id.to_owned(), secret: None, redirect_uri: String::new() };

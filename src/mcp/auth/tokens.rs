@@ -26,7 +26,7 @@ struct Answer {
 
 impl CapturedCredentials {
     /// An empty store for that manager.
-    pub(super) fn of(manager: &mut AuthorizationManager) -> Self {
+    pub(super) fn new(manager: &mut AuthorizationManager) -> Self {
         let store = InMemoryCredentialStore::new();
         manager.set_credential_store(store.clone());
         Self(store)

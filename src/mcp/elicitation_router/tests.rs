@@ -22,7 +22,7 @@ fn answered(needed: ElicitationRequest, answer: &str) -> AnsweredElicitation {
 /// A call's answer from an earlier suspension: this question, answered so.
 fn brings(message: &str, answer: &str) -> AnsweredElicitation {
     let questions = [(digest(&question(message)), question(message))].into();
-    answered(ElicitationExchange::of(None).suspend(questions), answer)
+    answered(ElicitationExchange::new(None).suspend(questions), answer)
 }
 
 async fn is_waiting<T>(future: impl Future<Output = T> + Unpin) -> bool {
@@ -39,7 +39,7 @@ fn under_way<const N: usize>(
     ids: [i64; N],
 ) -> [(Arc<ElicitationExchange>, InFlightCall); N] {
     ids.map(|id| {
-        let elicitations = ElicitationExchange::of(None);
+        let elicitations = ElicitationExchange::new(None);
         let present = router.enter(RequestId::Number(id), elicitations.clone());
         (elicitations, present)
     })
@@ -50,7 +50,7 @@ async fn answers_of_all_rounds_are_known_in_whatever_order_they_are_asked_for() 
     let (router, id) = (ElicitationRouter::default(), RequestId::Number(1));
     let mut brought: Option<AnsweredElicitation> = None;
     for round in ["first", "second"] {
-        let elicitations = ElicitationExchange::of(brought.as_ref());
+        let elicitations = ElicitationExchange::new(brought.as_ref());
         let mut present = router.enter(id.clone(), elicitations.clone());
         let take_back = async {
             elicitations.stuck().await;
@@ -64,7 +64,7 @@ async fn answers_of_all_rounds_are_known_in_whatever_order_they_are_asked_for() 
         assert!(needed.restarts && needed.questions.values().eq([&question(round)]), "{needed:?}");
         brought = Some(answered(needed, round));
     }
-    let elicitations = ElicitationExchange::of(brought.as_ref());
+    let elicitations = ElicitationExchange::new(brought.as_ref());
     let _present = router.enter(id.clone(), elicitations.clone());
     for round in ["second", "first"] {
         let content = router.ask(Some(&id), question(round)).await.content.expect("an answer");
@@ -129,7 +129,7 @@ async fn calls_that_all_wait_for_answers_are_all_suspended() {
 #[tokio::test]
 async fn an_answer_is_not_used_while_another_call_can_have_asked() {
     let router = ElicitationRouter::default();
-    let (accepted, other) = (ElicitationExchange::of(Some(&brings("sure?", "yes"))), ElicitationExchange::of(None));
+    let (accepted, other) = (ElicitationExchange::new(Some(&brings("sure?", "yes"))), ElicitationExchange::new(None));
     let accepted = router.enter(RequestId::Number(1), accepted);
     let _other = router.enter(RequestId::Number(2), other);
     let mut asking = Box::pin(router.ask(None, question("sure?")));
@@ -170,7 +170,7 @@ async fn calls_run_concurrently_until_a_question_names_no_call() {
 #[tokio::test]
 async fn a_call_is_suspended_with_a_limited_number_of_questions() {
     let (router, id) = (ElicitationRouter::default(), RequestId::Number(1));
-    let elicitations = ElicitationExchange::of(None);
+    let elicitations = ElicitationExchange::new(None);
     let _present = router.enter(id.clone(), elicitations.clone());
     let texts: Vec<String> = (0..40).map(|number| format!("{number}?")).collect();
     let asking = texts.iter().map(|text| router.ask(Some(&id), question(text)));
@@ -188,7 +188,7 @@ async fn a_call_is_suspended_with_a_limited_number_of_questions() {
 async fn a_withdrawn_question_is_no_longer_open_unless_its_call_is_being_suspended() {
     for is_suspending in [false, true] {
         let (router, id) = (ElicitationRouter::default(), RequestId::Number(1));
-        let elicitations = ElicitationExchange::of(None);
+        let elicitations = ElicitationExchange::new(None);
         let _present = router.enter(id.clone(), elicitations.clone());
         let mut asking = Box::pin(router.ask(Some(&id), question("sure?")));
         assert!(futures::poll!(asking.as_mut()).is_pending());

@@ -120,7 +120,7 @@ fn was_lost_before_answer(error: &Error) -> bool {
 impl Delivery {
     /// The delivery of a message. Notifications and replies name what they are about, so a second one changes nothing.
     #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; what it adds may have an effect")]
-    pub(super) fn of(message: &ClientJsonRpcMessage) -> Self {
+    pub(super) fn for_message(message: &ClientJsonRpcMessage) -> Self {
         let ClientJsonRpcMessage::Request(request) = message else { return Self::AtLeastOnce };
         match &request.request {
             ClientRequest::InitializeRequest(_)
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn only_messages_without_an_effect_are_repeated() {
-        let delivery = |message: Value| Delivery::of(&serde_json::from_value(message).expect("a message"));
+        let delivery = |message: Value| Delivery::for_message(&serde_json::from_value(message).expect("a message"));
         let request = |method: &str, params: Value| {
             delivery(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
         };

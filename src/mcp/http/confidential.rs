@@ -25,7 +25,7 @@ pub(super) struct Confidential {
 
 impl Confidential {
     /// The secrets of this address, among these headers, and the token.
-    pub(super) fn of(uri: &Arc<str>, headers: &Headers, token: Option<&String>) -> Self {
+    pub(super) fn new(uri: &Arc<str>, headers: &Headers, token: Option<&String>) -> Self {
         let headers = headers.iter().filter(|(_, value)| value.is_sensitive());
         let headers = headers.map(|(name, value)| (name.clone(), value.clone())).collect();
         Self { uri: Arc::clone(uri), headers, token: token.cloned(), known: OnceLock::new() }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_secrets_of_a_request_are_collected_once() {
-        let confidential = Confidential::of(&Arc::from("http://ann:hunter2222@h/mcp"), &Headers::new(), None);
+        let confidential = Confidential::new(&Arc::from("http://ann:hunter2222@h/mcp"), &Headers::new(), None);
         assert!(confidential.known.get().is_none(), "most responses need no redaction");
         let first = std::ptr::from_ref(confidential.known());
         confidential.redacted("hunter2222");
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn an_error_is_passed_on_without_secrets_in_message_and_data() {
         let token = "granted-token".to_owned();
-        let confidential = Confidential::of(&Arc::from("http://h/mcp?key=0123456789"), &Headers::new(), Some(&token));
+        let confidential = Confidential::new(&Arc::from("http://h/mcp?key=0123456789"), &Headers::new(), Some(&token));
         let data =
             json!({"got": ["Bearer granted-token", 7], "granted-token": null, "url": "https://h/?key=0123456789"});
         let error = |code| ErrorData::new(ErrorCode(code), "bad granted-token", Some(data.clone()));
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn of_a_long_text_the_beginning_is_redacted() {
         let token = "granted-token".to_owned();
-        let confidential = Confidential::of(&Arc::from("http://h/mcp"), &Headers::new(), Some(&token));
+        let confidential = Confidential::new(&Arc::from("http://h/mcp"), &Headers::new(), Some(&token));
         assert_eq!(confidential.beginning("granted-token é"), "[redacted] é");
         for before in QUOTED - 2..QUOTED + 14 {
             let shown = confidential.beginning(&format!("{}granted-token{}", "x".repeat(before), "é".repeat(9000)));
@@ -127,7 +127,7 @@ mod tests {
         ]);
         let token = "granted-token".to_owned();
         let uri = Arc::from("http://ann:hunter2222@h/mcp");
-        let redacted = |text| Confidential::of(&uri, &headers, Some(&token)).redacted(text);
+        let redacted = |text| Confidential::new(&uri, &headers, Some(&token)).redacted(text);
         assert_eq!(redacted("Basic YW5uOmh1bnRlcjIyMjI=, sk-very-***"), "Basic [redacted]=, [redacted]***");
         let body = "{\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
         let redacted = redacted(body);

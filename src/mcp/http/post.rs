@@ -59,7 +59,7 @@ pub(super) async fn post(
     seen.requests.sending(message);
     seen.replies.sending(message);
     let id = if let JsonRpcMessage::Request(request) = message { Some(request.id.clone()) } else { None };
-    let confidential = Arc::new(Confidential::of(&target.uri, &target.headers, target.token.as_ref()));
+    let confidential = Arc::new(Confidential::new(&target.uri, &target.headers, target.token.as_ref()));
     let stream = id.clone().map_or(Stream::Shared, Stream::Of);
     let reader = Reader { seen: seen.clone(), request: id.clone(), stream, lists_tools, confidential };
     let posted = PostedMessage { message, id, has_session: target.session.is_some(), max: target.max, reader };
@@ -78,7 +78,7 @@ pub(super) async fn get(
     last_event: Option<String>,
     seen: &Seen,
 ) -> Result<Events, Failure> {
-    let confidential = Arc::new(Confidential::of(&target.uri, &target.headers, target.token.as_ref()));
+    let confidential = Arc::new(Confidential::new(&target.uri, &target.headers, target.token.as_ref()));
     let mut request = with_headers(client.pooled().get(&*target.uri), &target)?;
     let resumed = last_event.as_ref().and_then(|last_event| seen.resumable.request(last_event));
     if let Some(last_event) = last_event {
@@ -148,7 +148,7 @@ impl PostedMessage<'_> {
 
     async fn send(&self, client: &Client, target: Target) -> Result<StreamableHttpPostResponse, Failure> {
         let request = with_headers(client.pooled().post(&*target.uri), &target)?.json(self.message);
-        let response = client.send(request, Delivery::of(self.message)).await?;
+        let response = client.send(request, Delivery::for_message(self.message)).await?;
         access(&response)?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && self.has_session && !self.is_confirmation() {

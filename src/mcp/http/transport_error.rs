@@ -27,7 +27,7 @@ enum TransportError {
 }
 
 impl TransportError {
-    fn of(error: &DynamicTransportError) -> Self {
+    fn from_dynamic(error: &DynamicTransportError) -> Self {
         match error.error.downcast_ref::<Failure>() {
             Some(failure) => Self::of_failure(failure),
             None => Self::Broken(root_cause(error.error.as_ref())),
@@ -78,7 +78,7 @@ impl TransportError {
 
 /// The cause, for a sentence about a server that could not be reached.
 pub(crate) fn explain(error: &DynamicTransportError) -> String {
-    words(TransportError::of(error))
+    words(TransportError::from_dynamic(error))
 }
 
 /// The same for an error that the SDK has not wrapped.
@@ -88,7 +88,7 @@ pub(super) fn explain_failure(failure: &Failure) -> String {
 
 /// The same without the remedy, where that of an HTTP status does not fit.
 pub(crate) fn without_remedy(error: &DynamicTransportError) -> String {
-    match TransportError::of(error) {
+    match TransportError::from_dynamic(error) {
         TransportError::NoMcp(answer) => format!("it answered with {}", answer.described()),
         other @ (TransportError::Unreachable(_)
         | TransportError::Locked(_)
@@ -109,7 +109,7 @@ fn words(error: TransportError) -> String {
 
 /// The answer that is not MCP, if there was an answer, for a sentence "it answered with ...".
 pub(crate) fn answered_without_mcp(error: &DynamicTransportError) -> Option<String> {
-    match TransportError::of(error) {
+    match TransportError::from_dynamic(error) {
         TransportError::NoMcp(answer) => Some(answer.to_string()),
         TransportError::Unreachable(_)
         | TransportError::Locked(_)
@@ -120,29 +120,29 @@ pub(crate) fn answered_without_mcp(error: &DynamicTransportError) -> Option<Stri
 
 /// Whether the answer is JSON, but no message of MCP.
 pub(crate) fn is_json_without_mcp(error: &DynamicTransportError) -> bool {
-    matches!(TransportError::of(error), TransportError::NoMcp(NonMcpResponse::Json(_)))
+    matches!(TransportError::from_dynamic(error), TransportError::NoMcp(NonMcpResponse::Json(_)))
 }
 
 /// Whether the server refuses access until an operator or a user changes something, so that automatic retries are of
 /// no use.
 pub(crate) fn is_locked(error: &DynamicTransportError) -> bool {
-    matches!(TransportError::of(error), TransportError::Locked(_))
+    matches!(TransportError::from_dynamic(error), TransportError::Locked(_))
 }
 
 /// Whether the connection could not be opened.
 pub(crate) fn is_unreachable(error: &DynamicTransportError) -> bool {
-    matches!(TransportError::of(error), TransportError::Unreachable(_))
+    matches!(TransportError::from_dynamic(error), TransportError::Unreachable(_))
 }
 
 /// Whether a connection was opened and ended before the answer.
 pub(crate) fn is_broken_off(error: &DynamicTransportError) -> bool {
-    matches!(TransportError::of(error), TransportError::Broken(_))
+    matches!(TransportError::from_dynamic(error), TransportError::Broken(_))
 }
 
 /// The error of a request that could not be sent, or whose answer is invalid. Only a connection that could not be
 /// opened, and a refusal of access, prove that the server did nothing.
 pub(crate) fn send_fault(error: &DynamicTransportError) -> Fault {
-    match TransportError::of(error) {
+    match TransportError::from_dynamic(error) {
         TransportError::Unreachable(cause) => Fault::NotSent(format!("could not be reached: {cause}")),
         TransportError::Locked(cause) | TransportError::NoAccess(cause) => {
             Fault::NotSent(format!("could not be used: {cause}"))

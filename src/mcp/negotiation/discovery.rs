@@ -54,7 +54,7 @@ pub(super) fn initialized(answer: Result<Value, ErrorData>) -> Result<Negotiatio
         return Err(format!("it answered `initialize` without a `protocolVersion`: {}", excerpt(&result)));
     };
     // `initialize` announces the revisions that have a handshake, and no other.
-    match ProtocolVersion::KNOWN_VERSIONS.contains(&version) && Era::of(&version) == Era::Legacy {
+    match ProtocolVersion::KNOWN_VERSIONS.contains(&version) && Era::from_version(&version) == Era::Legacy {
         true => Ok(NegotiationResult { era: Era::Legacy, peer: peer(version, &result) }),
         false => Err(format!(
             "it answered `initialize` with a revision that was not announced: {}",
@@ -97,7 +97,7 @@ fn common(versions: &[String]) -> Option<Era> {
     let known = versions
         .iter()
         .filter_map(|version| ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version.as_str()));
-    let eras: Vec<Era> = known.map(Era::of).collect();
+    let eras: Vec<Era> = known.map(Era::from_version).collect();
     [Era::Modern, Era::Legacy].into_iter().find(|era| eras.contains(era))
 }
 

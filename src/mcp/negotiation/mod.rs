@@ -48,7 +48,7 @@ pub(super) struct NegotiationResult {
 }
 
 impl Era {
-    fn of(version: &ProtocolVersion) -> Self {
+    fn from_version(version: &ProtocolVersion) -> Self {
         if version.has_initialize() { Self::Legacy } else { Self::Modern }
     }
 

@@ -49,7 +49,7 @@ type Outcome<T, K, E> = Result<NegotiatedTransport<T, K>, Failed<E, K>>;
 
 impl<'a> NegotiationParams<'a> {
     /// The terms of a server. `meta` is sent with every probe.
-    pub(crate) fn of(settings: &'a ServerSettings, memory: &'a NegotiationMemory, meta: Map<String, Value>) -> Self {
+    pub(crate) fn new(settings: &'a ServerSettings, memory: &'a NegotiationMemory, meta: Map<String, Value>) -> Self {
         let patience = match &settings.transport {
             Kind::Stdio(_) | Kind::InProcess(_) | Kind::Unavailable(_) => CHILD_PATIENCE,
             Kind::Http(_) => ENDPOINT_PATIENCE,

@@ -85,7 +85,7 @@ pub(crate) fn spawn(
 
     watched.over(pid);
 
-    let output = Output::of(settings);
+    let output = Output::new(settings);
     let (exited, exit) = watch::channel(None);
     let wind_down = CancellationToken::new();
     let keeper = Keeper { process, group: Group::led_by(pid), _watched: watched, output: output.clone(), exited };

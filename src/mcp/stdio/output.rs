@@ -30,7 +30,7 @@ pub(crate) struct Mark(u64);
 
 impl Output {
     /// The output of a new child with these settings.
-    pub(super) fn of(settings: &StdioSettings) -> Self {
+    pub(super) fn new(settings: &StdioSettings) -> Self {
         let secrets = secrets_of(settings, std::env::vars_os());
         Self { stderr: StderrTail::without(secrets.clone()), noise: Noise::without(secrets) }
     }

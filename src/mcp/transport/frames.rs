@@ -93,7 +93,7 @@ impl Frames {
             return;
         }
         if self.text.is_empty() {
-            let balance = Balance::of(line);
+            let balance = Balance::new(line);
             if balance.is_incomplete() && begins_like_json(line) {
                 self.balance = balance;
                 self.keep(line);
@@ -140,7 +140,7 @@ pub(super) fn begins_like_json(bytes: &[u8]) -> bool {
 }
 
 fn is_whole_message(line: &[u8]) -> bool {
-    line.starts_with(b"{") && Balance::of(line).is_even() && quote::contains(line, b"\"jsonrpc\"")
+    line.starts_with(b"{") && Balance::new(line).is_even() && quote::contains(line, b"\"jsonrpc\"")
 }
 
 /// The open brackets of a JSON text.
@@ -152,7 +152,7 @@ pub(super) struct Balance {
 }
 
 impl Balance {
-    fn of(bytes: &[u8]) -> Self {
+    fn new(bytes: &[u8]) -> Self {
         let mut balance = Self::default();
         bytes.iter().for_each(|byte| balance.weigh(*byte));
         balance

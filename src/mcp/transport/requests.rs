@@ -147,7 +147,9 @@ impl Requests {
         match message {
             JsonRpcMessage::Request(request) => {
                 state.use_up(&request.id);
-                state.in_flight.insert(request.id.clone(), Request { number, kind: Kind::of(&request.request) });
+                state
+                    .in_flight
+                    .insert(request.id.clone(), Request { number, kind: Kind::from_request(&request.request) });
             }
             JsonRpcMessage::Notification(notification) => {
                 state.unasked = number;
@@ -387,7 +389,7 @@ impl State {
 
 impl Kind {
     #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; what it adds is asked, not done")]
-    fn of(request: &ClientRequest) -> Self {
+    fn from_request(request: &ClientRequest) -> Self {
         match request {
             ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_) => Self::Handshake,
             ClientRequest::CallToolRequest(_) => Self::Call,

@@ -76,7 +76,7 @@ impl Endpoint {
         let client = through(client, &settings.proxy)?
             .build()
             .map_err(|error| SettingsError::Client(error.without_url().to_string()))?;
-        let secrets = Secrets::of(settings, &url);
+        let secrets = Secrets::new(settings, &url);
         let keys = Keys::new(settings.api_key.as_ref());
         let (timeouts, propagation) = (settings.timeouts, settings.propagation);
         Ok(Self { client, url, origin, provider, key_header, keys, secrets, timeouts, propagation })

@@ -13,7 +13,7 @@ use toolgate_settings::model::{Proxy, Settings};
 pub(super) struct Secrets(SecretsBuilder);
 
 impl Secrets {
-    pub(super) fn of(settings: &Settings, url: &Url) -> Self {
+    pub(super) fn new(settings: &Settings, url: &Url) -> Self {
         let mut secrets = SecretsBuilder::default();
         if let Some(Key::Fixed(key)) = &settings.api_key {
             secrets.credential(key.expose_secret());
@@ -49,7 +49,7 @@ mod tests {
 
     fn scrubbed(settings: &Settings, text: &str) -> String {
         let url = Url::parse(&settings.base_url).unwrap();
-        Secrets::of(settings, &url).scrub(Failure::new(ErrorCode::ProviderRejected, text), None).message
+        Secrets::new(settings, &url).scrub(Failure::new(ErrorCode::ProviderRejected, text), None).message
     }
 
     fn with_header(name: &str, value: &str) -> Settings {

@@ -129,11 +129,11 @@ impl MessageFormat {
                     let content = self.result(&tool_call_id, content, &mut said);
                     messages.push(WireMessage::Tool { tool_call_id, content: marked(content, is_error) });
                 }
-                None => said.push(WirePart::of(content_form(part, &self.reader.said))),
+                None => said.push(WirePart::new(content_form(part, &self.reader.said))),
             }
         }
         if !said.is_empty() || messages.is_empty() {
-            messages.push(WireMessage::User { content: UserContent::of(said) });
+            messages.push(WireMessage::User { content: UserContent::new(said) });
         }
         messages
     }
@@ -147,7 +147,7 @@ impl MessageFormat {
                 ContentForm::Text(text) => texts.push(text),
                 carried @ (ContentForm::Image(_) | ContentForm::File { .. } | ContentForm::Audio { .. }) => {
                     texts.push(Cow::Borrowed("[shown in the next message]"));
-                    media.push(WirePart::of(carried));
+                    media.push(WirePart::new(carried));
                 }
             }
         }
@@ -198,7 +198,7 @@ impl MessageFormat {
 }
 
 impl<'a> UserContent<'a> {
-    fn of(mut parts: Vec<WirePart<'a>>) -> Self {
+    fn new(mut parts: Vec<WirePart<'a>>) -> Self {
         match (parts.pop(), parts.is_empty()) {
             (None, _) => Self::Text(Cow::Borrowed("")),
             (Some(WirePart::Text { text }), true) => Self::Text(text),
@@ -211,7 +211,7 @@ impl<'a> UserContent<'a> {
 }
 
 impl<'a> WirePart<'a> {
-    fn of(shown: ContentForm<'a>) -> Self {
+    fn new(shown: ContentForm<'a>) -> Self {
         match shown {
             ContentForm::Text(text) => Self::Text { text },
             ContentForm::Image(url) => Self::ImageUrl { image_url: ImageUrl { url } },

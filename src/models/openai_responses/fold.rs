@@ -101,7 +101,7 @@ impl Fold for ResponseFold {
             return Err(Fault::Unreadable(format!("it has more than {MAX_ITEMS} items")));
         }
         let is_complete = status.as_deref() != Some("incomplete");
-        let mut said = Output::of(&items, if is_complete { ResponseEnd::Own } else { ResponseEnd::Early });
+        let mut said = Output::new(&items, if is_complete { ResponseEnd::Own } else { ResponseEnd::Early });
         if has_call && !said.has_calls() && (is_complete || items.is_empty()) {
             return Err(Fault::MissingCall("response.output_item.added".into()));
         }

@@ -69,7 +69,7 @@ impl Items {
                     let output = self.output(content, is_error);
                     members.push(&Item::FunctionCallOutput { call_id: self.reader.id(id), output })?;
                 }
-                None => said.push(Input::of(content_form(part, &self.reader.said), part)),
+                None => said.push(Input::new(content_form(part, &self.reader.said), part)),
             }
         }
         if said.is_empty() {
@@ -79,7 +79,7 @@ impl Items {
     }
 
     fn output<'a>(&self, content: &'a [Part], is_error: bool) -> Content<'a> {
-        let read = |part: &'a Part| Input::of(content_form(part, &self.reader.results), part);
+        let read = |part: &'a Part| Input::new(content_form(part, &self.reader.results), part);
         let mut parts: Vec<Input<'a>> = content.iter().map(read).collect();
         if parts.iter().all(|part| matches!(part, Input::Text { .. })) {
             let texts = parts.into_iter().filter_map(Input::into_text).collect();
@@ -143,7 +143,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    fn of(shown: ContentForm<'a>, part: &'a Part) -> Self {
+    fn new(shown: ContentForm<'a>, part: &'a Part) -> Self {
         match shown {
             ContentForm::Text(text) => Self::Text { text },
             ContentForm::Image(url) => Self::Image { detail: "auto", image_url: url },

@@ -25,7 +25,7 @@ pub(super) struct Output {
 
 impl Output {
     /// Reads the items; items of unknown types have no content.
-    pub(super) fn of(items: &[Value], end: ResponseEnd) -> Self {
+    pub(super) fn new(items: &[Value], end: ResponseEnd) -> Self {
         let is_refused = items.iter().any(|item| kind(item) == "message" && refusals(item).next().is_some());
         let is_stopped = end == ResponseEnd::Early || is_refused;
         let last_call = items.iter().rposition(|item| kind(item) == "function_call");

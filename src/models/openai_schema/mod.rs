@@ -31,7 +31,7 @@ pub(crate) fn project(schema: &Value) -> Result<ProjectedSchema, String> {
             return Err("its schema is not a JSON Schema".into());
         }
     };
-    let (mut object, mut lost) = Root::of(schema).flatten(object);
+    let (mut object, mut lost) = Root::new(schema).flatten(object);
     match object.get("type") {
         None => {}
         Some(types) if root::allows_object(types) => {}

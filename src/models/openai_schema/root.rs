@@ -18,7 +18,7 @@ pub(super) struct Root<'a> {
 
 impl<'a> Root<'a> {
     /// The root of this schema.
-    pub(super) fn of(whole: &'a Value) -> Self {
+    pub(super) fn new(whole: &'a Value) -> Self {
         Self { whole, parts: 0, lost: Vec::new() }
     }
 

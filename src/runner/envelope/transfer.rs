@@ -28,7 +28,7 @@ impl AgentRunner {
     pub async fn export(&self, run: &RunId) -> Result<Envelope, RunnerError> {
         let keys = self.envelope_keys()?;
         let (journal, history) = self.open_waiting(run).await?;
-        let report = Report::of(run.clone(), journal.run());
+        let report = Report::new(run.clone(), journal.run());
         let issued_at = self.inner.ports.clock.now();
         let mut envelope = Envelope {
             run_id: run.clone(),

@@ -68,7 +68,7 @@ impl AgentRunner {
         for status in [Status::Running, Status::Pending] {
             let filter = RunFilter { status: Some(status), limit: 1, ..runs_of(tenant, id) };
             if let Some(live) = self.list(&filter).await?.pop() {
-                let head = SessionHead::of(live);
+                let head = SessionHead::from_run(live);
                 return Err(RunnerError::SessionBusy { session: id.clone(), head: head.into() });
             }
         }

@@ -29,7 +29,7 @@ pub struct CallContext {
 
 impl CallContext {
     /// The context of a call of the run.
-    pub fn of(run: &Run, call: &CallId) -> Self {
+    pub fn new(run: &Run, call: &CallId) -> Self {
         let call = run.call(call);
         let messages = run.messages();
         let last = messages.iter().rfind(|message| message.role == Role::Assistant);

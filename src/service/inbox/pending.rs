@@ -97,7 +97,7 @@ impl Operator {
                 session_id: started.session.clone(),
                 version: run.length(),
                 digest: binding_digest(id, &item),
-                context: CallContext::of(&run, &call),
+                context: CallContext::new(&run, &call),
                 item,
                 call,
             })

@@ -126,7 +126,7 @@ impl Dispatcher {
         let UnannouncedRun { row, announced } = unannounced;
         let run = row.id.clone();
         let news = match self.service.runner().journal(&run).await {
-            Ok(journal) => RunNotifications::of(&run, &journal, announced).map_err(|error| error.to_string()),
+            Ok(journal) => RunNotifications::from_journal(&run, &journal, announced).map_err(|error| error.to_string()),
             Err(error) if error.code() == ErrorCode::StoreUnavailable => {
                 return Err(StoreError::Unavailable(error.to_string()));
             }

@@ -58,7 +58,7 @@ pub struct EndpointChange {
 
 impl<'a> TenantWebhooks<'a> {
     /// The endpoints of the caller's tenant.
-    pub fn of(service: &'a Service, caller: Caller) -> Result<Self, ServiceError> {
+    pub fn new(service: &'a Service, caller: Caller) -> Result<Self, ServiceError> {
         match service.webhook_config() {
             Some(config) => Ok(Self { config, caller }),
             None => Err(ServiceError::new(ErrorCode::Unavailable, "this server has no webhooks")),

@@ -33,7 +33,7 @@ pub(super) struct Item {
 impl RunNotifications {
     /// The events of a journal after `announced`. A run is announced when it ends, and wherever it becomes pending until
     /// it continues; a turn in progress yields no event.
-    pub(super) fn of(id: &RunId, journal: &[JournalEntry], announced: u64) -> Result<Self, InvalidEvent> {
+    pub(super) fn from_journal(id: &RunId, journal: &[JournalEntry], announced: u64) -> Result<Self, InvalidEvent> {
         let Some(first) = journal.first() else { return Ok(Self::default()) };
         let Some(mut run) = Run::replay_recorded([first])? else { return Ok(Self::default()) };
         let news = Self { items: Vec::new(), up_to: announced };

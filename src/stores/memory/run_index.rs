@@ -52,7 +52,7 @@ impl RunIndex {
             let due: BTreeSet<&RunId> = due.map(|(_, run)| run).collect();
             return Some(Box::new(due.into_iter().rev()));
         }
-        let runs = match (filter.pending_kind, ListKey::of(filter)) {
+        let runs = match (filter.pending_kind, ListKey::from_filter(filter)) {
             (Some(PendingKind::Task), _) => Some(&self.waiting_for_tasks),
             (Some(PendingKind::Approval) | None, Some(key)) => self.lists.get(&key),
             (Some(PendingKind::Approval) | None, None) => return None,
@@ -89,7 +89,7 @@ impl RunIndex {
 impl ListKey {
     /// The list that answers a filter; `None` if no list does. Lists of all tenants exist for sweeps, which filter by
     /// status.
-    fn of(filter: &RunFilter) -> Option<Self> {
+    fn from_filter(filter: &RunFilter) -> Option<Self> {
         let RunFilter { tenant, status, agent, session, pending_kind, purged, .. } = filter;
         let is_listed = match tenant {
             Some(_) => true,

@@ -86,7 +86,7 @@ impl Contents {
 
     fn with_head(&self, row: &SessionRow) -> SessionRow {
         let head = row.head.as_ref().and_then(|head| self.runs.get(&head.run));
-        let head = head.map(|Run { row, .. }| SessionHead::of(row.clone()));
+        let head = head.map(|Run { row, .. }| SessionHead::from_run(row.clone()));
         SessionRow { head, ..row.clone() }
     }
 

@@ -82,7 +82,7 @@ impl AppendEvents {
             Ok(event)
         });
         let events = json.collect::<Result<_, StoreError>>()?;
-        let claim = ClaimSession::of(&append)?;
+        let claim = ClaimSession::new(&append)?;
         let usage = Some(&append.row.usage).filter(|usage| !usage.is_unknown());
         let usage = usage.map(|usage| to_json(format_args!("the usage of run {run}"), usage)).transpose()?;
         let result = append.row.result.as_ref();

@@ -98,7 +98,7 @@ pub(super) async fn positions(db: &Readers, runs: &[RunId]) -> Result<Vec<RunPos
 pub(super) fn select(filter: &RunFilter) -> Query<'_> {
     let mut query = query("SELECT ");
     query.push(COLUMNS).push(" FROM ");
-    match Lookup::of(filter) {
+    match Lookup::new(filter) {
         Lookup::Row => {
             query.push("run");
             restrict(&mut query, filter);
@@ -132,7 +132,7 @@ enum Lookup {
 }
 
 impl Lookup {
-    fn of(filter: &RunFilter) -> Self {
+    fn new(filter: &RunFilter) -> Self {
         let RunFilter { tenant, status, agent, session, trigger, schedule, pending_kind, due_by, .. } = filter;
         // Both conditions match few runs at any time, whatever their tenant.
         match (due_by, pending_kind) {

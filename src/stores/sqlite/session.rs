@@ -343,7 +343,7 @@ pub(super) struct ClaimSession {
 
 impl ClaimSession {
     /// The claim of an append, as JSON.
-    pub(super) fn of(append: &Append) -> Result<Option<Self>, StoreError> {
+    pub(super) fn new(append: &Append) -> Result<Option<Self>, StoreError> {
         let Some(claim) = &append.session else { return Ok(None) };
         let SessionClaim { row, segment, .. } = &**claim;
         let what = format_args!("the segment before run {}", append.run);

@@ -151,7 +151,7 @@ async fn lists_and_lookups_do_not_delay_keys_and_readiness() {
     store.list(&RunFilter { run: Some("run_a".into()), ..RunFilter::default() }).await.unwrap();
     let (_lookups, _hang) = occupied(&store.lookups, LOOKUPS).await;
     store.check_read().await.unwrap();
-    assert_eq!(store.by_hash(&toolgate_ports::KeyHash::of("tg_unknown")).await.unwrap(), None);
+    assert_eq!(store.by_hash(&toolgate_ports::KeyHash::for_secret("tg_unknown")).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -276,7 +276,7 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
     for run in ["run_a", "run_b", "run_a"] {
         store.put(&run.into(), blob.clone()).await.unwrap();
     }
-    store.share(&"run_c".into(), &[blob.handle().unwrap(), BlobHandle::of(b"nothing")]).await.unwrap();
+    store.share(&"run_c".into(), &[blob.handle().unwrap(), BlobHandle::for_bytes(b"nothing")]).await.unwrap();
     let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let (blobs,): (i64,) = query("SELECT count(*) FROM blob").one(&db).unwrap();
     let notes: Vec<(String,)> = query("SELECT run FROM blob_use ORDER BY run").all(&db).unwrap();

@@ -90,7 +90,7 @@ impl ToolsetStore {
     }
 
     fn keep(&self, toolset: Arc<Toolset>, json: String) -> StoredToolset {
-        let stored = StoredToolset { handle: BlobHandle::of(json.as_bytes()), toolset, json: json.into() };
+        let stored = StoredToolset { handle: BlobHandle::for_bytes(json.as_bytes()), toolset, json: json.into() };
         self.0.insert(stored.handle, stored.clone());
         stored
     }

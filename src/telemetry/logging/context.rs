@@ -15,7 +15,7 @@ pub(super) struct LogContext<'a> {
 }
 
 impl<'a> LogContext<'a> {
-    pub(super) fn of(run: &'a RunId, span: Option<SpanContext>) -> Self {
+    pub(super) fn new(run: &'a RunId, span: Option<SpanContext>) -> Self {
         Self { run, span, agent: None }
     }
 
@@ -48,7 +48,7 @@ pub(super) fn places<'a>(
     }
     let place = |event: &LifecycleEvent| LogContext {
         agent: lifecycle.run().map(|state| state.started().spec.agent.clone()),
-        ..LogContext::of(run, lifecycle.run().map(|state| span_of(state, &event.fact)))
+        ..LogContext::new(run, lifecycle.run().map(|state| span_of(state, &event.fact)))
     };
     let placed = events.into_iter().map(|event| (place(&event), event)).collect();
     if !begins {

@@ -44,7 +44,7 @@ impl EventSink for LogSink {
         let new = || Lifecycle::new(run.clone(), Content::Omit);
         let observe = |lifecycle: &mut Lifecycle| {
             let placed = places(lifecycle, run, recorded);
-            let invoked = invoked_tools(lifecycle, &placed).map(|span| LogContext::of(run, Some(span)));
+            let invoked = invoked_tools(lifecycle, &placed).map(|span| LogContext::new(run, Some(span)));
             (placed, invoked)
         };
         let (placed, invoked) = if matches!(recorded.event, Event::Started(_)) {
@@ -73,7 +73,7 @@ impl EventSink for LogSink {
     fn released(&self, run: &RunId, _at: Timestamp) {
         let waiting = self.runs.with(run, |lifecycle| {
             let state = lifecycle.run().filter(|state| state.status() == Status::Pending);
-            state.map(|state| (LogContext::of(run, Some(state.execution_context())), external_results(state)))
+            state.map(|state| (LogContext::new(run, Some(state.execution_context())), external_results(state)))
         });
         if let Some((place, external)) = waiting.flatten() {
             if external > 0 {

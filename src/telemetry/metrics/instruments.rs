@@ -25,7 +25,7 @@ enum Instrument {
 
 impl Instruments {
     pub(super) fn new(meter: &Meter) -> Self {
-        let instruments = Metric::ALL.iter().map(|metric| Instrument::of(*metric, meter)).collect();
+        let instruments = Metric::ALL.iter().map(|metric| Instrument::new(*metric, meter)).collect();
         Self { instruments, cardinality: CardinalityLimit::default() }
     }
 
@@ -45,7 +45,7 @@ impl Instruments {
 }
 
 impl Instrument {
-    fn of(metric: Metric, meter: &Meter) -> Self {
+    fn new(metric: Metric, meter: &Meter) -> Self {
         let definition = metric.definition();
         let (name, unit, description) = (definition.name, definition.unit, definition.description);
         let buckets = definition.buckets.to_vec();

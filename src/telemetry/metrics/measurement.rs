@@ -30,11 +30,11 @@ pub(super) const OTHER: AttributeValue = AttributeValue::Fixed("_other");
 impl Measurement {
     /// A measurement of 1.
     pub(super) fn one(metric: Metric) -> Self {
-        Self::of(metric, 1.0)
+        Self::new(metric, 1.0)
     }
 
     /// A measurement of that value.
-    pub(super) fn of(metric: Metric, value: f64) -> Self {
+    pub(super) fn new(metric: Metric, value: f64) -> Self {
         Self { metric, value, attributes: Vec::with_capacity(5) }
     }
 

@@ -130,7 +130,7 @@ impl Metrics {
     /// Records a result of an MCP server outside of runs.
     pub fn mcp(&self, operation: &McpOperation<'_>) {
         let metric = if operation.method.is_some() { Metric::McpDuration } else { Metric::McpSession };
-        let measurement = Measurement::of(metric, operation.took.as_secs_f64())
+        let measurement = Measurement::new(metric, operation.took.as_secs_f64())
             .fixed_if(names::MCP_METHOD, operation.method)
             .name(names::SERVER, operation.server)
             .fixed_if(names::ERROR_TYPE, operation.error);
@@ -182,7 +182,7 @@ impl Metrics {
 
 impl RequestMeter for Metrics {
     fn answered(&self, request: &AnsweredRequest<'_>) {
-        let measurement = Measurement::of(Metric::HttpDuration, request.duration.as_secs_f64())
+        let measurement = Measurement::new(Metric::HttpDuration, request.duration.as_secs_f64())
             .fixed(names::HTTP_METHOD, request.method)
             .name(names::HTTP_ROUTE, request.route)
             .name(names::HTTP_STATUS, &request.status.to_string());

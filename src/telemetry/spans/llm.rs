@@ -127,7 +127,7 @@ impl ModelCall<'_> {
         let said =
             TraceMessage::assistant(&reply.content, reply.provider_state.as_ref(), self.content.mask.image_chars);
         let text = match reply.calls().next() {
-            None => answer_text(&Output::of(&reply.content)),
+            None => answer_text(&Output::from_parts(&reply.content)),
             Some(_) => json_text(&json!({ "messages": [said.chat()] })),
         };
         to.output(&text, self.content.hide_outputs);

@@ -69,7 +69,7 @@ impl TraceMessage {
     /// The assistant's message of one turn; `state` adds the provider's own form of its reasoning.
     pub(super) fn assistant(parts: &[Part], state: Option<&ProviderState>, image_chars: usize) -> Self {
         let mut said = Self { role: "assistant", ..Self::default() };
-        let mut sealed = SealedReasoning::of(state);
+        let mut sealed = SealedReasoning::from_state(state);
         for part in parts {
             said.contents.extend(std::iter::from_fn(|| sealed.wordless()).map(TracePart::ReasoningPart));
             match part {

@@ -54,7 +54,7 @@ impl ReasoningPart {
 
 impl SealedReasoning {
     /// Reads the provider formats that sign reasoning; empty for any other.
-    pub(super) fn of(state: Option<&ProviderState>) -> Self {
+    pub(super) fn from_state(state: Option<&ProviderState>) -> Self {
         let mut sealed = Self::default();
         for item in state.into_iter().flat_map(|state| &state.items) {
             let text = |name: &str| item.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
@@ -112,7 +112,7 @@ mod tests {
             json!({"type": "tool_use", "id": "a"}),
         ];
         let state = ProviderState { wire: "anthropic".into(), model: "m".into(), origin: None, items };
-        let mut sealed = SealedReasoning::of(Some(&state));
+        let mut sealed = SealedReasoning::from_state(Some(&state));
         let hidden = ReasoningPart { data: Some("hidden".into()), ..ReasoningPart::default() };
         assert_eq!((sealed.wordless(), sealed.wordless()), (Some(hidden), None));
         let signed = ReasoningPart { signature: Some("sig".into()), ..ReasoningPart::text_only("Let me see.") };
@@ -127,7 +127,7 @@ mod tests {
             json!({"functionCall": {"name": "f"}, "thoughtSignature": "s"}),
         ];
         let state = ProviderState { wire: "any".into(), model: "m".into(), origin: None, items };
-        let mut sealed = SealedReasoning::of(Some(&state));
+        let mut sealed = SealedReasoning::from_state(Some(&state));
         let thought =
             ReasoningPart { id: Some("rs_1".into()), encrypted: Some("x".into()), ..ReasoningPart::default() };
         assert_eq!(sealed.wordless(), Some(thought));

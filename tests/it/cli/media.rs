@@ -6,7 +6,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const PAINTS: &str = "turns: [{ media: [{ media_type: image/png, data: iVBORw0KGgo= }] }]";
 
 fn handle() -> String {
-    BlobHandle::of(PNG).to_string()
+    BlobHandle::for_bytes(PNG).to_string()
 }
 
 fn painted() -> (Desk, Ended) {
@@ -60,7 +60,7 @@ fn a_dash_is_standard_output_and_nothing_is_added_to_the_bytes() {
 #[test]
 fn unknown_and_invalid_handles_have_different_errors() {
     let (desk, _) = painted();
-    let nowhere = BlobHandle::of(b"something else").to_string();
+    let nowhere = BlobHandle::for_bytes(b"something else").to_string();
     let missing = desk.toolgate(&["blobs", "save", &nowhere]).expect(2);
     assert!(missing.err.contains(&format!("there is no {nowhere} in the store")), "{}", missing.err);
     let wrong = desk.toolgate(&["blobs", "save", "../../etc/passwd"]).expect(2);

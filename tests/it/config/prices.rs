@@ -26,7 +26,7 @@ fn usd(dollars: f64) -> Usd {
 fn pricing(settings: &Settings, model: &str) -> Pricing {
     let models = app::open_models(settings).unwrap();
     let name = ModelName::from(model);
-    Pricing::of(settings, &name, models[&name].identity())
+    Pricing::new(settings, &name, models[&name].identity())
 }
 
 #[test]

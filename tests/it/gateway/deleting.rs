@@ -54,7 +54,7 @@ async fn a_blob_goes_with_the_last_run_that_uses_it() {
     let fork = served.post(&format!("/v1/runs/{run}/fork"), json!({"message": "More"})).await;
     let copy = fork.text("id").to_owned();
     let hash = "4c4b6a3be1314ab86138bef4314dde022e600960d8689a2c8f8631802d20dab6";
-    let handle = toolgate::core::blob::BlobHandle::of(b"\x89PNG\r\n\x1a\n");
+    let handle = toolgate::core::blob::BlobHandle::for_bytes(b"\x89PNG\r\n\x1a\n");
     assert_eq!(handle.to_string(), format!("media://sha256-{hash}"));
     let blobs = served.world.runner.blobs().unwrap().clone();
 

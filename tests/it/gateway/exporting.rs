@@ -11,7 +11,7 @@ use crate::runner::world::{Kept, given_an_agent, say};
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 fn sha256(bytes: &[u8]) -> String {
-    BlobHandle::of(bytes).to_string().trim_start_matches("media://sha256-").to_owned()
+    BlobHandle::for_bytes(bytes).to_string().trim_start_matches("media://sha256-").to_owned()
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn media_are_served_with_their_type_and_never_executed() {
     let served = Served::to_all(given_an_agent().whose_model_says(media).kept(Kept::InAFile).await).await;
     let created = served.post("/v1/runs", json!({"input": "A cat"})).await;
     let url = created.body["output"]["media"][0]["url"].as_str().unwrap();
-    assert_eq!(url, BlobHandle::of(PICTURE).to_string());
+    assert_eq!(url, BlobHandle::for_bytes(PICTURE).to_string());
 
     let path = format!("/v1/runs/{}/blobs/{}", created.text("id"), sha256(PICTURE));
     let blob = served.request(Method::GET, &path).send().await.unwrap();
@@ -49,7 +49,7 @@ async fn a_run_that_only_mentions_a_blob_cannot_read_it() {
     let turns = json!([{"media": [{"media_type": "image/png", "data": "iVBORw0KGgo="}]}, say("No.")]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
     served.run(json!({"input": "A cat"})).await;
-    let handle = BlobHandle::of(PICTURE).to_string();
+    let handle = BlobHandle::for_bytes(PICTURE).to_string();
     let refused = async |content: Value| {
         // The model draws in its first turn only, and this conversation is past it.
         let conversation = json!([

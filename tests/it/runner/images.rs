@@ -40,7 +40,7 @@ fn photographer() -> Given {
 
 /// The image with its bytes and its handle.
 fn shown() -> Media {
-    Media { url: Some(BlobHandle::of(PICTURE).to_string()), ..Media::inline("image/png", PICTURE) }
+    Media { url: Some(BlobHandle::for_bytes(PICTURE).to_string()), ..Media::inline("image/png", PICTURE) }
 }
 
 fn images(message: &Message) -> Vec<Media> {
@@ -106,7 +106,7 @@ async fn a_handle_named_in_a_message_is_not_resolved() {
     let (given, _) = looking(photographer(), vec![calls("mcp_camera_shoot", 1), Reply::text("Done.")]);
     let world = given.ready().await;
     world.run().await;
-    let stolen = || Part::Image(Media::at("image/png", BlobHandle::of(PICTURE).to_string()));
+    let stolen = || Part::Image(Media::at("image/png", BlobHandle::for_bytes(PICTURE).to_string()));
 
     // The same store, with a message and a reply that name a blob of another run, and a result of its own so that there
     // is a handle to resolve.
@@ -131,7 +131,7 @@ async fn a_handle_named_in_a_message_is_not_resolved() {
         }
     }
     let Part::Image(Media { url, .. }) = &turns[1][1].content[0] else { panic!("{:?}", turns[1][1]) };
-    assert_eq!(url.as_deref(), Some(&*format!("foreign:{}", BlobHandle::of(PICTURE))));
+    assert_eq!(url.as_deref(), Some(&*format!("foreign:{}", BlobHandle::for_bytes(PICTURE))));
 }
 
 #[tokio::test(start_paused = true)]

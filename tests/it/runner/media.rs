@@ -62,7 +62,7 @@ fn picture() -> Part {
 }
 
 fn handle() -> String {
-    BlobHandle::of(PICTURE).to_string()
+    BlobHandle::for_bytes(PICTURE).to_string()
 }
 
 /// The journaled replies.
@@ -150,7 +150,8 @@ async fn every_kind_of_inline_media_is_kept_and_what_is_elsewhere_stays_there() 
 
     let report = world.run().await;
 
-    let (sound, document) = (BlobHandle::of(b"RIFF").to_string(), BlobHandle::of(b"%PDF-1.7").to_string());
+    let (sound, document) =
+        (BlobHandle::for_bytes(b"RIFF").to_string(), BlobHandle::for_bytes(b"%PDF-1.7").to_string());
     let expected = [Media::at("audio/wav", &*sound), Media::at("application/octet-stream", &*document), elsewhere];
     assert_eq!(report.output.as_ref().unwrap().text, "Here.");
     assert_eq!(media(&report), expected);
@@ -249,7 +250,7 @@ async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
     let history = first.messages.iter().map(|message| (**message).clone()).collect();
     let next = world.runner.execute(Request { history, ..world.request() }).await.unwrap();
 
-    let handle = BlobHandle::of(PICTURE);
+    let handle = BlobHandle::for_bytes(PICTURE);
     assert_eq!(world.store.shared(), [(fork.run_id, vec![handle]), (next.run_id, vec![handle])]);
 }
 

@@ -25,7 +25,7 @@ fn log() -> String {
 }
 
 fn handle_of(text: &str) -> BlobHandle {
-    BlobHandle::of(text.as_bytes())
+    BlobHandle::for_bytes(text.as_bytes())
 }
 
 fn call(name: &str, arguments: Value) -> Value {

@@ -71,7 +71,7 @@ async fn check(file: &Path, acknowledged: &BTreeMap<usize, u64>) {
         let row = rows.iter().find(|row| row.id == run(*number)).unwrap();
         assert!(row.version >= *length, "{} has {} events, {length} were acknowledged", row.id, row.version);
         let blob = blob(*number, *length);
-        assert_eq!(store.get(&BlobHandle::of(&blob.bytes)).await.unwrap(), Some(blob), "{}", row.id);
+        assert_eq!(store.get(&BlobHandle::for_bytes(&blob.bytes)).await.unwrap(), Some(blob), "{}", row.id);
     }
     store.close().await;
 }

@@ -42,7 +42,7 @@ pub(super) enum Key {
 pub(super) struct Bindings(Vec<(u8, Key)>);
 
 impl Bindings {
-    pub(super) fn of(terminal: &Termios) -> Self {
+    pub(super) fn new(terminal: &Termios) -> Self {
         let named = [
             (SpecialCodeIndex::VINTR, Key::Interrupt),
             (SpecialCodeIndex::VQUIT, Key::Quit),

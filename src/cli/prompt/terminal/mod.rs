@@ -73,7 +73,7 @@ impl Terminal {
         if self.keyboard.is_none() {
             let former = device::enter(self.id)?;
             let echoes = former.local_modes.contains(rustix::termios::LocalModes::ECHO);
-            self.keyboard = Some(Keyboard { decoder: Decoder::new(Bindings::of(&former)), echoes });
+            self.keyboard = Some(Keyboard { decoder: Decoder::new(Bindings::new(&former)), echoes });
         }
         self.keyboard.as_mut().ok_or_else(device::withdrawn)
     }
@@ -198,7 +198,7 @@ impl Console for Terminal {
                         view.finish(&line)?;
                         let rest = self.rest_of_burst(keys)?;
                         let is_last = rest.contains(&Key::EndOfInput);
-                        return Ok(Some(Entry { dropped: dropped(&line, &rest), is_last, ..Entry::of(&line) }));
+                        return Ok(Some(Entry { dropped: dropped(&line, &rest), is_last, ..Entry::new(&line) }));
                     }
                     Key::EndOfInput if line.is_empty() => {
                         view.finish(&line)?;
@@ -240,7 +240,7 @@ fn send(signal: Signal) -> io::Result<()> {
 }
 
 impl Entry {
-    fn of(line: &Line) -> Self {
+    fn new(line: &Line) -> Self {
         Self { text: line.text(), has_paste: line.has_paste(), ..Self::default() }
     }
 }

@@ -75,15 +75,15 @@ const ASKS: &str = "the policy requires approval";
 
 impl Explanation {
     /// Explains a journal; `None` if it does not begin with `Started`.
-    pub(in crate::cli) fn of(journal: &[JournalEntry], report: &Report, grants: &Grants) -> Option<Self> {
-        let History { started, turns, undos } = History::of(journal)?;
+    pub(in crate::cli) fn from_journal(journal: &[JournalEntry], report: &Report, grants: &Grants) -> Option<Self> {
+        let History { started, turns, undos } = History::from_journal(journal)?;
         // A turn without a reply that a fork began again is shown once.
         let latest = turns.len().checked_sub(1);
         let shown = turns.iter().enumerate().filter(|(at, turn)| Some(*at) == latest || turn.reply().is_some());
         let mut turns: Vec<Turn> =
-            shown.zip(1..).filter_map(|((_, turn), number)| Turn::of(turn, number, grants)).collect();
+            shown.zip(1..).filter_map(|((_, turn), number)| Turn::new(turn, number, grants)).collect();
         look_back(&mut turns);
-        let mut undos: Vec<Call> = undos.iter().map(|call| Call::of(call, grants)).collect();
+        let mut undos: Vec<Call> = undos.iter().map(|call| Call::new(call, grants)).collect();
         let is_pending = |call: &Call| report.pending.iter().any(|item| item.call_id() == Some(&call.call_id));
         let calls = turns.iter_mut().flat_map(|turn| &mut turn.calls).chain(&mut undos);
         for call in calls.filter(|call| is_pending(call)) {
@@ -114,7 +114,7 @@ fn look_back(turns: &mut [Turn]) {
 }
 
 impl Turn {
-    fn of(turn: &TurnHistory<'_>, number: usize, grants: &Grants) -> Option<Self> {
+    fn new(turn: &TurnHistory<'_>, number: usize, grants: &Grants) -> Option<Self> {
         let attempt = turn.attempts.last()?;
         let tools = turn.tools.iter().flat_map(|tools| tools.iter());
         Some(Self {
@@ -122,13 +122,13 @@ impl Turn {
             event: attempt.seq,
             tools: tools.map(|tool| tool_state(tool, attempt.tool_access, turn.granted, grants)).collect(),
             left_out: turn.tools.iter().flat_map(|tools| tools.left_out()).cloned().collect(),
-            calls: turn.calls.iter().map(|call| Call::of(call, grants)).collect(),
+            calls: turn.calls.iter().map(|call| Call::new(call, grants)).collect(),
         })
     }
 }
 
 impl Call {
-    fn of(call: &CallHistory<'_>, grants: &Grants) -> Self {
+    fn new(call: &CallHistory<'_>, grants: &Grants) -> Self {
         let steps = call.entries.iter().filter_map(|entry| step::of(entry, &call.requested.id, grants));
         let (stands, steps): (Vec<CallStatus>, Vec<Step>) = steps.unzip();
         Self {

@@ -70,7 +70,7 @@ impl PastCall {
 /// The calls of a run, in the order of their first check. A call that was checked again counts with its last check.
 pub fn past_calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall>, InvalidEvent> {
     Run::replay_recorded(journal)?;
-    let Some(history) = History::of(journal) else { return Ok(Vec::new()) };
+    let Some(history) = History::from_journal(journal) else { return Ok(Vec::new()) };
     let spec = &history.started.spec;
     let mut past: Vec<(u64, PastCall)> = history.calls().filter_map(|call| judged(id, spec, call)).collect();
     past.sort_by_key(|(first, _)| *first);

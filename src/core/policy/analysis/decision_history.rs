@@ -50,7 +50,7 @@ pub struct Approval {
 impl DecisionHistory {
     /// Adds the decisions of a run.
     pub fn read(&mut self, run: &RunId, journal: &[JournalEntry]) {
-        let Some(history) = History::of(journal) else { return };
+        let Some(history) = History::from_journal(journal) else { return };
         let (spec, own) = (&history.started.spec, history.started.trigger.copied());
         let mut reasons: Vec<(u64, Origin, ExclusionReason)> =
             journal.iter().flat_map(|entry| changed_tools(entry, run)).collect();

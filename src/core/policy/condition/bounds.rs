@@ -50,7 +50,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Analyses a whole expression.
-    pub(super) fn of(expression: &IdedExpr, variables: &'static [&'static str]) -> Result<Self, ConditionError> {
+    pub(super) fn new(expression: &IdedExpr, variables: &'static [&'static str]) -> Result<Self, ConditionError> {
         let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() }, variables };
         survey.visit(expression, &NodePosition::default())?;
         Ok(survey.bounds)

@@ -80,7 +80,7 @@ fn take(expression: &mut IdedExpr, folders: &mut Vec<Folder>) -> Result<(), Cond
     if let Expr::Call(call) = &mut expression.expr
         && [WITHIN, LEXICALLY_WITHIN].contains(&call.func_name.as_str())
     {
-        let folder = Folder::of(call, folders.len())?;
+        let folder = Folder::new(call, folders.len())?;
         if let Some(written) = call.args.last_mut() {
             written.expr = Expr::Ident(folder.name.clone());
         }
@@ -91,7 +91,7 @@ fn take(expression: &mut IdedExpr, folders: &mut Vec<Folder>) -> Result<(), Cond
 }
 
 impl Folder {
-    fn of(call: &CallExpr, number: usize) -> Result<Self, ConditionError> {
+    fn new(call: &CallExpr, number: usize) -> Result<Self, ConditionError> {
         let function = &call.func_name;
         let refused = |message: String| Err(ConditionError(message));
         let Some(Expr::Literal(LiteralValue::String(path))) = call.args.last().map(|last| &last.expr) else {
@@ -101,7 +101,7 @@ impl Folder {
             return refused(format!("`{function}` compares one path with one folder: `args.path.{function}('/srv')`"));
         }
         let path = path.inner();
-        if let Err(reason) = Names::of(path) {
+        if let Err(reason) = Names::parse(path) {
             return refused(format!("`{function}` needs an absolute folder such as '/srv': {reason}"));
         }
         if path.split('/').any(|name| matches!(name, "." | "..")) {

@@ -57,7 +57,7 @@ impl Compiled {
             let messages = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
             ConditionError(shortened(&syntax::fault(text, messages)))
         })?;
-        let bounds = Bounds::of(&expression, variables)?;
+        let bounds = Bounds::new(&expression, variables)?;
         let outlook = match (kind::is_yes_or_no(&expression)?, bounds.speaks_of_the_call()) {
             (false, _) => Outlook::Unknown,
             (true, false) => Outlook::Constant,

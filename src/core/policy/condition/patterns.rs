@@ -108,7 +108,7 @@ fn take(expression: &mut IdedExpr, patterns: &mut Vec<CompiledPattern>) -> Resul
     if let Expr::Call(call) = &mut expression.expr
         && call.func_name == MATCHES
     {
-        let pattern = CompiledPattern::of(call, patterns.len())?;
+        let pattern = CompiledPattern::new(call, patterns.len())?;
         if let Some(written) = call.args.last_mut() {
             written.expr = Expr::Ident(pattern.name.clone());
         }
@@ -141,7 +141,7 @@ fn entry_parts(entry: &mut EntryExpr) -> Vec<&mut IdedExpr> {
 }
 
 impl CompiledPattern {
-    fn of(call: &CallExpr, number: usize) -> Result<Self, ConditionError> {
+    fn new(call: &CallExpr, number: usize) -> Result<Self, ConditionError> {
         let Some(Expr::Literal(LiteralValue::String(pattern))) = call.args.last().map(|last| &last.expr) else {
             return refused("the pattern of `matches` has to be written out as text".to_owned());
         };

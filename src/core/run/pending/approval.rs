@@ -61,7 +61,7 @@ pub struct PendingApproval {
 }
 
 impl PendingApproval {
-    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+    pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
         let CallState::Asked { rule, reason, policy, in_doubt, on_timeout } = &call.state else { return None };
         Some(Self {
             call_id: call.requested.id.clone(),

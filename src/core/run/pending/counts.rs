@@ -34,7 +34,7 @@ impl PendingCounts {
     }
 
     /// Counts these items.
-    pub fn of(items: &[PendingItem]) -> Self {
+    pub fn from_items(items: &[PendingItem]) -> Self {
         let due_at = items.iter().filter_map(PendingItem::until).min();
         let mut counts = Self { due_at, ..Self::default() };
         items.iter().for_each(|item| item.definition().count(&mut counts));

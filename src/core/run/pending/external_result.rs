@@ -34,7 +34,7 @@ pub struct PendingExternalResult {
 }
 
 impl PendingExternalResult {
-    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+    pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
         let Origin::External { tool: external } = &tool.origin else { return None };
         (call.state == CallState::Authorized).then(|| Self {
             call_id: call.requested.id.clone(),

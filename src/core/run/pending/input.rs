@@ -38,7 +38,7 @@ pub struct PendingInput {
 }
 
 impl PendingInput {
-    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+    pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
         let needed = call.elicitation()?;
         let held = call.held.as_ref().filter(|_| call.state == CallState::Started);
         let is_suspended = held.is_none();

@@ -85,26 +85,26 @@ trait Kind {
 impl Call {
     /// The settlement of a call that expires without a decision or an answer.
     pub fn expired_settlement(&self) -> Settlement {
-        let item = PendingItem::of(self);
+        let item = PendingItem::new(self);
         item.and_then(|item| item.definition().expired()).unwrap_or_else(Settlement::no_result_in_time)
     }
 }
 
 impl PendingItem {
     /// The item of a call; `None` unless the call waits for input from outside.
-    pub(super) fn of(call: &Call) -> Option<Self> {
+    pub(super) fn new(call: &Call) -> Option<Self> {
         let tool = call.tool.as_deref()?;
-        let approval = || PendingApproval::of(call, tool).map(Self::Approval);
-        let external_result = || PendingExternalResult::of(call, tool).map(Self::ExternalResult);
-        let question = || PendingQuestion::of(call, tool).map(Self::Question);
-        let input = || PendingInput::of(call, tool).map(Self::Input);
-        let task = || PendingTask::of(call, tool).map(Self::Task);
+        let approval = || PendingApproval::new(call, tool).map(Self::Approval);
+        let external_result = || PendingExternalResult::new(call, tool).map(Self::ExternalResult);
+        let question = || PendingQuestion::new(call, tool).map(Self::Question);
+        let input = || PendingInput::new(call, tool).map(Self::Input);
+        let task = || PendingTask::new(call, tool).map(Self::Task);
         approval().or_else(external_result).or_else(question).or_else(input).or_else(task)
     }
 
     /// The item of a paused run.
     pub(super) fn of_pause(pause: &Pause) -> Self {
-        Self::Pause(PendingPause::of(pause))
+        Self::Pause(PendingPause::new(pause))
     }
 
     fn definition(&self) -> &dyn Kind {

@@ -23,7 +23,7 @@ pub struct PendingPause {
 }
 
 impl PendingPause {
-    pub(super) fn of(pause: &Pause) -> Self {
+    pub(super) fn new(pause: &Pause) -> Self {
         let Pause { by, via, reason, event, since } = pause.clone();
         Self { by, via, reason, event, since }
     }

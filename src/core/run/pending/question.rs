@@ -30,7 +30,7 @@ pub struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+    pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
         if !call.is_question() || call.state != CallState::Authorized {
             return None;
         }

@@ -21,7 +21,7 @@ pub struct PendingTask {
 }
 
 impl PendingTask {
-    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+    pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
         let CallState::Task(task) = &call.state else { return None };
         Some(Self {
             call_id: call.requested.id.clone(),

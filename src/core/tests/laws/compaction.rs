@@ -118,10 +118,10 @@ proptest! {
 
     #[test]
     fn a_later_run_reads_what_the_run_itself_read(first in tapes(), second in tapes()) {
-        let prior = Segment::join([Segment::of(&wild_journey(first)).unwrap().unwrap()]);
+        let prior = Segment::join([Segment::from_journal(&wild_journey(first)).unwrap().unwrap()]);
         let journal = after(&wild_journey(second), &prior);
         for length in 1..=journal.len() {
-            let segment = Segment::of(&journal[..length]).unwrap().unwrap();
+            let segment = Segment::from_journal(&journal[..length]).unwrap().unwrap();
             let is_compacted = segment.compacted.is_some();
             let conversation = Segment::join([prior.clone(), segment]);
             let run = Run::replay(&journal[..length]).unwrap().unwrap();
@@ -289,7 +289,7 @@ fn a_run_for_a_compaction_ends_with_the_summary() {
     let hand = hand.settled();
     let Some(Ending::Completed { output }) = hand.run.ending() else { panic!("{:?}", hand.run.ending()) };
     assert_eq!(output.text, "they asked, and it was done");
-    let segment = Segment::of(&hand.journal).unwrap().unwrap();
+    let segment = Segment::from_journal(&hand.journal).unwrap().unwrap();
     assert_eq!(segment.messages, []);
     assert_eq!(all_lines(&segment.compacted.unwrap().messages).len(), 1);
 }
@@ -317,7 +317,7 @@ fn messages_from_before_the_run_that_are_kept_are_read_by_later_runs() {
     }]);
     let mut hand = alone(3);
     complete(&mut hand, "they asked");
-    let segment = Segment::of(&hand.settled().journal).unwrap().unwrap();
+    let segment = Segment::from_journal(&hand.settled().journal).unwrap().unwrap();
     assert_eq!(segment.compacted.as_ref().unwrap().keeps, 1);
     let conversation = Segment::join([prior.clone(), segment]);
     assert_eq!(conversation.messages, prior.messages);
@@ -329,5 +329,5 @@ fn messages_from_before_the_run_that_are_kept_are_read_by_later_runs() {
 #[test]
 fn a_plain_conversation_is_measured_by_its_last_reply() {
     let hand = Hand::with(at(Some(1000), 0)).model_says(replied("done", 7));
-    assert_eq!(Segment::of(&hand.journal).unwrap().unwrap().tokens, Some(8));
+    assert_eq!(Segment::from_journal(&hand.journal).unwrap().unwrap().tokens, Some(8));
 }

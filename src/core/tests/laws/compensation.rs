@@ -21,7 +21,7 @@ fn journal(mut tape: Tape, compensate: bool) -> Vec<Event> {
     let started = any_start(&mut tape);
     let mut spec = started.spec.clone();
     spec.rules.compensate = compensate;
-    World::of(Arc::new(Started { spec, ..(*started).clone() }), tape, 4).into_ended()
+    World::new(Arc::new(Started { spec, ..(*started).clone() }), tape, 4).into_ended()
 }
 
 /// The calls with an undo that settled without an error before the ending was decided, in order, without those that the

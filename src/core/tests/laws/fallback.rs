@@ -191,7 +191,7 @@ proptest! {
     fn a_run_without_a_fallback_has_one_model_and_no_cooldown(mut tape in tapes()) {
         let mut started = (*any_start(&mut tape)).clone();
         started.spec.fallback.clear();
-        for event in World::of(started.into(), tape, 0).into_ended() {
+        for event in World::new(started.into(), tape, 0).into_ended() {
             match event {
                 Event::ModelCalled { model, .. } => prop_assert_eq!(model.as_str(), "first"),
                 Event::ModelFailed { cooldown_until, .. } => prop_assert_eq!(cooldown_until, None),

@@ -27,7 +27,7 @@ proptest! {
         let journal = wild_journey(tape);
         let entries = recorded(&journal);
         for (index, state) in states(&journal).iter().enumerate() {
-            let history = History::of(&entries[..=index]).unwrap();
+            let history = History::from_journal(&entries[..=index]).unwrap();
             for call in history.calls() {
                 let Some(now) = state.call(&call.requested.id) else { continue };
                 prop_assert_eq!((&now.requested, now.tool.as_ref()), (&call.requested, call.tool()));
@@ -50,7 +50,7 @@ proptest! {
     #[test]
     fn each_event_about_calls_is_in_their_histories(tape in tapes()) {
         let entries = recorded(&wild_journey(tape));
-        let history = History::of(&entries).unwrap();
+        let history = History::from_journal(&entries).unwrap();
         let about: usize = entries.iter().map(|entry| entry.event.calls().count()).sum();
         prop_assert_eq!(history.calls().map(|call| call.entries.len()).sum::<usize>(), about);
         for call in history.calls() {
@@ -63,7 +63,7 @@ proptest! {
     fn the_turns_of_a_history_are_those_of_the_budget(tape in tapes()) {
         let journal = journey(tape);
         let (entries, run) = (recorded(&journal), states(&journal).pop().unwrap());
-        let history = History::of(&entries).unwrap();
+        let history = History::from_journal(&entries).unwrap();
         let replied = history.turns.iter().filter(|turn| turn.reply().is_some()).count();
         let mut used = Usage::default();
         let ends = history.turns.iter().flat_map(|turn| &turn.attempts).filter_map(|attempt| attempt.end);
@@ -80,7 +80,7 @@ proptest! {
 
 #[test]
 fn a_journal_that_does_not_begin_a_run_has_no_history() {
-    assert!(History::of(&[]).is_none());
+    assert!(History::from_journal(&[]).is_none());
     let entry = JournalEntry { seq: 0, at: noon(), event: Event::CallsStarted { calls: Vec::new() } };
-    assert!(History::of(&[entry]).is_none());
+    assert!(History::from_journal(&[entry]).is_none());
 }

@@ -27,7 +27,7 @@ struct Script {
 }
 
 impl Script {
-    fn of(spec: Spec, replies: impl IntoIterator<Item = Reply>) -> Self {
+    fn new(spec: Spec, replies: impl IntoIterator<Item = Reply>) -> Self {
         Self { spec, replies: replies.into_iter().collect(), on_wait: |items| resume(items, &approve()) }
     }
 
@@ -178,27 +178,27 @@ fn done() -> Reply {
 
 #[test]
 fn a_plain_answer() {
-    Script::of(plain(), [done()]).survives_every_cut(Status::Completed);
+    Script::new(plain(), [done()]).survives_every_cut(Status::Completed);
 }
 
 #[test]
 fn two_tiers_one_after_the_other() {
     let calls = [call("a", "mcp_files_first_read"), call("b", "mcp_files_write")];
     let again = Reply::calling([call("b", "mcp_files_write")]);
-    let journal = Script::of(plain(), [Reply::calling(calls), again, done()]).survives_every_cut(Status::Completed);
+    let journal = Script::new(plain(), [Reply::calling(calls), again, done()]).survives_every_cut(Status::Completed);
     assert_eq!(journal.iter().filter(|event| matches!(event, Event::CallsStarted { .. })).count(), 2);
 }
 
 #[test]
 fn a_mixed_tier_with_an_external_call() {
     let calls = [call("a", "mcp_files_write"), call("b", "ext_order"), call("c", "mcp_files_read")];
-    Script::of(plain(), [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
+    Script::new(plain(), [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
 }
 
 #[test]
 fn approvals_denials_and_edits() {
     let calls = || Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_ask_order")]);
-    let script = || Script::of(plain(), [calls(), done()]);
+    let script = || Script::new(plain(), [calls(), done()]);
     script().survives_every_cut(Status::Completed);
     script().waiting(|items| resume(items, &decision(DecisionKind::Deny))).survives_every_cut(Status::Completed);
     let edit = |items: &[PendingItem]| {
@@ -213,21 +213,22 @@ fn a_compaction_between_turns() {
     let compaction = Compaction { at_tokens: Some(0), keep_tokens: 0, model: None };
     let spec = Spec { rules: RunRules { compaction: Some(compaction), ..RunRules::default() }, ..plain() };
     let calls = [call("a", "mcp_files_write"), call("b", "mcp_files_read")];
-    let journal = Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
+    let journal = Script::new(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
     assert_eq!(journal.iter().filter(|event| matches!(event, Event::CompactionCompleted { .. })).count(), 1);
 }
 
 #[test]
 fn a_denial_that_ends_the_run() {
     let spec = Spec { rules: RunRules { on_deny: OnDeny::Fail, ..RunRules::default() }, ..plain() };
-    let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_order")]), done()]);
+    let script =
+        Script::new(spec, [Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_order")]), done()]);
     script.waiting(|items| resume(items, &decision(DecisionKind::Deny))).survives_every_cut(Status::Failed);
 }
 
 #[test]
 fn a_tool_error_that_ends_the_run() {
     let spec = Spec { rules: RunRules { on_tool_error: OnToolError::Fail, ..RunRules::default() }, ..plain() };
-    let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_read"), call("b", "ext_order")]), done()]);
+    let script = Script::new(spec, [Reply::calling([call("a", "mcp_files_read"), call("b", "ext_order")]), done()]);
     let fail = |items: &[PendingItem]| {
         let ids = items.iter().filter_map(|item| item.call_id().cloned());
         Input::Resume(ids.map(|id| (id, Answer::error("out of stock"))).collect())
@@ -241,7 +242,7 @@ fn a_failed_or_cancelled_run_that_undoes_its_calls() {
         |on_tool_error| Spec { rules: RunRules { compensate: true, on_tool_error, ..RunRules::default() }, ..plain() };
     let calls = || [ToolCall::new("a", "mcp_files_write", json!({"n": 1})), call("b", "ext_order")];
     let replies = || [Reply::calling([call("x", "mcp_files_first_read")]), Reply::calling(calls())];
-    let script = |on_tool_error| Script::of(spec(on_tool_error), replies());
+    let script = |on_tool_error| Script::new(spec(on_tool_error), replies());
     let undone = |journal: &[Event]| {
         let is_undo =
             |event: &&Event| matches!(event, Event::CallsStarted { calls } if calls[0].as_str().starts_with("undo_"));
@@ -269,7 +270,7 @@ fn a_failed_or_cancelled_run_that_undoes_its_calls() {
 #[test]
 fn an_answer_rejected_once() {
     let spec = Spec { rules: RunRules { validate_output: true, ..RunRules::default() }, ..plain() };
-    Script::of(spec, [Reply::text("bad"), done()]).survives_every_cut(Status::Completed);
+    Script::new(spec, [Reply::text("bad"), done()]).survives_every_cut(Status::Completed);
 }
 
 #[test]
@@ -277,7 +278,7 @@ fn calls_in_doubt_reported_or_requiring_approval() {
     for in_doubt in [InDoubt::Report, InDoubt::Ask] {
         let spec = Spec { rules: RunRules { in_doubt, ..RunRules::default() }, ..plain() };
         let calls = [call("a", "mcp_files_write"), call("b", "mcp_files_read"), call("c", "mcp_files_ask_write")];
-        Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
+        Script::new(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
     }
 }
 
@@ -285,14 +286,14 @@ fn calls_in_doubt_reported_or_requiring_approval() {
 fn the_turn_limit() {
     let spec = spec(Limits { max_iterations: 2, ..Limits::default() });
     let stubborn = Reply::calling([call("a", "mcp_files_read")]);
-    Script::of(spec, [stubborn]).survives_every_cut(Status::TurnLimit);
+    Script::new(spec, [stubborn]).survives_every_cut(Status::TurnLimit);
 }
 
 #[test]
 fn an_exhausted_tool_budget() {
     let spec = spec(Limits { max_tool_interactions: 1, max_mcp_calls: Some(1), ..Limits::default() });
     let calls = || Reply::calling([call("a", "mcp_files_write"), call("b", "mcp_files_read")]);
-    Script::of(spec, [calls(), calls(), done()]).survives_every_cut(Status::Completed);
+    Script::new(spec, [calls(), calls(), done()]).survives_every_cut(Status::Completed);
 }
 
 #[test]
@@ -300,13 +301,13 @@ fn lower_tiers_run_in_sequence_or_dropped() {
     for tiers in [TierMode::Sequential, TierMode::Drop] {
         let spec = Spec { rules: RunRules { tiers, ..RunRules::default() }, ..plain() };
         let calls = [call("a", "ext_low_order"), call("b", "mcp_files_first_read"), call("c", "mcp_files_write")];
-        Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
+        Script::new(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
     }
 }
 
 #[test]
 fn a_cancellation_of_a_waiting_run() {
-    let script = Script::of(plain(), [Reply::calling([call("a", "ext_order"), call("b", "mcp_files_write")]), done()]);
+    let script = Script::new(plain(), [Reply::calling([call("a", "ext_order"), call("b", "mcp_files_write")]), done()]);
     script
         .waiting(|_| Input::Cancel { reason: Some("enough".into()), expected_version: None })
         .survives_every_cut(Status::Cancelled);
@@ -316,7 +317,7 @@ fn a_cancellation_of_a_waiting_run() {
 fn a_paused_reply_that_continues_with_a_call() {
     let pause = Reply { stop: Stop::Pause, ..Reply::text("one moment") };
     let replies = [pause, Reply::calling([call("a", "ext_order")]), done()];
-    let script = Script::of(plain(), replies);
+    let script = Script::new(plain(), replies);
     script.survives_every_cut(Status::Completed);
     script.drive(vec![Event::Started(started(plain())), Event::MessageAdded { message: Message::user("hurry") }]);
 }

@@ -138,7 +138,7 @@ proptest! {
         let structured = output.structured.clone();
         let (fit, wholes) = bounded(output, limit, KEPT);
         for (index, whole) in wholes.iter().enumerate() {
-            prop_assert_eq!(BlobHandle::of(&whole.bytes), whole.handle);
+            prop_assert_eq!(BlobHandle::for_bytes(&whole.bytes), whole.handle);
             prop_assert!(wholes[..index].iter().all(|other| other.handle != whole.handle), "kept twice");
         }
         for kept in &fit.kept {
@@ -190,7 +190,7 @@ proptest! {
         text in texts(200), offset in 0usize..40_000, length in proptest::option::of(0usize..40_000),
         first in 1usize..400, count in proptest::option::of(0usize..400),
     ) {
-        let handle = BlobHandle::of(text.as_bytes());
+        let handle = BlobHandle::for_bytes(text.as_bytes());
         for piece in [Piece::Bytes { offset, length }, Piece::Lines { first, count }] {
             let answer = read(&text, &ReadRequest { handle, pointer: None, piece: piece.clone() }, 4_000);
             prop_assert!(text_bytes(&answer) <= 4_000);
@@ -212,7 +212,7 @@ proptest! {
     #[test]
     fn every_value_of_a_json_result_is_found_under_its_pointer(value in values()) {
         let text = value.to_string();
-        let handle = BlobHandle::of(text.as_bytes());
+        let handle = BlobHandle::for_bytes(text.as_bytes());
         let mut open = vec![(String::new(), &value)];
         while let Some((pointer, value)) = open.pop() {
             let piece = Piece::Bytes { offset: 0, length: None };

@@ -14,7 +14,7 @@ use crate::world::{states, wild_journey};
 /// The journal of a run with a predecessor. The predecessor's conversation is the segment of another journal, so that it
 /// ends in any way a segment does.
 fn continued(tape: Tape) -> (Vec<Event>, Segment) {
-    let before = Segment::of(&wild_journey(tape.clone())).unwrap().unwrap();
+    let before = Segment::from_journal(&wild_journey(tape.clone())).unwrap().unwrap();
     let prior = Segment::join([before]);
     let mut journal = wild_journey(tape);
     let Some(Event::Started(first)) = journal.first_mut() else { panic!("a journal begins with its start") };
@@ -71,12 +71,12 @@ proptest! {
     fn a_segment_is_of_its_own_run_alone(tape in tapes()) {
         let journal = admitted(&continued(tape).0);
         let alone = with_conversation(&journal, None);
-        prop_assert_eq!(Segment::of(&journal).unwrap(), Segment::of(&alone).unwrap());
+        prop_assert_eq!(Segment::from_journal(&journal).unwrap(), Segment::from_journal(&alone).unwrap());
     }
 
     #[test]
     fn every_provider_accepts_a_conversation_of_segments_and_a_new_message(tapes in prop::collection::vec(tapes(), 1..4)) {
-        let segments = tapes.into_iter().map(|tape| Segment::of(&wild_journey(tape)).unwrap().unwrap());
+        let segments = tapes.into_iter().map(|tape| Segment::from_journal(&wild_journey(tape)).unwrap().unwrap());
         let conversation = Segment::join(segments);
         let mut first = Arc::unwrap_or_clone(started(spec(Limits::default())));
         first.predecessor = Some(predecessor(0));
@@ -90,7 +90,7 @@ proptest! {
     fn every_provider_accepts_a_new_message_after_a_segment_at_any_position(tape in tapes()) {
         let journal = wild_journey(tape);
         for length in 1..=journal.len() {
-            let segment = Segment::of(&journal[..length]).unwrap().unwrap();
+            let segment = Segment::from_journal(&journal[..length]).unwrap().unwrap();
             let joined = Segment::join([segment]);
             let mut first = Arc::unwrap_or_clone(started(spec(Limits::default())));
             first.predecessor = Some(predecessor(0));

@@ -86,10 +86,10 @@ pub(crate) fn from_json(lines: &[String]) -> Vec<Event> {
 impl World {
     pub(crate) fn begin(mut tape: Tape, wildness: usize) -> Self {
         let started = any_start(&mut tape);
-        Self::of(started, tape, wildness)
+        Self::new(started, tape, wildness)
     }
 
-    pub(crate) fn of(started: Arc<Started>, tape: Tape, wildness: usize) -> Self {
+    pub(crate) fn new(started: Arc<Started>, tape: Tape, wildness: usize) -> Self {
         let run = Run::begin(started.clone());
         Self {
             journal: vec![Event::Started(started)],

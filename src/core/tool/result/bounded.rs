@@ -173,7 +173,7 @@ impl<'a> ResultLimiter<'a> {
                 OmittedText::Lost("it is more than a store keeps, which is 64 MiB")
             }
             OverflowStorage::UpTo(_) => {
-                let handle = BlobHandle::of(&bytes);
+                let handle = BlobHandle::for_bytes(&bytes);
                 let kept = StoredContent { handle, media_type: media_type.clone(), bytes: bytes.len() as u64, form };
                 if !self.kept.contains(&kept) {
                     self.kept.push(kept);

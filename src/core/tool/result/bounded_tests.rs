@@ -34,7 +34,7 @@ fn images_are_stored_and_invalid_ones_are_reported() {
     let large = Part::Audio(Media::inline("audio/wav", &vec![0; (1 << 20) + 1]));
     let output = ToolOutput { content: vec![picture.clone(), broken, large], ..ToolOutput::default() };
     let (fit, wholes) = bounded(output.clone(), 4096, KEPT);
-    let (picture_at, broken_at) = (BlobHandle::of(b"a picture"), BlobHandle::of(b"<html>"));
+    let (picture_at, broken_at) = (BlobHandle::for_bytes(b"a picture"), BlobHandle::for_bytes(b"<html>"));
     assert_eq!(fit.content[0], Part::Image(Media::at("image/png", picture_at.to_string())));
     assert_eq!(
         texts(&fit),
@@ -86,7 +86,7 @@ fn a_large_structured_form_beside_a_short_text_is_named_in_the_text() {
     let expected = format!(
         "[toolgate] The structured form of this result, {} bytes of JSON, is kept as {}; `result_read` reads any part of it.",
         json.len(),
-        BlobHandle::of(json.as_bytes())
+        BlobHandle::for_bytes(json.as_bytes())
     );
     assert_eq!((texts(&fit), &fit.structured), (vec!["2000 rows", &expected], &None));
     assert_eq!((&*wholes[0].bytes, &*wholes[0].media_type), (json.as_bytes(), "application/json"));

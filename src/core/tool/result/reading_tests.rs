@@ -3,7 +3,7 @@ use serde_json::json;
 
 fn reading(arguments: Value) -> Result<ReadRequest, String> {
     let mut arguments = arguments.as_object().unwrap().clone();
-    arguments.entry("handle").or_insert(json!(BlobHandle::of(b"")));
+    arguments.entry("handle").or_insert(json!(BlobHandle::for_bytes(b"")));
     ReadRequest::parse(&arguments)
 }
 

@@ -123,7 +123,7 @@ impl Issuer {
         let published: Published = self.get(&discovered.jwks_uri).await?;
         // One key of an unknown kind must not cost the others.
         let keys = published.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok());
-        Ok(keys.filter_map(Key::of).map(Arc::new).collect())
+        Ok(keys.filter_map(Key::from_jwk).map(Arc::new).collect())
     }
 
     async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, String> {

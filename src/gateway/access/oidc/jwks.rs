@@ -14,7 +14,7 @@ pub(super) struct Key {
 
 impl Key {
     /// `None` if the key is not for signatures, or its kind is not supported.
-    pub(super) fn of(published: Jwk) -> Option<Self> {
+    pub(super) fn from_jwk(published: Jwk) -> Option<Self> {
         let algorithm = algorithm_of(&published)?;
         let decoding = DecodingKey::from_jwk(&published).ok()?;
         Some(Self { id: published.common.key_id, algorithm, decoding })

@@ -99,7 +99,8 @@ pub(super) async fn events(
     let (content, seen) = (Include::content(which.include), which.resume_position(&headers)?);
     if form == Form::Json {
         let events = run.events_so_far(content, seen, most).await?;
-        let page = Page::of(events, most, |event| event.id.map(|id| id.to_string()).unwrap_or_default(), |event| event);
+        let page =
+            Page::new(events, most, |event| event.id.map(|id| id.to_string()).unwrap_or_default(), |event| event);
         return Ok(Json(page).into_response());
     }
     let mut tail = run.events(content, seen, which.until, gateway.follow())?;

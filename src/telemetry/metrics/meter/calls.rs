@@ -51,7 +51,7 @@ impl Meter {
     pub(super) fn checked(&self, id: &CallId, verdict: &CallVerdict) -> Vec<Measurement> {
         match verdict {
             CallVerdict::Run { .. } => match self.calls.get(id).and_then(MeteredCall::origin) {
-                Some(origin) if Builtin::of(origin) == Some(Builtin::AskHuman) => {
+                Some(origin) if Builtin::from_origin(origin) == Some(Builtin::AskHuman) => {
                     vec![self.one(Metric::QuestionsAsked)]
                 }
                 Some(_) | None => Vec::new(),
@@ -116,7 +116,7 @@ impl Meter {
     ) -> Option<Measurement> {
         let call = self.calls.get(id)?;
         let (sent, (tool, Origin::Mcp { server, .. })) = (call.sent?, call.tool.as_ref()?) else { return None };
-        let request = Measurement::of(Metric::McpDuration, seconds(sent, call.held_since.unwrap_or(at)))
+        let request = Measurement::new(Metric::McpDuration, seconds(sent, call.held_since.unwrap_or(at)))
             .fixed(names::MCP_METHOD, "tools/call")
             .fixed(names::OPERATION, "execute_tool")
             .word(names::TOOL, tool.clone())

@@ -27,7 +27,7 @@ fn key(id: &str, tenant: &str, created: i64) -> AccessKey {
 }
 
 async fn put(store: &dyn AccessKeys, key: &AccessKey) -> KeyHash {
-    let hash = KeyHash::of(&format!("secret of {}", key.id));
+    let hash = KeyHash::for_secret(&format!("secret of {}", key.id));
     store.put_key(&hash, key).await.unwrap();
     hash
 }
@@ -36,7 +36,7 @@ pub(crate) async fn a_key_is_found_by_the_hash_of_its_secret_alone<S: Store>(sto
     let made = key("key_a", "default", 100);
     let hash = put(&*store, &made).await;
     assert_eq!(store.by_hash(&hash).await.unwrap(), Some(made.clone()));
-    assert_eq!(store.by_hash(&KeyHash::of("key_a")).await.unwrap(), None);
+    assert_eq!(store.by_hash(&KeyHash::for_secret("key_a")).await.unwrap(), None);
     assert_eq!((made.holds(at(899)), made.holds(at(900))), (true, false));
 }
 

@@ -15,7 +15,7 @@ fn picture(bytes: impl Into<Vec<u8>>) -> Blob {
 pub(crate) async fn a_blob_is_read_exactly_as_written<S: Store>(store: Arc<S>) {
     for bytes in [Vec::new(), vec![0], (0..=255).cycle().take(1_000_003).collect::<Vec<u8>>()] {
         let handle = store.put(&run(1), picture(bytes.clone())).await.unwrap();
-        assert_eq!(handle, BlobHandle::of(&bytes));
+        assert_eq!(handle, BlobHandle::for_bytes(&bytes));
         assert_eq!(store.get(&handle).await.unwrap(), Some(picture(bytes.clone())));
         let info = BlobInfo { media_type: "image/png".into(), size: bytes.len() as u64 };
         assert_eq!(store.describe(&handle).await.unwrap(), Some(info));
@@ -32,7 +32,7 @@ pub(crate) async fn the_same_bytes_are_one_blob_under_their_first_type<S: Store>
 
 pub(crate) async fn an_unknown_blob_is_not_found<S: Store>(store: Arc<S>) {
     store.put(&run(1), picture("something")).await.unwrap();
-    let handle = BlobHandle::of(b"nothing");
+    let handle = BlobHandle::for_bytes(b"nothing");
     assert_eq!(store.get(&handle).await.unwrap(), None);
     assert_eq!(store.describe(&handle).await.unwrap(), None);
 }
@@ -51,7 +51,7 @@ pub(crate) async fn concurrent_puts_of_the_same_bytes_all_succeed<S: Store>(stor
         tokio::spawn(async move { store.put(&run(number), picture("same")).await })
     });
     for put in puts.collect::<Vec<_>>() {
-        assert_eq!(put.await.unwrap(), Ok(BlobHandle::of(b"same")));
+        assert_eq!(put.await.unwrap(), Ok(BlobHandle::for_bytes(b"same")));
     }
 }
 
