@@ -41,14 +41,14 @@ struct Lifetimes {
 }
 
 impl Lifetimes {
-    fn of(&self, found: &[ToolGrant]) -> Duration {
+    fn time_to_live(&self, found: &[ToolGrant]) -> Duration {
         if found.is_empty() { self.nothing } else { self.granted }
     }
 }
 
 impl Expiry<Question, Arc<[ToolGrant]>> for Lifetimes {
     fn expire_after_create(&self, _: &Question, found: &Arc<[ToolGrant]>, _: Instant) -> Option<Duration> {
-        Some(self.of(found))
+        Some(self.time_to_live(found))
     }
 
     /// An updated entry lives as long as a new one.
@@ -59,7 +59,7 @@ impl Expiry<Question, Arc<[ToolGrant]>> for Lifetimes {
         _: Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {
-        Some(self.of(found))
+        Some(self.time_to_live(found))
     }
 }
 

@@ -29,7 +29,7 @@ pub struct ElicitationHold {
 }
 
 impl ElicitationHold {
-    fn of(&self, server: &ServerId) -> Duration {
+    fn for_server(&self, server: &ServerId) -> Duration {
         self.servers.get(server).copied().unwrap_or(self.usual)
     }
 }
@@ -150,7 +150,7 @@ impl Driver<'_> {
     fn hold_limit(&self, run: &Run, call: &CallId) -> Option<HoldLimit> {
         let call = run.call(call)?;
         let Origin::Mcp { server, .. } = &call.tool.as_ref()?.origin else { return None };
-        match (self.wake.is_attended(), self.ports.hold.of(server)) {
+        match (self.wake.is_attended(), self.ports.hold.for_server(server)) {
             (true, _) => Some(HoldLimit::Unlimited),
             (false, time) => (!time.is_zero()).then_some(HoldLimit::For(time)),
         }

@@ -73,12 +73,12 @@ async fn list(
     Authenticated(caller): Authenticated,
 ) -> Result<Json<ModelsView>, Problem> {
     caller.require(Scope::ToolsRead)?;
-    let data = gateway.backends().models().into_iter().map(ModelView::of).collect();
+    let data = gateway.backends().models().into_iter().map(ModelView::new).collect();
     Ok(Json(ModelsView { object: "list", data }))
 }
 
 impl ModelView {
-    fn of(ModelCard { name, identity, price }: ModelCard) -> Self {
+    fn new(ModelCard { name, identity, price }: ModelCard) -> Self {
         Self {
             id: name.to_string(),
             object: "model",

@@ -66,7 +66,7 @@ impl Server {
         let offer = self.supervisor.offer(self.meta(trace), self.settings.trusted).await;
         ServerTools {
             endpoint: self.settings.transport.endpoint(),
-            authorization: self.supervisor.dial().authorization().of(&self.id),
+            authorization: self.supervisor.dial().authorization().latest_of(&self.id),
             ..self.settings.pinned.hidden(offer)
         }
     }

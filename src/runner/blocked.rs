@@ -66,7 +66,7 @@ impl AgentRunner {
             Ok(agent) => agent,
             Err(error) => return Some(error),
         };
-        require_servers(id, spec, &agent, &self.inner.injections.of(id)).err()
+        require_servers(id, spec, &agent, &self.inner.injections.servers_of(id)).err()
     }
 
     /// The number of blocked runs that this process found and that neither moved nor ended since.

@@ -116,7 +116,7 @@ impl AgentRunner {
                 self.forget_if_over(&journal);
                 return Ok(idle_execution(&journal));
             }
-            require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
+            require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.servers_of(run))?;
             self.inner.blocked.forget(run);
             self.store_blobs(run, blobs).await?;
             let guard = match self.claim(run)? {

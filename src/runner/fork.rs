@@ -118,7 +118,7 @@ impl AgentRunner {
         claim: Option<SessionClaim>,
     ) -> Result<Execution, RunnerError> {
         let ports = &self.inner.ports;
-        require_servers(&copy.id, &copy.started.spec, &copy.agent, &self.inner.injections.of(&copy.id))?;
+        require_servers(&copy.id, &copy.started.spec, &copy.agent, &self.inner.injections.servers_of(&copy.id))?;
         let first = Event::Started(copy.started.clone().into());
         let (store, clock, sinks) = (ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
         let mut journal = Journal::begin(copy.id.clone(), first, claim, store, clock, sinks)?;

@@ -68,7 +68,7 @@ impl AgentRunner {
     /// The servers of this run, including injected ones.
     pub(super) fn servers_of(&self, run: &RunId) -> Arc<dyn McpServers> {
         let base = self.inner.ports.servers.clone();
-        match self.inner.injections.of(run) {
+        match self.inner.injections.servers_of(run) {
             added if added.0.is_empty() => base,
             added => Arc::new(CombinedServers { base, added }),
         }
@@ -87,7 +87,7 @@ impl Injections {
         }
     }
 
-    pub(super) fn of(&self, run: &RunId) -> RunServers {
+    pub(super) fn servers_of(&self, run: &RunId) -> RunServers {
         self.lock().get(run).cloned().unwrap_or_default()
     }
 

@@ -60,7 +60,7 @@ pub(super) fn compile(schema: &Value) -> Result<CompiledSchema, SchemaError> {
     if is_larger_than(schema, MAX_BYTES) {
         return Err(SchemaError::TooLarge { limit: MAX_BYTES });
     }
-    let weight = weight::of(schema);
+    let weight = weight::estimate(schema);
     if weight.nodes > MAX_WEIGHT {
         return Err(SchemaError::TooHeavy);
     }

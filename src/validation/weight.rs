@@ -68,7 +68,7 @@ fn extent(value: &Value) -> (u64, u32) {
 ///
 /// In a cycle the weight of a reference thus depends on where the count begins. So no reference weighs less than its
 /// nodes that apply to one value: those are counted again, without the keywords that close such cycles.
-pub(super) fn of(schema: &Value) -> Weight {
+pub(super) fn estimate(schema: &Value) -> Weight {
     let mut weigher = Weigher::new(schema);
     let whole = weigher.weigh(schema);
     let mut references: Vec<&str> = std::mem::take(&mut weigher.known).into_keys().collect();

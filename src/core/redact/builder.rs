@@ -74,7 +74,7 @@ impl SecretsBuilder {
 
     /// Adds a text that must not be shown as a whole.
     pub fn value(&mut self, text: &str) {
-        self.values.extend(forms::of(text));
+        self.values.extend(forms::all(text));
     }
 
     /// Adds a text of which no piece may be shown. The authorization scheme before it is not secret. Of `Basic`, user and
@@ -82,14 +82,14 @@ impl SecretsBuilder {
     pub fn credential(&mut self, text: &str) {
         match split_scheme(text.trim()) {
             Some((scheme, credential)) if credential.len() >= SHORTEST => {
-                self.credentials.extend(forms::of(credential));
+                self.credentials.extend(forms::all(credential));
                 if scheme.eq_ignore_ascii_case("basic") {
                     self.basic(credential);
                 }
             }
             // Its pieces would contain the scheme.
             Some(_) => self.value(text),
-            None => self.credentials.extend(forms::of(text)),
+            None => self.credentials.extend(forms::all(text)),
         }
     }
 
@@ -140,7 +140,7 @@ impl SecretsBuilder {
     }
 
     fn user(&mut self, user: &str, password: &str) {
-        self.credentials.extend(forms::of(&STANDARD_NO_PAD.encode(format!("{user}:{password}"))));
+        self.credentials.extend(forms::all(&STANDARD_NO_PAD.encode(format!("{user}:{password}"))));
         self.credential(password);
         if password.is_empty() {
             self.credential(user);

@@ -22,7 +22,7 @@ const HTML_QUOTES: [[&str; 2]; 4] =
 
 /// The forms of a secret: whole and each of its lines, with and without its first word, as is and escaped.
 /// Programs print a multi-line key line by line, and its line ends may be escaped.
-pub(super) fn of(text: &str) -> BTreeSet<String> {
+pub(super) fn all(text: &str) -> BTreeSet<String> {
     let wholes = [text.trim(), without_first_word(text.trim())];
     let lines = wholes.into_iter().flat_map(|whole| [whole].into_iter().chain(whole.split(['\n', '\r'])));
     let pieces = lines.flat_map(|line| [line].into_iter().chain(line.split("\\n"))).map(str::trim);

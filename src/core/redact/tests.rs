@@ -159,8 +159,8 @@ fn escapes_of_common_libraries_are_recognized() {
     for form in forms {
         assert_eq!(values([secret]).redacted(&format!("<{form}.")), "<[redacted].", "{form}");
     }
-    assert_eq!(forms::of(secret).len(), 21);
-    assert_eq!(forms::of("sk-0123456789").len(), 1);
+    assert_eq!(forms::all(secret).len(), 21);
+    assert_eq!(forms::all("sk-0123456789").len(), 1);
 }
 
 #[test]
@@ -239,7 +239,7 @@ proptest! {
     ) {
         let secret = secret.trim();
         prop_assume!(secret.len() >= SHORTEST && !secret.contains("\\n"));
-        let forms: Vec<String> = forms::of(secret).into_iter().collect();
+        let forms: Vec<String> = forms::all(secret).into_iter().collect();
         let echoed = form.get(&forms);
         let letters: Vec<char> = echoed.chars().collect();
         let from = from.index(letters.len());

@@ -14,7 +14,7 @@ const HEADER: &str = "Idempotency-Key";
 const LONGEST: usize = 255;
 
 /// The key: 1 to 255 visible ASCII characters, given once.
-pub(super) fn of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(super) fn from_headers(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let mut given = headers.get_all(HEADER).iter();
     let (first, second) = (given.next(), given.next());
     let Some(first) = first else { return Ok(None) };
@@ -63,18 +63,18 @@ mod tests {
 
     #[test]
     fn a_key_is_single_visible_and_bounded() {
-        let of = |keys: &[&str]| {
+        let parsed = |keys: &[&str]| {
             let mut headers = HeaderMap::new();
             for key in keys {
                 headers.append(HEADER, key.parse().unwrap());
             }
-            of(&headers).map_err(|problem| problem.code())
+            from_headers(&headers).map_err(|problem| problem.code())
         };
         let long = "k".repeat(LONGEST);
-        assert_eq!(of(&[]), Ok(None));
-        assert_eq!(of(&[&long]), Ok(Some(long.clone())));
+        assert_eq!(parsed(&[]), Ok(None));
+        assert_eq!(parsed(&[&long]), Ok(Some(long.clone())));
         for wrong in [&["a b"][..], &[""], &["a", "a"], &[&format!("{long}k")]] {
-            assert_eq!(of(wrong), Err(ErrorCode::InvalidRequest), "{wrong:?}");
+            assert_eq!(parsed(wrong), Err(ErrorCode::InvalidRequest), "{wrong:?}");
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) async fn handle_once(
     next: Next,
 ) -> Result<Response, Problem> {
     let key = match request.method() {
-        &Method::POST => key::of(request.headers())?,
+        &Method::POST => key::from_headers(request.headers())?,
         _ => None,
     };
     let Some(key) = key else { return Ok(next.run(request).await) };

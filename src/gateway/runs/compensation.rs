@@ -35,14 +35,14 @@ struct UndoView {
 }
 
 impl CompensationView {
-    pub(super) fn of(Compensation { undone, in_doubt }: Compensation) -> Self {
+    pub(super) fn new(Compensation { undone, in_doubt }: Compensation) -> Self {
         let in_doubt = in_doubt.iter().map(ToString::to_string).collect();
-        Self { undone: undone.into_iter().map(UndoView::of).collect(), in_doubt }
+        Self { undone: undone.into_iter().map(UndoView::new).collect(), in_doubt }
     }
 }
 
 impl UndoView {
-    fn of(UndoResult { undoes, call_id, tool, state, reason }: UndoResult) -> Self {
+    fn new(UndoResult { undoes, call_id, tool, state, reason }: UndoResult) -> Self {
         Self { undoes: undoes.to_string(), call_id: call_id.to_string(), tool, state, reason }
     }
 }

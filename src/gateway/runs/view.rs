@@ -355,7 +355,7 @@ impl RunView {
             pending: pending.iter().map(|item| PendingView::new(&row.id, item)).collect(),
             output: ending.and_then(|ending| ending.output()).map(OutputView::new),
             warnings: run.warnings().iter().map(WarningView::new).collect(),
-            compensation: run.compensation().map(CompensationView::of),
+            compensation: run.compensation().map(CompensationView::new),
             error: run.failure().map(|failure| FailureView::new(failure.of_run(&row.id))),
             result: ResultView::new(run.result()),
             blocked: blocked.map(FailureView::of_blocked),

@@ -37,7 +37,7 @@ pub(crate) enum RequestKind {
 
 impl AuthorizationRecord {
     /// The latest status.
-    pub(crate) fn of(&self, server: &ServerId) -> Option<ServerAuthorization> {
+    pub(crate) fn latest_of(&self, server: &ServerId) -> Option<ServerAuthorization> {
         let recorded = self.recorded();
         let Latest { status, reason, .. } = recorded.latest.as_ref()?;
         Some(ServerAuthorization { server: server.clone(), status: *status, reason: reason.clone() })
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     fn status_of(record: &AuthorizationRecord) -> Option<AuthorizationStatus> {
-        record.of(&"crm".into()).map(|authorization| authorization.status)
+        record.latest_of(&"crm".into()).map(|authorization| authorization.status)
     }
 
     #[test]
@@ -135,6 +135,6 @@ mod tests {
         record.denied(&failed("connection refused"));
         record.denied(&failed("connection reset"));
         assert_eq!(record.changes(), 1);
-        assert!(record.of(&"crm".into()).and_then(|now| now.reason).is_some_and(|why| why.contains("reset")));
+        assert!(record.latest_of(&"crm".into()).and_then(|now| now.reason).is_some_and(|why| why.contains("reset")));
     }
 }

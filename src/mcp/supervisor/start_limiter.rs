@@ -28,11 +28,11 @@ impl StartLimiter {
     /// A limiter sized for this machine.
     pub(crate) fn new() -> Self {
         let processors = available_parallelism().map_or(1, NonZeroUsize::get);
-        Self::of((processors * PER_PROCESSOR).clamp(PER_PROCESSOR, MOST))
+        Self::with_permits((processors * PER_PROCESSOR).clamp(PER_PROCESSOR, MOST))
     }
 
     /// A limiter with this many permits.
-    pub(super) fn of(places: usize) -> Self {
+    pub(super) fn with_permits(places: usize) -> Self {
         Self(Arc::new(Semaphore::new(places)))
     }
 

@@ -148,7 +148,7 @@ fn given(openings: impl IntoIterator<Item = ScriptedStart>) -> (Fake, Arc<TestSe
         links: Mutex::default(),
         log: Mutex::default(),
     });
-    (Supervisor::new("shop".into(), world.clone(), BUDGET, TaskTracker::new(), StartLimiter::of(8)), world)
+    (Supervisor::new("shop".into(), world.clone(), BUDGET, TaskTracker::new(), StartLimiter::with_permits(8)), world)
 }
 
 async fn seconds(seconds: u64) {

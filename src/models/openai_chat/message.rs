@@ -160,7 +160,7 @@ impl MessageFormat {
 
     fn assistant<'a>(&self, message: &'a Message) -> Result<WireMessage<'a>, serde_json::Error> {
         let (mut texts, mut reasoning, mut tool_calls) = (Vec::new(), Vec::new(), Vec::new());
-        let vendor_fields = vendor_fields::of(message, &self.model);
+        let vendor_fields = vendor_fields::from_message(message, &self.model);
         let has_reasoning = match self.reasoning {
             ReasoningReplay::Never => false,
             ReasoningReplay::AsReceived => vendor_fields.has_reasoning_content,

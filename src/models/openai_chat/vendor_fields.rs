@@ -23,7 +23,7 @@ pub(super) struct VendorFields<'a> {
 }
 
 /// The replay state of a message, if this model wrote it.
-pub(super) fn of<'a>(message: &'a Message, model: &str) -> VendorFields<'a> {
+pub(super) fn from_message<'a>(message: &'a Message, model: &str) -> VendorFields<'a> {
     let state = message.provider_state.as_ref().filter(|state| state.wire == WIRE && state.model == model);
     let mut vendor_fields = VendorFields::default();
     for turn in state.into_iter().flat_map(|state| &state.items) {

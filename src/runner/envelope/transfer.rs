@@ -188,7 +188,7 @@ impl AgentRunner {
         let (store, clock) = (ports.store.clone(), ports.clock.clone());
         let mut journal = Journal::handed_over(run, history, stored, claim, store, clock)?;
         let agent = self.agent_of(&journal.run().started().spec)?;
-        require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
+        require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.servers_of(run))?;
         // Expiry events since the export are not in the envelope. The resume writes them.
         let (current, _) = journal.at_now()?;
         let given = bound(resume, claims, current.length());

@@ -96,7 +96,7 @@ impl MetricsBuilder {
     /// Adds an exporter that sends metrics, and `exit_signal`, which is called when the process ends.
     pub fn push(mut self, exporter: impl PushMetricExporter, exit_signal: impl Fn() + Send + Sync + 'static) -> Self {
         self.exit_signal = Some(Box::new(exit_signal));
-        let reader = PeriodicReader::builder(self.exports.of(exporter)).with_interval(self.interval).build();
+        let reader = PeriodicReader::builder(self.exports.wrap(exporter)).with_interval(self.interval).build();
         self.provider = self.provider.with_reader(reader);
         self
     }

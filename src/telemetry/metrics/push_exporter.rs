@@ -29,7 +29,7 @@ pub(super) struct PushExporter<E> {
 
 impl Exports {
     /// An exporter that keeps its failures here.
-    pub(super) fn of<E>(&self, exporter: E) -> PushExporter<E> {
+    pub(super) fn wrap<E>(&self, exporter: E) -> PushExporter<E> {
         PushExporter { exporter, exports: self.clone() }
     }
 

@@ -129,7 +129,7 @@ impl Turn {
 
 impl Call {
     fn new(call: &CallHistory<'_>, grants: &Grants) -> Self {
-        let steps = call.entries.iter().filter_map(|entry| step::of(entry, &call.requested.id, grants));
+        let steps = call.entries.iter().filter_map(|entry| step::explained(entry, &call.requested.id, grants));
         let (stands, steps): (Vec<CallStatus>, Vec<Step>) = steps.unzip();
         Self {
             call_id: call.requested.id.clone(),

@@ -81,7 +81,7 @@ pub(super) struct Step {
 }
 
 /// The step that a journal entry adds to a call, with the call's new state.
-pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Option<(CallStatus, Step)> {
+pub(super) fn explained(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Option<(CallStatus, Step)> {
     let step = |reason: String| Step {
         event: recorded.seq,
         at: recorded.at,

@@ -70,7 +70,7 @@ async fn a_list_that_is_older_than_an_approval_is_asked_for_and_a_newer_one_is_n
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_waits_for_others_to_start_is_not_late() {
-    let starts = StartLimiter::of(2);
+    let starts = StartLimiter::with_permits(2);
     let servers: Vec<Fake> = (0..40)
         .map(|_| {
             let (_, world) = given([Takes(8)]);
@@ -88,7 +88,7 @@ async fn a_server_that_waits_for_others_to_start_is_not_late() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hanging_start_delays_other_starts_for_seconds_only() {
-    let starts = StartLimiter::of(1);
+    let starts = StartLimiter::with_permits(1);
     let of = |opening| {
         let (_, world) = given([opening]);
         Supervisor::new("shop".into(), world, BUDGET, TaskTracker::new(), starts.clone())
