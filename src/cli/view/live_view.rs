@@ -84,6 +84,7 @@ impl LiveView {
         self.streaming.take().map(|_| LiveOutput::Line(String::new())).into_iter().collect()
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
     fn lines(&mut self, event: &LifecycleEvent) -> Vec<String> {
         let paint = self.look.paint;
         match &event.fact {
@@ -258,13 +259,7 @@ impl LiveView {
             }
             LifecycleKind::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
-            LifecycleKind::Pending { .. }
-            | LifecycleKind::ContextBuildStarted
-            | LifecycleKind::ContextBuildSuccess
-            | LifecycleKind::ModelCalled { .. }
-            | LifecycleKind::TierSelected { .. }
-            | LifecycleKind::ValidationFailed { .. }
-            | LifecycleKind::Fragment { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

@@ -137,6 +137,7 @@ pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Opt
 }
 
 /// The event on the root for a decision of the loop that has no span of its own.
+#[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
 pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanEvent> {
     let at = event.at?;
     match &event.fact {
@@ -163,37 +164,8 @@ pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanE
         | LifecycleKind::CompensationStarted { .. }
         | LifecycleKind::ModelCallRefused { .. }
         | LifecycleKind::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),
-        // These have a span of their own, or are the start and end of the run.
-        LifecycleKind::Started { .. }
-        | LifecycleKind::ApprovalDecided { .. }
-        | LifecycleKind::ApprovalExpired { .. }
-        | LifecycleKind::PendingExpired { .. }
-        | LifecycleKind::Drifted { .. }
-        | LifecycleKind::QuestionAnswered { .. }
-        | LifecycleKind::InputGiven { .. }
-        | LifecycleKind::Pending { .. }
-        | LifecycleKind::Completed { .. }
-        | LifecycleKind::Failed { .. }
-        | LifecycleKind::Cancelled { .. }
-        | LifecycleKind::ContextBuildStarted
-        | LifecycleKind::ContextBuildSuccess
-        | LifecycleKind::ServerAuth { .. }
-        | LifecycleKind::ToolsListed { .. }
-        | LifecycleKind::ApprovalsResolved { .. }
-        | LifecycleKind::ModelCalled { .. }
-        | LifecycleKind::ModelRetrying { .. }
-        | LifecycleKind::ModelReplied { .. }
-        | LifecycleKind::ModelFailed { .. }
-        | LifecycleKind::CompactionStarted { .. }
-        | LifecycleKind::CompactionCompleted { .. }
-        | LifecycleKind::CompactionFailed { .. }
-        | LifecycleKind::McpExecuting { .. }
-        | LifecycleKind::McpCompleted { .. }
-        | LifecycleKind::BuiltinExecuting { .. }
-        | LifecycleKind::BuiltinCompleted { .. }
-        | LifecycleKind::ExternalCompleted { .. }
-        | LifecycleKind::OutputValidated
-        | LifecycleKind::Fragment { .. } => None,
+        // The others have a span of their own, or are the start and end of the run.
+        _ => None,
     }
 }
 

@@ -81,6 +81,7 @@ pub(super) struct Step {
 }
 
 /// The step that a journal entry adds to a call, with the call's new state.
+#[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
 pub(super) fn explained(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Option<(CallStatus, Step)> {
     let step = |reason: String| Step {
         event: recorded.seq,
@@ -157,24 +158,7 @@ pub(super) fn explained(recorded: &JournalEntry, call: &CallId, grants: &Grants)
             (CallStatus::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(reason) })
         }
         Event::TaskStarted { .. } => (CallStatus::Pending, step("runs at its server as a task".into())),
-        Event::Started(_)
-        | Event::Resumed { .. }
-        | Event::ToolsListed { .. }
-        | Event::ApprovalsResolved { .. }
-        | Event::ModelCalled { .. }
-        | Event::ModelReplied { .. }
-        | Event::ModelCallRefused { .. }
-        | Event::ModelFailed { .. }
-        | Event::OutputValidated { .. }
-        | Event::TierSelected { .. }
-        | Event::CompactionStarted { .. }
-        | Event::CompactionCompleted { .. }
-        | Event::CompactionFailed { .. }
-        | Event::MessageAdded { .. }
-        | Event::Paused { .. }
-        | Event::Unpaused { .. }
-        | Event::CompensationStarted { .. }
-        | Event::Ended { .. } => return None,
+        _ => return None,
     })
 }
 

@@ -81,6 +81,7 @@ impl Meter {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
     fn measured(&self, JournalEntry { event, at, .. }: &JournalEntry, identity_of: &IdentityOf) -> Vec<Measurement> {
         match event {
             Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),
@@ -116,20 +117,7 @@ impl Meter {
                 self.answered(call, None, wire.as_deref(), *at).into_iter().collect()
             }
             Event::Ended { ending } => self.ended(ending, *at),
-            Event::Started(_)
-            | Event::Resumed { .. }
-            | Event::ToolsListed { .. }
-            | Event::ApprovalsResolved { .. }
-            | Event::OutputValidated { verdict: OutputVerdict::Valid { .. } }
-            | Event::TierSelected { .. }
-            | Event::CompactionStarted { .. }
-            | Event::Extended { .. }
-            | Event::CallsStarted { .. }
-            | Event::MessageAdded { .. }
-            | Event::Paused { .. }
-            | Event::ModelCallRefused { .. }
-            | Event::Unpaused { .. }
-            | Event::CompensationStarted { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -151,6 +139,7 @@ impl Meter {
         ]
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
     fn remember(&mut self, recorded: &JournalEntry) {
         self.next = recorded.seq + 1;
         match &recorded.event {
@@ -190,24 +179,7 @@ impl Meter {
             }
             Event::InputRequested { call, .. } => self.note(call, |call| call.held_since = Some(recorded.at)),
             Event::InputGiven { call, .. } => self.note(call, |call| call.was_held_until(recorded.at)),
-            Event::Started(_)
-            | Event::Resumed { .. }
-            | Event::ApprovalsResolved { .. }
-            | Event::ModelFailed { .. }
-            | Event::CompactionCompleted { .. }
-            | Event::CompactionFailed { .. }
-            | Event::OutputValidated { .. }
-            | Event::TierSelected { .. }
-            | Event::ApprovalDecided { .. }
-            | Event::CallDrifted { .. }
-            | Event::Extended { .. }
-            | Event::Expired { .. }
-            | Event::QuestionAnswered { .. }
-            | Event::MessageAdded { .. }
-            | Event::Paused { .. }
-            | Event::ModelCallRefused { .. }
-            | Event::Unpaused { .. }
-            | Event::Ended { .. } => {}
+            _ => {}
         }
     }
 

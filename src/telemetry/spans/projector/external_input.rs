@@ -36,6 +36,7 @@ enum InputKind {
 
 impl Projector {
     /// Holds an outside input for the next execution. Returns whether the fact is one.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
     pub(super) fn record_input(&mut self, recorded: &JournalEntry) -> bool {
         let (id, what) = match &recorded.event {
             Event::CallCompleted { call, outcome, .. } => {
@@ -51,27 +52,7 @@ impl Projector {
             Event::MessageAdded { .. } | Event::Extended { .. } => return true,
             // The pause or cancellation of a run that waited already is not the reason why its execution ended.
             Event::Paused { .. } | Event::CompensationStarted { .. } => return self.rests(),
-            Event::Started(_)
-            | Event::Resumed { .. }
-            | Event::ToolsListed { .. }
-            | Event::ApprovalsResolved { .. }
-            | Event::ModelCalled { .. }
-            | Event::ModelReplied { .. }
-            | Event::ModelCallRefused { .. }
-            | Event::ModelFailed { .. }
-            | Event::CompactionStarted { .. }
-            | Event::CompactionCompleted { .. }
-            | Event::CompactionFailed { .. }
-            | Event::OutputValidated { .. }
-            | Event::TierSelected { .. }
-            | Event::CallChecked { .. }
-            | Event::CallDrifted { .. }
-            | Event::CallsStarted { .. }
-            | Event::InputRequested { .. }
-            | Event::InputRequired { .. }
-            | Event::TaskStarted { .. }
-            | Event::Unpaused { .. }
-            | Event::Ended { .. } => return false,
+            _ => return false,
         };
         if let Some(call) = self.call(id) {
             let asked = self.asked.get(id).copied();
@@ -108,6 +89,7 @@ impl Projector {
     }
 
     /// Notes the time of a request.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
     pub(super) fn note_asked(&mut self, recorded: &JournalEntry) {
         match &recorded.event {
             Event::CallChecked { call, verdict: CallVerdict::Ask { .. }, .. } | Event::InputRequested { call, .. } => {
@@ -120,39 +102,13 @@ impl Projector {
                     self.asked.insert(call.clone(), recorded.at);
                 }
             }
-            Event::CallChecked { call, verdict: CallVerdict::Run { .. }, .. } => {
-                if self.call(call).is_some_and(|call| !call.is_sent_by_us()) {
-                    self.asked.insert(call.clone(), recorded.at);
-                }
+            Event::CallChecked { call, verdict: CallVerdict::Run { .. }, .. }
+                if self.call(call).is_some_and(|call| !call.is_sent_by_us()) =>
+            {
+                self.asked.insert(call.clone(), recorded.at);
             }
             Event::ModelReplied { .. } => self.asked.clear(),
-            Event::CallChecked { verdict: CallVerdict::Rejected { .. }, .. }
-            | Event::Started(_)
-            | Event::Resumed { .. }
-            | Event::ToolsListed { .. }
-            | Event::ApprovalsResolved { .. }
-            | Event::ModelCalled { .. }
-            | Event::ModelCallRefused { .. }
-            | Event::ModelFailed { .. }
-            | Event::CompactionStarted { .. }
-            | Event::CompactionCompleted { .. }
-            | Event::CompactionFailed { .. }
-            | Event::OutputValidated { .. }
-            | Event::TierSelected { .. }
-            | Event::ApprovalDecided { .. }
-            | Event::CallDrifted { .. }
-            | Event::Extended { .. }
-            | Event::Expired { .. }
-            | Event::QuestionAnswered { .. }
-            | Event::CallsStarted { .. }
-            | Event::CallCompleted { .. }
-            | Event::InputGiven { .. }
-            | Event::TaskStarted { .. }
-            | Event::MessageAdded { .. }
-            | Event::Paused { .. }
-            | Event::Unpaused { .. }
-            | Event::CompensationStarted { .. }
-            | Event::Ended { .. } => {}
+            _ => {}
         }
     }
 
