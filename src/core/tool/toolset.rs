@@ -1,7 +1,7 @@
 //! The toolset of a run: one flat, ordered, named list, made from the tools of servers and caller.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub struct ToolsetRules {
 #[serde(from = "ToolsetForm", into = "ToolsetForm")]
 pub struct Toolset {
     tools: Vec<Arc<Tool>>,
-    by_name: HashMap<ToolName, usize>,
+    by_name: BTreeMap<ToolName, usize>,
     pins: Arc<Pins>,
     left_out: Vec<LeftOut>,
     authorizations: Vec<ServerAuthorization>,
