@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let events = match step {
             Step::Record(events) => events,
             Step::ListTools => vec![Event::ToolsListed { toolset: Arc::new(toolset()) }],
-            Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Vec::new() }],
+            Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Arc::default() }],
             Step::CallModel { attempt, tool_access, .. } => {
                 let model_name = run.candidate(Timestamp::now()).clone();
                 let asked = Event::ModelCalled { model: model_name, attempt, tool_access };

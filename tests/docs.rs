@@ -63,7 +63,7 @@ fn the_table_of_error_codes_agrees_with_the_code() {
 
 #[test]
 fn the_list_of_events_is_complete() {
-    let source = read("src/core/lifecycle/event.rs");
+    let source = read("src/core/lifecycle/kind.rs");
     let names = source.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once("=> \""));
     let named: BTreeSet<&str> = names.map(|(_, name)| name).collect();
     assert!(named.contains("llm.text.delta"), "{named:?}");

@@ -1,5 +1,7 @@
 //! Step: query the approval cache, in one batch, for grants that cover the guarded tools.
 
+use std::sync::Arc;
+
 use toolgate_core::run::Event;
 use toolgate_core::tool::ToolName;
 use toolgate_ports::{GrantContext, GuardedTool};
@@ -34,6 +36,6 @@ impl Driver<'_> {
             tracing::warn!(%run, %error, "failed to query approval cache; guarded calls require approval");
             Vec::new()
         });
-        journal.stage(Event::ApprovalsResolved { granted })
+        journal.stage(Event::ApprovalsResolved { granted: Arc::new(granted) })
     }
 }

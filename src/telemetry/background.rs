@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn send(background: &BackgroundSink, seq: u64) {
-        let event = Event::ApprovalsResolved { granted: Vec::new() };
+        let event = Event::ApprovalsResolved { granted: Arc::default() };
         let recorded = JournalEntry { seq, at: Timestamp::UNIX_EPOCH, event };
         background.observe(&"run_1".into(), &Update::JournalEntry(recorded));
     }

@@ -6,6 +6,7 @@ mod call;
 mod cumulative_usage;
 mod delta;
 mod event;
+mod kind;
 mod projector;
 
 use crate::error::Failure;
@@ -13,7 +14,8 @@ use crate::error::Failure;
 pub use call::{CallEnd, CallRef, PendingRef, ToolRef, UndoRef};
 pub use cumulative_usage::CumulativeUsage;
 pub use delta::{Delta, ModelAttempt};
-pub use event::{LifecycleEvent, LifecycleKind};
+pub use event::LifecycleEvent;
+pub use kind::LifecycleKind;
 pub use projector::Lifecycle;
 
 /// Whether events carry content: tool arguments, results, answers, and messages that may quote them.

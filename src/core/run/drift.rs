@@ -81,7 +81,7 @@ impl Run {
             call.state = CallState::Selected;
         }
         if let Some(CallAuthorization::Grant(grant)) = was {
-            self.granted.retain(|granted| granted.grant != grant);
+            Arc::make_mut(&mut self.granted).retain(|granted| granted.grant != grant);
         }
     }
 }

@@ -46,7 +46,7 @@ pub enum Event {
     #[serde(rename = "approvals.resolved")]
     ApprovalsResolved {
         /// The grants that hold in this turn.
-        granted: Vec<ToolGrant>,
+        granted: Arc<Vec<ToolGrant>>,
     },
     /// The model is called (intent, written before the request is sent).
     #[serde(rename = "llm.call.started")]

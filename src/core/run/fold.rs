@@ -36,7 +36,7 @@ impl Run {
             tools: None,
             shown_tools: Arc::default(),
             pins: Default::default(),
-            granted: Vec::new(),
+            granted: Arc::default(),
             transcript: Vec::new(),
             inbox: Vec::new(),
             unanswered: Vec::new(),
@@ -134,7 +134,7 @@ impl Run {
                 self.note_missing_server(toolset);
                 self.tools = Some(toolset.clone());
                 // The grants are for the tool of that name as it was defined then.
-                self.granted.clear();
+                self.granted = Arc::default();
                 self.shown_tools = toolset.shown(|_| false);
                 self.phase = Phase::Ready { resolved: false };
             }
@@ -466,7 +466,7 @@ impl Run {
         let mode = self.started.spec.rules.tiers;
         self.say(turn.assistant_message(mode));
         self.say(turn.results(mode));
-        self.granted.clear();
+        self.granted = Arc::default();
         self.correction = turn.is_useless().then_some(Correction::Calls);
         self.budget.corrections = if turn.is_useless() { self.budget.corrections + 1 } else { 0 };
     }

@@ -40,7 +40,7 @@ pub struct Run {
     pub(super) shown_tools: Arc<Toolset>,
     /// The definition of each tool when the run first listed it.
     pub(super) pins: Arc<Pins>,
-    pub(super) granted: Vec<ToolGrant>,
+    pub(super) granted: Arc<Vec<ToolGrant>>,
     pub(super) transcript: Vec<Arc<Message>>,
     pub(super) inbox: Vec<Message>,
     /// The messages of the user at the end of the transcript, which have no reply.

@@ -176,7 +176,7 @@ pub(crate) fn external_result(start: Timestamp) -> Journal {
 pub(crate) fn approved_call(start: Timestamp) -> Journal {
     let mut journal = Journal::start("approved", 4, start, |_| {});
     journal.lists_tools();
-    journal.then(Event::ApprovalsResolved { granted: vec![] });
+    journal.then(Event::ApprovalsResolved { granted: Arc::default() });
     journal.model_calls([ToolCall::new("call_e", "mcp_files_read", json!({ "path": "/etc/hosts" }))]);
     journal.selects(0, &["call_e"], &[]);
     journal.then(Event::CallChecked {

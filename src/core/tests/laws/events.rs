@@ -158,7 +158,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         1 => Event::ToolsListed { toolset: (*tape.pick(&[toolset, smaller_toolset, larger_toolset]))() },
         2 => {
             let names = ["mcp_files_ask_write", "mcp_web_ask_post", "mcp_none"];
-            Event::ApprovalsResolved { granted: vec![granted(ToolName::parse(names[tape.below(3)]).unwrap())] }
+            Event::ApprovalsResolved { granted: vec![granted(ToolName::parse(names[tape.below(3)]).unwrap())].into() }
         }
         3 => Event::ModelCalled {
             model: (*tape.pick(&["first", "second", "third", "unknown"])).into(),

@@ -73,7 +73,7 @@ impl Hand {
             match self.run.next() {
                 Step::Record(events) => events.into_iter().for_each(|event| self.record(event)),
                 Step::ListTools => self.record(Event::ToolsListed { toolset: toolset() }),
-                Step::ResolveApprovals(_) => self.record(Event::ApprovalsResolved { granted: Vec::new() }),
+                Step::ResolveApprovals(_) => self.record(Event::ApprovalsResolved { granted: Arc::default() }),
                 Step::CheckCalls(ids) => ids.into_iter().for_each(|id| self.check(id)),
                 Step::RunTier(ids) => self.run_tier(ids),
                 Step::CallModel { .. }

@@ -42,7 +42,7 @@ impl Script {
             let events = match run.next() {
                 Step::Record(events) => events,
                 Step::ListTools => vec![Event::ToolsListed { toolset: toolset() }],
-                Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Vec::new() }],
+                Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Arc::default() }],
                 Step::CallModel { attempt, tool_access, .. } => {
                     let reply = self.replies.get(replies).or(self.replies.last()).cloned().unwrap();
                     let reply = Arc::new(run.with_unique_ids(reply));

@@ -39,7 +39,7 @@ fn a_grant_does_not_outlive_its_toolset() {
     let mut hand = Hand::with(plain());
     let tool = hand.run.tools().unwrap().get("mcp_files_ask_write").unwrap().clone();
     let name = tool.name.clone();
-    hand.record(Event::ApprovalsResolved { granted: vec![granted(name)] });
+    hand.record(Event::ApprovalsResolved { granted: vec![granted(name)].into() });
     let arguments = Arguments::from_value(json!({}));
     assert!(hand.run.granted(&tool, &arguments, noon()).is_some());
     hand.record(Event::ToolsListed { toolset: smaller_toolset() });

@@ -154,8 +154,8 @@ impl World {
             }
             Step::ResolveApprovals(guarded) => {
                 assert!(!guarded.is_empty());
-                let granted = guarded.into_iter().filter(|_| self.tape.once_in(3)).map(granted).collect();
-                self.record(Event::ApprovalsResolved { granted });
+                let granted: Vec<_> = guarded.into_iter().filter(|_| self.tape.once_in(3)).map(granted).collect();
+                self.record(Event::ApprovalsResolved { granted: granted.into() });
             }
             Step::CallModel { attempt, tool_access, .. } => self.ask_the_model(attempt, tool_access)?,
             Step::Compact { attempt, replaces, keeps } => self.compact(attempt, replaces, keeps)?,

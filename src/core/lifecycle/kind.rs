@@ -1,0 +1,470 @@
+//! Kinds of lifecycle events: every event of the public stream, in one table.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{CallEnd, CallRef, CumulativeUsage, Delta, ModelAttempt, PendingRef, UndoRef};
+use crate::chat::{Media, Stop, Usage};
+use crate::error::Failure;
+use crate::id::{AgentName, CallId, ModelName, SessionId};
+use crate::policy::{OnTimeout, PolicyMark};
+use crate::run::{
+    CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, Rejection, Restart, RunWarning, Scope, Status,
+    ToolAccess, ToolGrant,
+};
+use crate::tool::{Difference, LeftOut, Problem, ServerAuthorization, ToolName};
+use crate::trace::TraceId;
+
+/// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type")]
+pub enum LifecycleKind {
+    /// The run was created.
+    #[serde(rename = "execution.started")]
+    Started {
+        agent: AgentName,
+        model: ModelName,
+        session_id: SessionId,
+        trace_id: TraceId,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input: Option<String>,
+        /// Why the run does not continue the conversation of its session.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restart: Option<Restart>,
+    },
+    /// A driver resumed the run.
+    #[serde(rename = "execution.resumed")]
+    Resumed { trace_id: TraceId },
+    /// The run waits for the items listed.
+    #[serde(rename = "execution.pending")]
+    Pending { pending: Vec<PendingRef> },
+    /// The run was paused: it stops between two steps.
+    #[serde(rename = "execution.paused")]
+    Paused {
+        by: String,
+        via: Channel,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The pause ended.
+    #[serde(rename = "execution.unpaused")]
+    Unpaused {
+        by: String,
+        via: Channel,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        limits: Option<Box<Limits>>,
+    },
+    /// The run ended with a valid answer.
+    #[serde(rename = "execution.completed")]
+    Completed {
+        tool_interactions: u32,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        media: Vec<Media>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<RunWarning>,
+    },
+    /// The run ended without a valid answer.
+    #[serde(rename = "execution.failed")]
+    Failed {
+        status: Status,
+        error: Failure,
+        tool_interactions: u32,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        media: Vec<Media>,
+    },
+    #[serde(rename = "execution.cancelled")]
+    Cancelled {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        tool_interactions: u32,
+        usage: Usage,
+    },
+    /// The run will end with this status, and undoes the calls that took effect before it.
+    #[serde(rename = "compensation.started")]
+    CompensationStarted { status: Status, undo: Vec<UndoRef> },
+    /// The driver starts to build the context of a turn.
+    #[serde(rename = "context.build.started")]
+    ContextBuildStarted,
+    /// The context was built.
+    #[serde(rename = "context.build.success")]
+    ContextBuildSuccess,
+    /// The authorization status of an MCP server, or a change of it.
+    #[serde(rename = "server.auth")]
+    ServerAuth {
+        #[serde(flatten)]
+        authorization: ServerAuthorization,
+    },
+    /// The tools available to the model from now on.
+    #[serde(rename = "tools.listed")]
+    ToolsListed {
+        tools: Vec<ToolName>,
+        left_out: Vec<LeftOut>,
+        /// Tools whose definition differs from the one that the run saw first.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<ToolName>,
+        /// Rules and patterns of the configuration that match no tool.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
+    },
+    /// Guarded tools that are approved in advance.
+    #[serde(rename = "approvals.resolved")]
+    ApprovalsResolved { granted: Arc<Vec<ToolGrant>> },
+    /// The driver called the model.
+    #[serde(rename = "llm.call.started")]
+    ModelCalled {
+        model: ModelName,
+        /// Whether it is a fallback for the run's own model.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        fallback: bool,
+        attempt: u32,
+        tool_access: ToolAccess,
+    },
+    /// The driver calls a model again in the same turn: the same one or a fallback.
+    #[serde(rename = "llm.call.retrying")]
+    ModelRetrying {
+        model: ModelName,
+        attempt: u32,
+        /// The model called before, if it was a different one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instead_of: Option<ModelName>,
+    },
+    #[serde(rename = "llm.call.completed")]
+    ModelReplied {
+        model: ModelName,
+        /// Whether it is a fallback for the run's own model.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        fallback: bool,
+        /// The model name that the provider reports.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        response_model: Option<String>,
+        attempt: u32,
+        stop: Stop,
+        usage: Usage,
+        cumulative: CumulativeUsage,
+        duration_ms: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_token_ms: Option<u64>,
+        tool_calls: Vec<CallRef>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// A model call was not made: its worst case would exceed a hard limit, or the governor refused it.
+    #[serde(rename = "llm.call.refused")]
+    ModelCallRefused { model: ModelName, limit: Limit, reason: String, estimate: CallEstimate },
+    /// An attempt at the model failed.
+    #[serde(rename = "llm.call.failed")]
+    ModelFailed {
+        model: ModelName,
+        attempt: u32,
+        error: Failure,
+        usage: Usage,
+        cumulative: CumulativeUsage,
+        duration_ms: u64,
+    },
+    /// A model was called for a summary of the conversation.
+    #[serde(rename = "conversation.compaction.started")]
+    CompactionStarted { model: ModelName, attempt: u32, replaces: u64, keeps: u64 },
+    /// The summary replaced the beginning of the conversation for later model calls.
+    #[serde(rename = "conversation.compaction.completed")]
+    CompactionCompleted {
+        model: ModelName,
+        usage: Usage,
+        cumulative: CumulativeUsage,
+        duration_ms: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+    },
+    /// There is no summary, and the turn continues without one.
+    #[serde(rename = "conversation.compaction.failed")]
+    CompactionFailed { error: Failure, usage: Usage, cumulative: CumulativeUsage, duration_ms: u64 },
+    /// The calls of a reply that run now, and the ones deferred.
+    #[serde(rename = "tool.tier.selected")]
+    TierSelected { priority: i32, run: Vec<CallId>, deferred: Vec<CallId> },
+    /// A call was sent to its server.
+    #[serde(rename = "tool.mcp.executing")]
+    McpExecuting {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// An MCP call ended.
+    #[serde(rename = "tool.mcp.completed")]
+    McpCompleted {
+        #[serde(flatten)]
+        call: CallRef,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+        #[serde(flatten)]
+        end: CallEnd,
+        /// Mismatches of the structured result with the tool's output schema.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<Problem>,
+        /// Lines that its server wrote to stderr during the call, if the call failed.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        stderr: Vec<String>,
+    },
+    /// toolgate starts to answer a call itself.
+    #[serde(rename = "tool.builtin.executing")]
+    BuiltinExecuting {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// toolgate answered the call.
+    #[serde(rename = "tool.builtin.completed")]
+    BuiltinCompleted {
+        #[serde(flatten)]
+        call: CallRef,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+        #[serde(flatten)]
+        end: CallEnd,
+    },
+    /// The server requests input on the open call. The call is held open for the answer.
+    #[serde(rename = "tool.input.requested")]
+    InputRequested {
+        #[serde(flatten)]
+        call: CallRef,
+        /// The server's keys of its questions.
+        asks: Vec<String>,
+        /// The text of the questions, in the same order.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        messages: Option<Vec<String>>,
+        /// The time until which the call is held.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
+    /// The server ended the call with questions that must be answered first.
+    #[serde(rename = "tool.input.required")]
+    InputRequired {
+        #[serde(flatten)]
+        call: CallRef,
+        /// The server's keys of its questions.
+        asks: Vec<String>,
+        /// The text of the questions, in the same order.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        messages: Option<Vec<String>>,
+        /// Whether the call is sent again from the start with the answers.
+        restarts: bool,
+        /// Whether sending it again requires an explicit yes, because the call had already started.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        repeats: bool,
+    },
+    /// The questions were answered.
+    #[serde(rename = "tool.input.given")]
+    InputGiven {
+        #[serde(flatten)]
+        call: CallRef,
+        by: String,
+        via: Channel,
+    },
+    /// The server turned the call into a task.
+    #[serde(rename = "tool.task.started")]
+    TaskStarted {
+        #[serde(flatten)]
+        call: CallRef,
+        task_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        poll_ms: Option<u64>,
+    },
+    /// The caller is asked to run a call.
+    #[serde(rename = "tool.external.requested")]
+    ExternalRequested {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// The caller returned the result.
+    #[serde(rename = "tool.external.completed")]
+    ExternalCompleted {
+        #[serde(flatten)]
+        call: CallRef,
+        #[serde(flatten)]
+        end: CallEnd,
+    },
+    /// A call was rejected without being run.
+    #[serde(rename = "tool.rejected")]
+    Rejected {
+        #[serde(flatten)]
+        call: CallRef,
+        reason: Rejection,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// The tool budget is used up; sent on every iteration from then on.
+    #[serde(rename = "tool.budget.exhausted")]
+    BudgetExhausted { used: u32, max: u32 },
+    /// A call requires approval.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        #[serde(flatten)]
+        call: CallRef,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        reason: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        policy: Option<PolicyMark>,
+        /// The deadline of the decision.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answer_timeout_s: Option<u64>,
+        /// The effect of no decision by then.
+        #[serde(skip_serializing_if = "OnTimeout::is_expire")]
+        on_timeout: OnTimeout,
+    },
+    /// The approver decided.
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided {
+        #[serde(flatten)]
+        call: CallRef,
+        answer: DecisionKind,
+        by: String,
+        via: Channel,
+        scope: Scope,
+        #[serde(rename = "match")]
+        coverage: Coverage,
+        /// The end of a grant that the decision created.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expires_at: Option<Timestamp>,
+        edited: bool,
+        /// The policy that required the approval.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        policy: Option<PolicyMark>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "approval.expired")]
+    ApprovalExpired {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// An external result or an answer did not arrive in time.
+    #[serde(rename = "pending.expired")]
+    PendingExpired {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// The deadline was extended.
+    #[serde(rename = "pending.extended")]
+    PendingExtended {
+        #[serde(flatten)]
+        call: CallRef,
+        until: Timestamp,
+        by: String,
+        via: Channel,
+    },
+    /// A call differs from the one that was approved; it is checked again.
+    #[serde(rename = "tool.drifted")]
+    Drifted {
+        #[serde(flatten)]
+        call: CallRef,
+        /// The differences, in words.
+        changed: Vec<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        differences: Option<Vec<Difference>>,
+    },
+    /// The model asks the user a question.
+    #[serde(rename = "question.asked")]
+    QuestionAsked {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// The user answered.
+    #[serde(rename = "question.answered")]
+    QuestionAnswered {
+        #[serde(flatten)]
+        call: CallRef,
+        by: String,
+        via: Channel,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answer: Option<String>,
+    },
+    /// Arguments or an answer do not match their schema; `target` is `arguments` or `output`. `advisory`: the call goes on.
+    #[serde(rename = "validation.failed")]
+    ValidationFailed {
+        target: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        problems: Vec<Problem>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        advisory: bool,
+    },
+    /// The answer matches its schema.
+    #[serde(rename = "output.validated")]
+    OutputValidated,
+    #[serde(rename = "message.added")]
+    MessageAdded {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// A streamed fragment, under its own name.
+    #[serde(untagged)]
+    Fragment {
+        #[serde(flatten)]
+        delta: Delta,
+        /// The attempt at the model that streams it; absent for the progress of a call.
+        #[serde(flatten)]
+        from: Option<ModelAttempt>,
+    },
+}
+
+impl LifecycleKind {
+    /// The name of the kind in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Started { .. } => "execution.started",
+            Self::Resumed { .. } => "execution.resumed",
+            Self::Pending { .. } => "execution.pending",
+            Self::CompensationStarted { .. } => "compensation.started",
+            Self::Paused { .. } => "execution.paused",
+            Self::Unpaused { .. } => "execution.unpaused",
+            Self::Completed { .. } => "execution.completed",
+            Self::Failed { .. } => "execution.failed",
+            Self::Cancelled { .. } => "execution.cancelled",
+            Self::ContextBuildStarted => "context.build.started",
+            Self::ContextBuildSuccess => "context.build.success",
+            Self::ServerAuth { .. } => "server.auth",
+            Self::ToolsListed { .. } => "tools.listed",
+            Self::ApprovalsResolved { .. } => "approvals.resolved",
+            Self::ModelCalled { .. } => "llm.call.started",
+            Self::ModelRetrying { .. } => "llm.call.retrying",
+            Self::ModelReplied { .. } => "llm.call.completed",
+            Self::ModelCallRefused { .. } => "llm.call.refused",
+            Self::ModelFailed { .. } => "llm.call.failed",
+            Self::CompactionStarted { .. } => "conversation.compaction.started",
+            Self::CompactionCompleted { .. } => "conversation.compaction.completed",
+            Self::CompactionFailed { .. } => "conversation.compaction.failed",
+            Self::TierSelected { .. } => "tool.tier.selected",
+            Self::McpExecuting { .. } => "tool.mcp.executing",
+            Self::McpCompleted { .. } => "tool.mcp.completed",
+            Self::BuiltinExecuting { .. } => "tool.builtin.executing",
+            Self::BuiltinCompleted { .. } => "tool.builtin.completed",
+            Self::InputRequested { .. } => "tool.input.requested",
+            Self::InputRequired { .. } => "tool.input.required",
+            Self::InputGiven { .. } => "tool.input.given",
+            Self::TaskStarted { .. } => "tool.task.started",
+            Self::ExternalRequested { .. } => "tool.external.requested",
+            Self::ExternalCompleted { .. } => "tool.external.completed",
+            Self::Rejected { .. } => "tool.rejected",
+            Self::BudgetExhausted { .. } => "tool.budget.exhausted",
+            Self::ApprovalRequested { .. } => "approval.requested",
+            Self::ApprovalDecided { .. } => "approval.decided",
+            Self::ApprovalExpired { .. } => "approval.expired",
+            Self::PendingExpired { .. } => "pending.expired",
+            Self::PendingExtended { .. } => "pending.extended",
+            Self::Drifted { .. } => "tool.drifted",
+            Self::QuestionAsked { .. } => "question.asked",
+            Self::QuestionAnswered { .. } => "question.answered",
+            Self::ValidationFailed { .. } => "validation.failed",
+            Self::OutputValidated => "output.validated",
+            Self::MessageAdded { .. } => "message.added",
+            Self::Fragment { delta: Delta::Text { .. }, .. } => "llm.text.delta",
+            Self::Fragment { delta: Delta::Reasoning { .. }, .. } => "llm.reasoning.delta",
+            Self::Fragment { delta: Delta::Progress { .. }, .. } => "tool.mcp.progress",
+        }
+    }
+}
