@@ -11,7 +11,7 @@ use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -102,7 +102,8 @@ impl Files {
         let schema = Arc::new(schema.as_object().unwrap().clone());
         let tool = |number| {
             let description = "Reads part of a file and returns it with line numbers. Long files are cut.";
-            Tool::new(format!("tool_{number}"), description, schema.clone())
+            let tool = Tool::new(format!("tool_{number}"), description, schema.clone());
+            tool.with_annotations(ToolAnnotations::new().read_only(true))
         };
         Self(Arc::new((0..tools).map(tool).collect()))
     }

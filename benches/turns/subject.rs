@@ -63,7 +63,7 @@ impl Ready {
         let text = format!(
             "store: {{ {store} }}
 models: {{ fake: {{ openai_chat: {{ base_url: {url}, model: {model}, stream: false }} }} }}
-servers: {{ files: {{ http: {{ url: {mcp} }} }} }}
+servers: {{ files: {{ http: {{ url: {mcp} }}, trusted: true }} }}
 agents:
   reader:
     servers: [files]
