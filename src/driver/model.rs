@@ -1,11 +1,12 @@
 //! Step: call the current model.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use toolgate_core::chat::Reply;
+use toolgate_core::chat::{Message, Reply};
 use toolgate_core::error::{ErrorCode, FailedStep, Failure};
 use toolgate_core::id::{AgentName, ModelName};
 use toolgate_core::lifecycle::Delta;
@@ -16,6 +17,21 @@ use super::interrupt::StepOutcome;
 use super::spending::Refusal;
 use super::tool_results::RenderedMessages;
 use super::{DriveError, Driver, Journal, Progress};
+
+/// The context of a turn, while its call is recorded.
+struct TurnContext {
+    system: String,
+    /// The messages, unless they are the transcript. The list of a long run is not copied in each turn, and the intent to call a
+    /// model does not change it.
+    messages: Option<Vec<Arc<Message>>>,
+}
+
+impl TurnContext {
+    fn new(Context { system, messages }: Context<'_>, transcript: &[Arc<Message>]) -> Self {
+        let is_transcript = matches!(messages, Cow::Borrowed(borrowed) if std::ptr::eq(borrowed, transcript));
+        Self { system: system.into_owned(), messages: (!is_transcript).then(|| messages.into_owned()) }
+    }
+}
 
 impl Driver<'_> {
     pub(super) async fn call_model(
@@ -108,12 +124,12 @@ impl Driver<'_> {
     }
 
     /// The context of the turn. One that cannot be built ends the run; the model is not called then.
-    async fn build_context(&self, journal: &mut Journal) -> Result<Option<Context<'static>>, DriveError> {
+    async fn build_context(&self, journal: &mut Journal) -> Result<Option<TurnContext>, DriveError> {
         let run = journal.run();
         let spec = &run.started().spec;
         let context = self.ports.context.build(spec, run.transcript(), run.shown_tools(), run.budget());
         let error = match self.unless_ended(journal, AssertUnwindSafe(context).catch_unwind()).await {
-            StepOutcome::Done(Ok(Ok(context))) => return Ok(Some(context.into_owned())),
+            StepOutcome::Done(Ok(Ok(context))) => return Ok(Some(TurnContext::new(context, run.transcript()))),
             StepOutcome::Done(Ok(Err(failure))) => failure,
             StepOutcome::Done(Err(_panic)) => {
                 Failure::new(ErrorCode::Internal, "the context builder panicked; this is a bug in the builder")
@@ -131,14 +147,15 @@ impl Driver<'_> {
     async fn ask(
         &self,
         journal: &Journal,
-        context: &Context<'_>,
+        context: &TurnContext,
         conversation: &mut dyn Conversation,
         shown: &mut RenderedMessages,
         tool_access: ToolAccess,
     ) -> Result<Reply, ModelCallError> {
         let run = journal.run();
         let spec = &run.started().spec;
-        let messages = shown.update(self.ports, run, &context.messages).await.map_err(ModelCallError::Store)?;
+        let messages = context.messages.as_deref().unwrap_or(run.transcript());
+        let messages = shown.update(self.ports, run, messages).await.map_err(ModelCallError::Store)?;
         let trace = run.model_context();
         let request = ModelRequest {
             system: &context.system,
