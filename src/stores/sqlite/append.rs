@@ -41,7 +41,7 @@ const ADVANCE: &str = concat!(
 );
 
 /// The same for a row whose indexed columns stay as they are. SQLite rewrites each index that has a column of the `SET`
-/// clause, also if the value is the old one.
+/// clause, also if the value is the old one. Each column that `ADVANCE` sets is set or compared here.
 const ADVANCE_UNINDEXED: &str = concat!(
     "UPDATE run SET version = ?4, title = ?5, updated_at = ?6, usage = ?15, result = ?16,
         lease_until = CASE WHEN ?3 <> 'running' THEN NULL WHEN ?7 IS NULL THEN lease_until ELSE ",
@@ -209,5 +209,24 @@ impl Write for AppendEvents {
         }
         self.record(db)?;
         Ok(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_append_that_leaves_the_indexes_alone_skips_no_column() {
+        let (_, set) = ADVANCE.split_once("SET ").unwrap();
+        let (set, _) = set.split_once("WHERE id").unwrap();
+        let assigned = set.split(" = ").filter_map(|part| part.rsplit([' ', ',', '\n']).next());
+        let columns: Vec<&str> =
+            assigned.filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '_')).collect();
+        assert!(columns.len() > 13 && columns.contains(&"status") && columns.contains(&"lease_until"), "{columns:?}");
+        for column in columns {
+            let is_there = ["=", "IS"].iter().any(|by| ADVANCE_UNINDEXED.contains(&format!("{column} {by} ")));
+            assert!(is_there, "{column}");
+        }
     }
 }
