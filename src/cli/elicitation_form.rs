@@ -41,7 +41,7 @@ struct Choice {
 
 impl Field {
     /// The fields of a form, in its order.
-    pub(super) fn all_of_form(form: &Value) -> Vec<Self> {
+    pub(super) fn from_form(form: &Value) -> Vec<Self> {
         let required: Vec<&str> =
             form.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let properties = form.get("properties").and_then(Value::as_object);
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     fn fields() -> Vec<Field> {
-        Field::all_of_form(&json!({
+        Field::from_form(&json!({
             "type": "object",
             "required": ["seats", "meal"],
             "properties": {

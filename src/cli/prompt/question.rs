@@ -54,7 +54,7 @@ impl<C: Console> Prompt<C> {
     }
 
     fn form(&mut self, message: &str, schema: &Value) -> io::Result<QuestionResponse> {
-        let fields = Field::all_of_form(schema);
+        let fields = Field::from_form(schema);
         self.say(&format!("  {}", indented(message)))?;
         for field in &fields {
             self.say(&format!("    {}", field.describe()))?;

@@ -13,7 +13,7 @@ pub(in crate::cli) fn question_lines(key: &str, question: &Question) -> Vec<Stri
     let message = block(question.message()).replace('\n', "\n  ");
     let mut lines = vec![format!("{}: {message}", escape_untrusted(key))];
     match question {
-        Question::Form { schema, .. } => lines.extend(Field::all_of_form(schema).iter().map(|field| {
+        Question::Form { schema, .. } => lines.extend(Field::from_form(schema).iter().map(|field| {
             let choices = field.choices();
             let choices = if choices.is_empty() { String::new() } else { format!(" ({})", choices.join(", ")) };
             format!("  {}{choices}", field.describe())
@@ -48,7 +48,7 @@ fn reaction(question: &Question) -> ElicitationResponse {
 
 /// The required fields, or all fields if no field is required.
 fn filled(schema: &Value) -> Map<String, Value> {
-    let fields = Field::all_of_form(schema);
+    let fields = Field::from_form(schema);
     let has_required = fields.iter().any(|field| field.required);
     let shown = fields.iter().filter(|field| field.required || !has_required);
     shown.map(|field| (field.name.clone(), field.example())).collect()
