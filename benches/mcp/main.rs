@@ -7,6 +7,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
 #![allow(unreachable_pub)]
 
+#[path = "../overhead/cpu_time.rs"]
+mod cpu_time;
 mod idle;
 mod measure;
 mod path;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use tokio::runtime::Runtime;
 
+use crate::cpu_time::cpu_time;
 use crate::path::{Path, Wire};
 use crate::subject::{HttpServer, Subject};
 
@@ -92,17 +93,6 @@ fn sample(runtime: &Runtime, subject: &Subject, at_once: usize) -> Sample {
     let count = took.len();
     let cpu = cpu_before.zip(cpu_after).map(|(before, after)| micros(after.saturating_sub(before)) / count as f64);
     Sample { p50: took[count / 2], p99: took[count * 99 / 100], rate: count as f64 / elapsed.as_secs_f64(), cpu }
-}
-
-/// The CPU time of all living threads of this process.
-fn cpu_time() -> Option<Duration> {
-    let mut total = Duration::ZERO;
-    for task in std::fs::read_dir("/proc/self/task").ok()? {
-        // A thread that ended in between has no file.
-        let Ok(text) = std::fs::read_to_string(task.ok()?.path().join("schedstat")) else { continue };
-        total += Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?);
-    }
-    Some(total)
 }
 
 fn micros(duration: Duration) -> f64 {

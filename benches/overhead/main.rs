@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
 #![allow(unreachable_pub)]
 
+mod cpu_time;
 mod floor;
 mod measure;
 mod report;

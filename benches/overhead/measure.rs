@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use tokio::runtime::Runtime;
 
+use crate::cpu_time::cpu_time;
 use crate::scenario::Scenario;
 use crate::subject::{Ready, Subject};
 use crate::world::Turns;
@@ -31,7 +32,7 @@ pub struct Row {
     /// A turn at the start and a turn at the end, for runs that are long enough.
     pub ends: Option<(f64, f64)>,
     pub runs_per_second: f64,
-    /// Facts that were not exported.
+    /// Facts and spans that were not exported.
     pub dropped: u64,
 }
 
@@ -117,17 +118,6 @@ fn sample(runtime: &Runtime, subject: Subject, scenario: &Scenario) -> Sample {
         runs_per_second: runs as f64 / elapsed.as_secs_f64(),
         dropped,
     }
-}
-
-/// The CPU time of all living threads of this process. Read it while the relevant threads are alive.
-fn cpu_time() -> Option<Duration> {
-    let mut total = Duration::ZERO;
-    for task in std::fs::read_dir("/proc/self/task").ok()? {
-        // A thread that ended in between has no file.
-        let Ok(text) = std::fs::read_to_string(task.ok()?.path().join("schedstat")) else { continue };
-        total += Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?);
-    }
-    Some(total)
 }
 
 fn middle<'a>(lengths: impl Iterator<Item = &'a Duration>) -> f64 {

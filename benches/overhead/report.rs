@@ -27,7 +27,10 @@ pub fn table(scenario: &Scenario, rows: &[Row]) {
             row.runs_per_second,
         );
         if row.dropped > 0 {
-            println!("{:<24} {} facts were dropped: the runs end faster than they are exported", "", row.dropped);
+            println!(
+                "{:<24} {} facts and spans were dropped: the runs end faster than they are exported",
+                "", row.dropped
+            );
         }
     }
 }

@@ -148,14 +148,19 @@ impl Ready {
         assert_eq!(report.status, Status::Completed, "{:?}", report.error);
     }
 
-    /// Ends everything. Returns the number of facts that were not exported, because runs without a model's delay end faster
-    /// than a thread can export them.
+    /// Ends everything. Returns the number of facts and spans that were not exported, because runs without a model's delay end
+    /// faster than a thread can export them.
     pub async fn tear_down(self) -> u64 {
         self.runner.close().await;
         let mut dropped = 0;
         if let Some((aside, sink)) = self.export {
-            let finished = tokio::task::spawn_blocking(move || (aside.finish(), sink.shutdown()));
-            dropped = finished.await.unwrap().0;
+            let ended = sink.clone();
+            let finished = tokio::task::spawn_blocking(move || (aside.finish(), ended.shutdown()));
+            let (facts, exported) = finished.await.unwrap();
+            let spans = sink.span_counts();
+            assert!(exported.is_ok() || spans.dropped > 0, "{exported:?}");
+            assert_eq!(spans.failed, 0, "the receiver accepts every span");
+            dropped = facts + spans.dropped;
         }
         if let Some((store, directory)) = self.sqlite {
             store.close().await;

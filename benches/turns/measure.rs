@@ -6,6 +6,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::cpu_time::cpu_time;
 use crate::peers::Peers;
 use crate::subject::{Ready, Subject};
 use crate::workload::Workload;
@@ -44,28 +45,19 @@ fn sample(runtime: &Runtime, subject: Subject, workload: &Workload, peers: &Peer
     let ready = runtime.block_on(Ready::set_up(subject, workload, peers));
     // The first run connects and assembles the toolset.
     runtime.block_on(ready.run());
-    let (begun, cpu_before) = (Instant::now(), cpu_time());
+    let (begun, cpu_before) = (Instant::now(), cpu_time().expect("Linux"));
     let mut runs = 0;
     while begun.elapsed() < SAMPLE {
         runtime.block_on(join_all((0..workload.at_once).map(|_| ready.run())));
         runs += workload.at_once;
     }
-    let (elapsed, cpu_after) = (begun.elapsed(), cpu_time());
-    runtime.block_on(ready.tear_down());
+    let (elapsed, cpu_after) = (begun.elapsed(), cpu_time().expect("Linux"));
+    for complaint in runtime.block_on(ready.tear_down()) {
+        println!("{}: {complaint}", subject.name());
+    }
     let turns = (runs * workload.turns) as f64;
     let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
     [micros(cpu_after - cpu_before) / turns, micros(elapsed) / turns, runs as f64 / elapsed.as_secs_f64()]
-}
-
-/// The CPU time of all living threads of this process.
-fn cpu_time() -> Duration {
-    let mut total = Duration::ZERO;
-    for task in std::fs::read_dir("/proc/self/task").expect("Linux") {
-        // A thread that ended in between has no file.
-        let Ok(text) = std::fs::read_to_string(task.unwrap().path().join("schedstat")) else { continue };
-        total += Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap());
-    }
-    total
 }
 
 fn table(rows: &[Row]) {

@@ -87,10 +87,14 @@ agents:
         }
     }
 
-    pub async fn tear_down(self) {
+    /// Ends everything. Returns failures as sentences, such as lost spans.
+    pub async fn tear_down(self) -> Vec<String> {
         match self {
-            Self::Raw(raw) => raw.tear_down().await,
-            Self::Toolgate(app, _directory) => drop(app.close().await),
+            Self::Raw(raw) => {
+                raw.tear_down().await;
+                Vec::new()
+            }
+            Self::Toolgate(app, _directory) => app.close().await,
         }
     }
 }
