@@ -1,19 +1,17 @@
 //! `/v1/agents`: the agents that a run can use. Agents are configuration, which all tenants share.
 
 use axum::Json;
-use axum::extract::State;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::tool::ToolFilter;
 use toolgate_runner::Agent;
-use toolgate_service::{Caller, Scope};
+use toolgate_service::{Caller, Scope, TenantRunner};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::Authenticated;
 use crate::body::Path;
-use crate::pagination::Page;
+use crate::pagination::{Page, PageResult};
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -24,36 +22,20 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
 /// List agents
 #[utoipa::path(
     get, path = "/v1/agents", tag = "tools", operation_id = "listAgents",
-    responses(
-        (status = 200, description = "All agents, by name", body = Page<AgentView>),
-    ),
+    responses((status = 200, description = "All agents, by name", body = Page<AgentView>)),
 )]
-async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-) -> Result<Json<Page<AgentView>>, Problem> {
-    caller.require(Scope::ToolsRead)?;
-    let runner = gateway.runner_of(&caller);
+async fn list(runner: TenantRunner) -> PageResult<AgentView> {
     let agents = runner.agents().collect();
-    Ok(Json(Page::whole(agents, |agent| agent.name.to_string(), |agent| AgentView::new(agent, &caller))))
+    Ok(Json(Page::whole(agents, |agent| agent.name.to_string(), |agent| AgentView::new(agent, runner.caller()))))
 }
 
 /// Retrieve an agent
 #[utoipa::path(
     get, path = "/v1/agents/{agent}", tag = "tools", operation_id = "readAgent",
-    params(("agent" = String, Path, description = "The name of the agent")),
-    responses(
-        (status = 200, description = "The agent", body = AgentView),
-    ),
+    responses((status = 200, description = "The agent", body = AgentView)),
 )]
-async fn read(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Path(agent): Path<String>,
-) -> Result<Json<AgentView>, Problem> {
-    caller.require(Scope::ToolsRead)?;
-    let runner = gateway.runner_of(&caller);
-    Ok(Json(AgentView::new(&*runner.agent(&agent)?, &caller)))
+async fn read(runner: TenantRunner, Path(agent): Path<String>) -> Result<Json<AgentView>, Problem> {
+    Ok(Json(AgentView::new(&*runner.agent(&agent)?, runner.caller())))
 }
 
 /// An agent.

@@ -4,12 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use toolgate_core::chat::Usd;
-use toolgate_service::Scope;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::Authenticated;
 use crate::backends::ModelCard;
 use crate::problem::Problem;
 use crate::state::Gateway;
@@ -64,15 +62,9 @@ struct PriceView {
 /// List models
 #[utoipa::path(
     get, path = "/v1/models", tag = "tools", operation_id = "listModels",
-    responses(
-        (status = 200, description = "All models, by name", body = ModelsView),
-    ),
+    responses((status = 200, description = "All models, by name", body = ModelsView)),
 )]
-async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-) -> Result<Json<ModelsView>, Problem> {
-    caller.require(Scope::ToolsRead)?;
+async fn list(State(gateway): State<Gateway>) -> Result<Json<ModelsView>, Problem> {
     let data = gateway.backends().models().into_iter().map(ModelView::new).collect();
     Ok(Json(ModelsView { object: "list", data }))
 }

@@ -1,5 +1,6 @@
 //! Pagination of lists.
 
+use axum::Json;
 use serde::{Deserialize, Serialize};
 use toolgate_core::error::ErrorCode;
 use toolgate_service::ServiceError;
@@ -9,6 +10,9 @@ use super::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
+
+/// The result of a handler that lists.
+pub(super) type PageResult<T> = Result<Json<Page<T>>, Problem>;
 
 /// A page of a list.
 #[derive(Debug, Serialize, ToSchema)]

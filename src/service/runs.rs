@@ -46,6 +46,11 @@ pub struct TenantRun {
 }
 
 impl TenantRunner {
+    /// The caller, whose tenant it is limited to.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// Starts a run for the tenant, in the name of the caller.
     pub async fn start(&self, request: Request) -> Result<Execution, ServiceError> {
         let request = new_run::for_caller(request, &self.caller, self.media_hosts)?;

@@ -20,7 +20,7 @@ pub struct Service {
     four_eyes: bool,
     /// The addresses that media URLs may lead to.
     media_hosts: AllowedClasses,
-    webhooks: Option<WebhookConfig>,
+    webhooks: Option<Arc<WebhookConfig>>,
     /// Cancelled when the process stops.
     stopping: CancellationToken,
 }
@@ -52,7 +52,7 @@ impl Service {
     /// Sets the webhook delivery; without it, there are no webhooks.
     #[must_use]
     pub fn webhooks(self, webhooks: WebhookConfig) -> Self {
-        Self { webhooks: Some(webhooks), ..self }
+        Self { webhooks: Some(Arc::new(webhooks)), ..self }
     }
 
     /// The runner, limited to the tenant of a caller. `via`: where the caller decides, for the journal.
@@ -82,8 +82,8 @@ impl Service {
     }
 
     /// The webhook delivery, if there is one.
-    pub(crate) fn webhook_config(&self) -> Option<&WebhookConfig> {
-        self.webhooks.as_ref()
+    pub(crate) fn webhook_config(&self) -> Option<Arc<WebhookConfig>> {
+        self.webhooks.clone()
     }
 }
 

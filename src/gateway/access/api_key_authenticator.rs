@@ -11,8 +11,8 @@ use axum::http::request::Parts;
 use jiff::{SignedDuration, Timestamp};
 use moka::future::Cache;
 use tokio::task::JoinSet;
-use toolgate_core::id::{KeyId, Tenant};
-use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
+use toolgate_core::id::KeyId;
+use toolgate_ports::{AccessKey, AccessKeys, KeyHash, StoreError};
 use toolgate_service::{Caller, KEY_PREFIX, Scope, ServiceError};
 
 use super::authenticator::{Authenticator, bearer, unauthorized};
@@ -52,28 +52,14 @@ impl ApiKeyAuthenticator {
         Self { store, known, revoked_here, used: Mutex::default() }
     }
 
-    /// Stores a new key.
-    pub(crate) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
-        self.store.put_key(hash, key).await
+    /// The store of the keys.
+    pub(super) fn store(&self) -> &dyn AccessKeys {
+        &*self.store
     }
 
-    /// Keys, newest first.
-    pub(crate) async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
-        self.store.keys(filter).await
-    }
-
-    /// A key of a tenant.
-    pub(crate) async fn key(&self, tenant: &Tenant, id: &str) -> Result<Option<AccessKey>, StoreError> {
-        let filter = KeyFilter { id: Some(id.into()), tenant: Some(tenant.clone()), ..KeyFilter::default() };
-        Ok(self.keys(&filter).await?.pop())
-    }
-
-    /// Revokes a key of a tenant; takes effect at once in this process. `None` if the tenant has no key of that id.
-    pub(crate) async fn revoke(&self, tenant: &Tenant, id: &str, by: &str) -> Result<Option<AccessKey>, StoreError> {
-        let Some(key) = self.key(tenant, id).await? else { return Ok(None) };
-        let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
-        self.revoked_here.insert(key.id, ()).await;
-        Ok(revoked)
+    /// Rejects a key from now on that was revoked in the store.
+    pub(super) async fn forget(&self, key: KeyId) {
+        self.revoked_here.insert(key, ()).await;
     }
 
     async fn find(&self, secret: &str) -> Result<Option<Arc<AccessKey>>, Problem> {

@@ -40,8 +40,12 @@ fn address(request: &Parts) -> Option<IpAddr> {
     request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
 }
 
-/// The caller of a request. It is always there: no request reaches a handler without authentication.
+/// The caller of a request, for layers behind the authentication.
 pub(crate) struct Authenticated(pub(crate) Caller);
+
+/// The caller of a request, for handlers: it has the scope of the route.
+#[derive(Clone)]
+pub(crate) struct Authorized(pub(crate) Caller);
 
 impl<S: Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Problem;
@@ -52,15 +56,26 @@ impl<S: Sync> FromRequestParts<S> for Authenticated {
     }
 }
 
-/// Refuses a caller without the scope of the route.
+impl<S: Sync> FromRequestParts<S> for Authorized {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get().cloned();
+        caller.ok_or_else(|| Problem::new(ErrorCode::Internal, "no scope is defined for this route"))
+    }
+}
+
+/// Refuses a caller without the scope of the route. A route without one has no [`Authorized`] caller, so that no handler
+/// serves it.
 pub(crate) async fn require_scope(
     Authenticated(caller): Authenticated,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
     let route = request.extensions().get::<MatchedPath>();
     if let Some(scope) = route.and_then(|route| required(request.method(), route.as_str())) {
         caller.require(scope)?;
+        request.extensions_mut().insert(Authorized(caller));
     }
     Ok(next.run(request).await)
 }

@@ -13,6 +13,7 @@ mod cors;
 mod limits;
 mod oidc;
 mod revalidate_stream;
+mod tenant_keys;
 
 use std::sync::Arc;
 
@@ -22,16 +23,16 @@ use axum::http::request::Parts;
 pub use api_key_authenticator::ApiKeyAuthenticator;
 #[cfg(test)]
 pub(super) use authenticate::required;
-pub(super) use authenticate::{Authenticated, authenticate, require_scope};
+pub(super) use authenticate::{Authenticated, Authorized, authenticate, require_scope};
 pub use authenticator::Authenticator;
 pub(super) use body_timeout::receive_body;
 pub use cors::Origins;
 pub(super) use cors::check_origin;
-pub(super) use limits::{Limiter, ReadPermit, StreamPermit, limit_caller};
+pub(super) use limits::{Admitted, Limiter, StreamPermit, limit_caller};
 pub use limits::{Limits, Rate};
 pub use oidc::{Claims, OidcAuthenticator, OidcError, OidcSettings};
+pub(super) use tenant_keys::TenantKeys;
 
-use toolgate_core::error::ErrorCode;
 use toolgate_service::Caller;
 
 use super::problem::Problem;
@@ -50,12 +51,6 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// The API keys of this gateway.
-    pub(super) fn api_keys(&self) -> Result<&ApiKeyAuthenticator, Problem> {
-        let keys = self.keys.as_deref();
-        keys.ok_or_else(|| Problem::new(ErrorCode::Forbidden, "this server does not use API keys of its own"))
-    }
-
     /// The caller of a request, or the problem to refuse it with.
     pub(super) async fn caller(&self, request: &Parts) -> Result<Caller, Problem> {
         if let Some(caller) = request.extensions.get::<Caller>() {

@@ -5,22 +5,20 @@ mod view;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use jiff::Timestamp;
 use serde::Deserialize;
 use toolgate_core::id::{AgentName, SessionId};
 use toolgate_ports::RunFilter;
-use toolgate_service::{Approval, ApprovalId, NewDecision, Scope};
+use toolgate_service::{Approval, ApprovalId, NewDecision, TenantRunner};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::view::ApprovalView;
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::Admitted;
 use crate::body::{Body, Path, Query};
-use crate::client_trace::client_trace;
-use crate::pagination::{Page, limit, unknown_cursor};
+use crate::client_trace::ClientTrace;
+use crate::pagination::{Page, PageResult, limit, unknown_cursor};
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -67,22 +65,14 @@ enum ListedStatus {
 /// that expired a moment ago may still be listed, as `expired`.
 #[utoipa::path(
     get, path = "/v1/approvals", tag = "approvals", operation_id = "listApprovals", params(ListParams),
-    responses(
-        (status = 200, description = "A page of approvals", body = Page<ApprovalView>),
-    ),
+    responses((status = 200, description = "A page of approvals", body = Page<ApprovalView>)),
 )]
-async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Query(which): Query<ListParams>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<ApprovalView>>, Problem> {
-    caller.require(Scope::ApprovalsRead)?;
+async fn list(Query(which): Query<ListParams>, runner: Admitted<TenantRunner>) -> PageResult<ApprovalView> {
     let limit = limit(which.limit)?;
     let unknown = |id: &str| unknown_cursor("approval", id);
     let after = which.after.as_deref().map(|id| ApprovalId::parse(id).ok_or_else(|| unknown(id)));
     let filter = RunFilter { agent: which.agent, session: which.session_id, ..RunFilter::default() };
-    let found = gateway.runner_of(&caller).pending_approvals(filter, after.transpose()?, limit + 1).await?;
+    let found = runner.pending_approvals(filter, after.transpose()?, limit + 1).await?;
     let shown = found.iter().filter_map(|approval: &Approval| Some((approval.id(), ApprovalView::new(approval)?)));
     Ok(Json(Page::new(shown.collect(), limit, |(place, _)| place.to_string(), |(_, view)| view)))
 }
@@ -92,19 +82,10 @@ async fn list(
 /// Also returns approvals that are decided, expired or withdrawn.
 #[utoipa::path(
     get, path = "/v1/approvals/{approval}", tag = "approvals", operation_id = "readApproval",
-    params(("approval" = String, Path, description = "The approval")),
-    responses(
-        (status = 200, description = "The approval", body = ApprovalView),
-    ),
+    responses((status = 200, description = "The approval", body = ApprovalView)),
 )]
-async fn read(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Path(approval): Path<String>,
-    _permit: ReadPermit,
-) -> Result<Json<ApprovalView>, Problem> {
-    caller.require(Scope::ApprovalsRead)?;
-    approval_view(&gateway.runner_of(&caller).approval(&approval).await?)
+async fn read(Path(approval): Path<String>, runner: Admitted<TenantRunner>) -> Result<Json<ApprovalView>, Problem> {
+    approval_view(&runner.approval(&approval).await?)
 }
 
 /// The response with an approval.
@@ -119,20 +100,16 @@ fn approval_view(approval: &Approval) -> Result<Json<ApprovalView>, Problem> {
 /// longer pending, it is `gone`.
 #[utoipa::path(
     post, path = "/v1/approvals/{approval}/decision", tag = "approvals", operation_id = "decideApproval",
-    request_body = NewDecision, params(("approval" = String, Path, description = "The approval")),
-    responses(
-        (status = 200, description = "The approval as it is now", body = ApprovalView),
-    ),
+    request_body = NewDecision,
+    responses((status = 200, description = "The approval as it is now", body = ApprovalView)),
 )]
 async fn decide(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    ClientTrace(trace): ClientTrace,
     Path(id): Path<String>,
     Body(decision): Body<NewDecision>,
 ) -> Result<Json<ApprovalView>, Problem> {
-    caller.require(Scope::ApprovalsDecide)?;
-    let decided = gateway.runner_of(&caller).decide(&id, decision, client_trace(&headers)).await?;
+    let decided = runner.decide(&id, decision, trace).await?;
     approval_view(&decided)
 }
 
@@ -151,19 +128,14 @@ struct Extension {
 /// Extend the deadline of an approval
 #[utoipa::path(
     post, path = "/v1/approvals/{approval}/extend", tag = "approvals", operation_id = "extendApproval",
-    request_body = Extension, params(("approval" = String, Path, description = "The approval")),
-    responses(
-        (status = 200, description = "The approval as it is now", body = ApprovalView),
-    ),
+    request_body = Extension,
+    responses((status = 200, description = "The approval as it is now", body = ApprovalView)),
 )]
 async fn extend(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    runner: TenantRunner,
     Path(id): Path<String>,
     Body(extension): Body<Extension>,
 ) -> Result<Json<ApprovalView>, Problem> {
-    caller.require(Scope::ApprovalsDecide)?;
-    let runner = gateway.runner_of(&caller);
     let until = extension.until(runner.now())?;
     approval_view(&runner.extend(&id, until).await?)
 }

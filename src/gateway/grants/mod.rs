@@ -3,7 +3,6 @@
 mod view;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
@@ -12,16 +11,16 @@ use serde_json::{Map, Value};
 use toolgate_core::id::{AgentName, GrantId, Principal, SessionId};
 use toolgate_ports::GrantFilter;
 use toolgate_runner::NewGrant;
-use toolgate_service::Scope;
+use toolgate_service::TenantRunner;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::view::GrantView;
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::Admitted;
 use crate::body::{Body, Path, Query};
 use crate::idempotency::QuotedSession;
-use crate::pagination::{Page, limit, unknown_cursor};
+use crate::pagination::{Page, PageResult, limit, unknown_cursor};
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -65,17 +64,9 @@ struct NewGrantBody {
 /// still denied.
 #[utoipa::path(
     post, path = "/v1/approval-grants", tag = "approvals", operation_id = "createApprovalGrant", request_body = NewGrantBody,
-    responses(
-        (status = 201, description = "The grant", body = GrantView),
-    ),
+    responses((status = 201, description = "The grant", body = GrantView)),
 )]
-async fn create(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Body(given): Body<NewGrantBody>,
-) -> Result<Response, Problem> {
-    caller.require(Scope::ApprovalsDecide)?;
-    let runner = gateway.runner_of(&caller);
+async fn create(runner: TenantRunner, Body(given): Body<NewGrantBody>) -> Result<Response, Problem> {
     let new = NewGrant {
         agent: given.agent.map_or_else(|| runner.default_agent(), Ok)?,
         tool: given.tool,
@@ -120,19 +111,10 @@ struct ListParams {
 /// Returns grants, newest first.
 #[utoipa::path(
     get, path = "/v1/approval-grants", tag = "approvals", operation_id = "listApprovalGrants", params(ListParams),
-    responses(
-        (status = 200, description = "A page of grants", body = Page<GrantView>),
-    ),
+    responses((status = 200, description = "A page of grants", body = Page<GrantView>)),
 )]
-async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Query(which): Query<ListParams>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<GrantView>>, Problem> {
-    caller.require(Scope::ApprovalsRead)?;
+async fn list(Query(which): Query<ListParams>, runner: Admitted<TenantRunner>) -> PageResult<GrantView> {
     let limit = limit(which.limit)?;
-    let runner = gateway.runner_of(&caller);
     if let Some(after) = &which.after {
         // The grant may have ended since the previous page.
         let named = GrantFilter { id: Some(after.clone()), ended: true, ..GrantFilter::default() };
@@ -159,18 +141,9 @@ async fn list(
 /// effect.
 #[utoipa::path(
     delete, path = "/v1/approval-grants/{grant}", tag = "approvals", operation_id = "revokeApprovalGrant",
-    params(("grant" = String, Path, description = "The grant's id")),
-    responses(
-        (status = 200, description = "The revoked grant", body = GrantView),
-    ),
+    responses((status = 200, description = "The revoked grant", body = GrantView)),
 )]
-async fn revoke(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Path(grant): Path<String>,
-) -> Result<Json<GrantView>, Problem> {
-    caller.require(Scope::ApprovalsDecide)?;
-    let runner = gateway.runner_of(&caller);
+async fn revoke(runner: TenantRunner, Path(grant): Path<String>) -> Result<Json<GrantView>, Problem> {
     let revoked = runner.revoke(&grant).await?;
     Ok(Json(GrantView::new(revoked, runner.now())))
 }

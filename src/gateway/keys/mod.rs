@@ -12,17 +12,16 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{KeyId, Principal};
-use toolgate_ports::KeyFilter;
 use toolgate_service::{RequestedKey, Scope, mint};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::view::{CreatedView, KeyView};
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::{Admitted, TenantKeys};
 use crate::body::{Body, Path, Query};
 use crate::idempotency::Confidential;
-use crate::pagination::{Page, Paging, limit, unknown_cursor};
+use crate::pagination::{Page, PageResult, Paging, limit, unknown_cursor};
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -53,22 +52,18 @@ struct NewKeyBody {
 /// you lack.
 #[utoipa::path(
     post, path = "/v1/keys", tag = "keys", operation_id = "createKey", request_body = NewKeyBody,
-    responses(
-        (status = 201, description = "The key, with its secret", body = CreatedView),
-    ),
+    responses((status = 201, description = "The key, with its secret", body = CreatedView)),
 )]
 async fn create(
     State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    keys: TenantKeys,
     Body(NewKeyBody { name, principal, scopes, expires_at }): Body<NewKeyBody>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::Admin)?;
-    let authenticator = gateway.access().api_keys()?;
     let now = Timestamp::now();
-    let new = RequestedKey { name, principal, scopes, expires_at }.for_tenant_of(&caller, now)?;
+    let new = RequestedKey { name, principal, scopes, expires_at }.for_tenant_of(keys.caller(), now)?;
     let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
     let (secret, hash, key) = mint(new, now).map_err(no_randomness)?;
-    authenticator.put(&hash, &key).await?;
+    keys.put(&hash, &key).await?;
     let view = CreatedView { key: KeyView::new(key), secret: secret.expose_secret().to_owned() };
     let location = format!("{}/v1/keys/{}", gateway.settings().public_url, view.key.id());
     let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
@@ -80,26 +75,16 @@ async fn create(
 /// Returns the API keys of your tenant, newest first.
 #[utoipa::path(
     get, path = "/v1/keys", tag = "keys", operation_id = "listKeys", params(Paging),
-    responses(
-        (status = 200, description = "A page of keys", body = Page<KeyView>),
-    ),
+    responses((status = 200, description = "A page of keys", body = Page<KeyView>)),
 )]
-async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Query(which): Query<Paging>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<KeyView>>, Problem> {
-    caller.require(Scope::Admin)?;
+async fn list(Query(which): Query<Paging>, keys: Admitted<TenantKeys>) -> PageResult<KeyView> {
     let limit = limit(which.limit)?;
-    let keys = gateway.access().api_keys()?;
     if let Some(after) = &which.after
-        && keys.key(&caller.tenant, after).await?.is_none()
+        && keys.find(after).await?.is_none()
     {
         return Err(unknown_cursor("key", after));
     }
-    let (tenant, after) = (Some(caller.tenant.clone()), which.after.map(KeyId::from));
-    let found = keys.keys(&KeyFilter { id: None, tenant, after, limit: Some(limit + 1) }).await?;
+    let found = keys.page(which.after.map(KeyId::from), limit + 1).await?;
     Ok(Json(Page::new(found, limit, |key| key.id.to_string(), KeyView::new)))
 }
 
@@ -108,19 +93,11 @@ async fn list(
 /// Returns an API key of your tenant, without its secret.
 #[utoipa::path(
     get, path = "/v1/keys/{key}", tag = "keys", operation_id = "readKey",
-    params(("key" = String, Path, description = "The key's id")),
-    responses(
-        (status = 200, description = "The key", body = KeyView),
-    ),
+    responses((status = 200, description = "The key", body = KeyView)),
 )]
-async fn read(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Path(key): Path<String>,
-) -> Result<Json<KeyView>, Problem> {
-    caller.require(Scope::Admin)?;
-    let found = gateway.access().api_keys()?.key(&caller.tenant, &key).await?;
-    Ok(Json(KeyView::new(found.ok_or_else(|| Problem::not_found("key", &key))?)))
+async fn read(keys: TenantKeys, Path(key): Path<String>) -> Result<Json<KeyView>, Problem> {
+    let found = keys.find(&key).await?.ok_or_else(|| Problem::not_found("key", &key))?;
+    Ok(Json(KeyView::new(found)))
 }
 
 /// Revoke an API key
@@ -129,18 +106,9 @@ async fn read(
 /// no further effect.
 #[utoipa::path(
     delete, path = "/v1/keys/{key}", tag = "keys", operation_id = "revokeKey",
-    params(("key" = String, Path, description = "The key's id")),
-    responses(
-        (status = 200, description = "The revoked key", body = KeyView),
-    ),
+    responses((status = 200, description = "The revoked key", body = KeyView)),
 )]
-async fn revoke(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Path(key): Path<String>,
-) -> Result<Json<KeyView>, Problem> {
-    caller.require(Scope::Admin)?;
-    let revoked = gateway.access().api_keys()?.revoke(&caller.tenant, &key, &caller.name).await;
-    let revoked = revoked?.ok_or_else(|| Problem::not_found("key", &key))?;
+async fn revoke(keys: TenantKeys, Path(key): Path<String>) -> Result<Json<KeyView>, Problem> {
+    let revoked = keys.revoke(&key).await?.ok_or_else(|| Problem::not_found("key", &key))?;
     Ok(Json(KeyView::new(revoked)))
 }

@@ -1,7 +1,7 @@
 //! Corrections to the generated OpenAPI document, which no type expresses: an optional parameter is left out and never
 //! null, a body whose fields are all optional is itself optional, and every POST accepts an idempotency key.
 
-use utoipa::openapi::path::{HttpMethod, Operation};
+use utoipa::openapi::path::{HttpMethod, Operation, ParameterIn};
 use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{Components, OpenApi, RefOr, Required, Schema};
 
@@ -10,6 +10,21 @@ use crate::idempotency::key;
 
 /// Input types with several variants, of which each refuses unknown fields.
 const CLOSED: [&str; 2] = ["Coverage", "InputPart"];
+
+/// Descriptions of the parameters in paths.
+const PATH_PARAMETERS: [(&str, &str); 11] = [
+    ("agent", "The name of the agent"),
+    ("approval", "The approval's id"),
+    ("delivery", "The delivery's id"),
+    ("endpoint", "The endpoint's id"),
+    ("grant", "The grant's id"),
+    ("key", "The key's id"),
+    ("run", "The run's id"),
+    ("server", "The configured id of the server"),
+    ("session", "The session's id"),
+    ("tool", "The tool, by the name that the model sees"),
+    ("sha256", "The SHA-256 of the bytes: 64 hex digits"),
+];
 
 /// Corrects parameters and bodies.
 pub(super) fn describe(description: &mut OpenApi) {
@@ -25,7 +40,7 @@ pub(super) fn describe(description: &mut OpenApi) {
     let components = description.components.clone().unwrap_or_default();
     for item in description.paths.paths.values_mut() {
         for (method, operation) in operations(item) {
-            without_null(operation);
+            describe_parameters(operation);
             if method == HttpMethod::Post {
                 operation.parameters.get_or_insert_default().push(RefOr::T(key::described()));
             }
@@ -38,9 +53,14 @@ pub(super) fn describe(description: &mut OpenApi) {
     }
 }
 
-fn without_null(operation: &mut Operation) {
+fn describe_parameters(operation: &mut Operation) {
     for parameter in operation.parameters.iter_mut().flatten() {
         let RefOr::T(parameter) = parameter else { continue };
+        if let Some((_, meaning)) = PATH_PARAMETERS.iter().find(|(name, _)| *name == parameter.name)
+            && parameter.parameter_in == ParameterIn::Path
+        {
+            parameter.description = Some((*meaning).to_owned());
+        }
         let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema else { continue };
         if let SchemaType::Array(types) = &mut schema.schema_type {
             types.retain(|kind| *kind != Type::Null);

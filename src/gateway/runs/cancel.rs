@@ -1,18 +1,15 @@
 //! `POST /v1/runs/{run}/cancel`
 
 use axum::Json;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use serde::Deserialize;
-use toolgate_service::{Scope, ServiceError};
+use toolgate_service::{Scope, ServiceError, TenantRunner};
 use utoipa::ToSchema;
 
-use super::precondition;
 use super::view::RunView;
-use crate::access::Authenticated;
 use crate::body::{Body, Path};
+use crate::etag::IfMatch;
+use crate::precondition;
 use crate::problem::Problem;
-use crate::state::Gateway;
 
 /// A request to cancel a run.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -29,24 +26,17 @@ pub(super) struct Cancel {
 /// read it.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/cancel", tag = "runs", operation_id = "cancelRun", request_body = Cancel,
-    params(
-        ("run" = String, Path, description = "The run's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
-    ),
-    responses(
-        (status = 200, description = "The run, which has ended, or first undoes its calls", body = RunView),
-    ),
+    params(IfMatch),
+    responses((status = 200, description = "The run, which has ended, or first undoes its calls", body = RunView)),
 )]
 pub(super) async fn cancel(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_match: IfMatch,
     Path(run): Path<String>,
     Body(Cancel { reason }): Body<Cancel>,
 ) -> Result<Json<RunView>, Problem> {
-    caller.require(Scope::RunsWrite)?;
-    let run = gateway.runner_of(&caller).run(&run).await?;
-    let seen = precondition::required(&headers, &run.row)?;
+    let run = runner.run(&run).await?;
+    let seen = if_match.of_run(&run.row)?;
     let was_over = run.row.status.is_ended()
         || match run.cancel(reason, seen, |error| precondition::unmet(error, seen, ServiceError::from)).await {
             Ok(_) => false,
@@ -57,7 +47,7 @@ pub(super) async fn cancel(
         };
     if was_over {
         // The request changed nothing and only reads the run.
-        caller.require(Scope::RunsRead)?;
+        runner.caller().require(Scope::RunsRead)?;
     }
     Ok(Json(RunView::read(&run).await?))
 }

@@ -1,6 +1,5 @@
 //! `POST /v1/runs`
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -10,18 +9,14 @@ use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
 use toolgate_core::tool::{ExternalTool, ToolFilter};
 use toolgate_runner::{Cause, Request};
-use toolgate_service::{Caller, Scope, TenantSession};
+use toolgate_service::{TenantRunner, TenantSession};
 use utoipa::ToSchema;
 
-use super::events::FrameDescription;
 use super::input::NewInput;
-use super::response_mode::{ResponsePreference, StreamParams};
-use super::view::RunView;
-use crate::access::Authenticated;
+use super::response_mode::{ResponsePreference, RestedRun, RunningRun};
 use crate::body::Body;
 use crate::idempotency::PlannedRunId;
 use crate::problem::Problem;
-use crate::state::Gateway;
 
 /// A run to start.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -94,37 +89,27 @@ struct NewFilter {
 /// Start a run
 #[utoipa::path(
     post, path = "/v1/runs", tag = "runs", operation_id = "createRun", request_body = NewRun,
-    params(
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
-        StreamParams,
-    ),
-    responses(
-        (status = 201, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The run, which is still running", body = RunView),
-    ),
+    params(ResponsePreference),
+    responses((status = 201, response = inline(RestedRun)), (status = 202, response = inline(RunningRun))),
 )]
 pub(super) async fn create(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    runner: TenantRunner,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsWrite)?;
-    start_run(&gateway, &caller, preference, id, new, None).await
+    start_run(&runner, preference, id, new, None).await
 }
 
 /// Starts a run, and responds as the client prefers. `seen` is the version that the run's session must have, where one is
 /// given.
 pub(crate) async fn start_run(
-    gateway: &Gateway,
-    caller: &Caller,
+    runner: &TenantRunner,
     preference: ResponsePreference,
     id: Option<RunId>,
     new: NewRun,
     seen: Option<u64>,
 ) -> Result<Response, Problem> {
-    let runner = gateway.runner_of(caller);
     // The idempotency layer generates and records the id before the run starts, so that a repeated request finds the run.
     let id = id.unwrap_or_else(|| runner.fresh_id());
     let agent = new.agent.clone().map_or_else(|| runner.default_agent(), Ok)?;
@@ -132,7 +117,7 @@ pub(crate) async fn start_run(
     let request = Request { trace, id: Some(id), session_version: seen, ..new.request(agent)? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
-    preference.answer(gateway, run, execution, StatusCode::CREATED).await
+    preference.answer(run, execution, StatusCode::CREATED).await
 }
 
 impl NewRun {

@@ -1,26 +1,22 @@
 //! `POST /v1/runs/{run}/fork` and `POST /v1/runs/{run}/retry`: a new run that starts with a copy of another one, beside it or
 //! in its place.
 
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::run::TighterLimits;
 use toolgate_runner::{Fork, Retry};
-use toolgate_service::{Caller, Scope, ServiceError, TenantRun};
+use toolgate_service::{Scope, ServiceError, TenantRun, TenantRunner};
 use utoipa::ToSchema;
 
-use super::events::FrameDescription;
-use super::precondition;
-use super::response_mode::{ResponsePreference, StreamParams};
-use super::view::RunView;
-use crate::access::Authenticated;
+use super::response_mode::{ResponsePreference, RestedRun, RunningRun};
 use crate::body::{Body, Path};
+use crate::etag::IfMatch;
 use crate::idempotency::PlannedRunId;
+use crate::precondition;
 use crate::problem::Problem;
-use crate::state::Gateway;
 
 /// A fork to create.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -51,32 +47,23 @@ pub(super) struct NewFork {
 /// again.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/fork", tag = "runs", operation_id = "forkRun", request_body = NewFork,
-    params(
-        ("run" = String, Path, description = "The id of the run to fork"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the new run is pending or has ended; `respond-async`: do not wait"),
-        StreamParams,
-    ),
-    responses(
-        (status = 201, description = "The new run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The new run, which is still running", body = RunView),
-    ),
+    params(IfMatch, ResponsePreference),
+    responses((status = 201, response = inline(RestedRun)), (status = 202, response = inline(RunningRun))),
 )]
 pub(super) async fn fork(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_match: IfMatch,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Path(run): Path<String>,
     Body(NewFork { at, message, limits, metadata }): Body<NewFork>,
 ) -> Result<Response, Problem> {
-    let (source, message, version) = open_source(&gateway, &caller, &headers, &preference, &run, message).await?;
+    let (source, message, version) = open_source(&runner, &if_match, &preference, &run, message).await?;
     let trace = preference.trace.clone();
     let fork = Fork { at, version, message, limits, metadata, id, trace, ..Fork::default() };
     let execution = source.fork(fork, |error| precondition::unmet(error, version, ServiceError::from)).await?;
-    let made = gateway.runner_of(&caller).run(execution.run.as_str()).await?;
-    preference.answer(&gateway, made, execution, StatusCode::CREATED).await
+    let made = runner.run(execution.run.as_str()).await?;
+    preference.answer(made, execution, StatusCode::CREATED).await
 }
 
 /// A retry to create.
@@ -104,51 +91,40 @@ pub(super) struct NewRetry {
 /// otherwise refused with `conflict`: fork it.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/retry", tag = "runs", operation_id = "retryRun", request_body = NewRetry,
-    params(
-        ("run" = String, Path, description = "The id of the run to retry"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the new run is pending or has ended; `respond-async`: do not wait"),
-        StreamParams,
-    ),
-    responses(
-        (status = 201, description = "The new run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The new run, which is still running", body = RunView),
-    ),
+    params(IfMatch, ResponsePreference),
+    responses((status = 201, response = inline(RestedRun)), (status = 202, response = inline(RunningRun))),
 )]
 pub(super) async fn retry(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_match: IfMatch,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Path(run): Path<String>,
     Body(NewRetry { message, limits, metadata }): Body<NewRetry>,
 ) -> Result<Response, Problem> {
-    let (source, message, version) = open_source(&gateway, &caller, &headers, &preference, &run, message).await?;
+    let (source, message, version) = open_source(&runner, &if_match, &preference, &run, message).await?;
     let trace = preference.trace.clone();
     let retry = Retry { version, message, limits, metadata, id, trace, ..Retry::default() };
     let execution = source.retry(retry, |error| precondition::unmet(error, version, ServiceError::from)).await?;
-    let made = gateway.runner_of(&caller).run(execution.run.as_str()).await?;
-    preference.answer(&gateway, made, execution, StatusCode::CREATED).await
+    let made = runner.run(execution.run.as_str()).await?;
+    preference.answer(made, execution, StatusCode::CREATED).await
 }
 
 /// The run to copy, the message to add, and the version of the run that the request requires.
 async fn open_source(
-    gateway: &Gateway,
-    caller: &Caller,
-    headers: &HeaderMap,
+    runner: &TenantRunner,
+    if_match: &IfMatch,
     preference: &ResponsePreference,
     run: &str,
     message: Option<String>,
 ) -> Result<(TenantRun, Option<Message>, Option<u64>), Problem> {
-    caller.require(Scope::RunsWrite)?;
     if preference.quotes() {
-        caller.require(Scope::RunsRead)?;
+        runner.caller().require(Scope::RunsRead)?;
     }
-    let source = gateway.runner_of(caller).run(run).await?;
+    let source = runner.run(run).await?;
     if message.as_ref().is_some_and(|message| message.trim().is_empty()) {
         return Err(Problem::invalid("/message", "a message needs text"));
     }
-    let version = precondition::required(headers, &source.row)?;
+    let version = if_match.of_run(&source.row)?;
     Ok((source, message.map(Message::user), version))
 }

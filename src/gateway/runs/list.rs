@@ -1,20 +1,17 @@
 //! `GET /v1/runs`
 
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use toolgate_core::id::{AgentName, RunId, SessionId};
 use toolgate_core::run::{Status, TriggerKind};
 use toolgate_ports::RunFilter;
-use toolgate_service::Scope;
+use toolgate_service::TenantRunner;
 use utoipa::IntoParams;
 
 use super::view::SummaryView;
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::Admitted;
 use crate::body::Query;
-use crate::pagination::{Page, limit, unknown_cursor};
-use crate::problem::Problem;
-use crate::state::Gateway;
+use crate::pagination::{Page, PageResult, limit, unknown_cursor};
 
 /// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -48,19 +45,10 @@ pub(super) struct ListParams {
 /// Returns runs, newest first.
 #[utoipa::path(
     get, path = "/v1/runs", tag = "runs", operation_id = "listRuns", params(ListParams),
-    responses(
-        (status = 200, description = "A page of runs", body = Page<SummaryView>),
-    ),
+    responses((status = 200, description = "A page of runs", body = Page<SummaryView>)),
 )]
-pub(super) async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Query(which): Query<ListParams>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<SummaryView>>, Problem> {
-    caller.require(Scope::RunsRead)?;
+pub(super) async fn list(Query(which): Query<ListParams>, runner: Admitted<TenantRunner>) -> PageResult<SummaryView> {
     let limit = limit(which.limit)?;
-    let runner = gateway.runner_of(&caller);
     if let Some(after) = &which.after
         && runner.row(after.as_str()).await?.is_none()
     {

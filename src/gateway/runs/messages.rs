@@ -1,20 +1,18 @@
 //! `/v1/runs/{run}/messages`: lists and adds messages.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::chat::{Media, Message, Part, Role};
-use toolgate_service::Scope;
+use toolgate_service::TenantRunner;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::Admitted;
 use crate::body::{Body, Path, Query};
-use crate::pagination::{Page, limit};
+use crate::pagination::{Page, PageResult, limit};
 use crate::problem::Problem;
 use crate::runs::view::{MediaView, RunView};
-use crate::state::Gateway;
 
 /// The page of messages.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -40,22 +38,16 @@ impl MessageListParams {
 ///
 /// Returns messages, oldest first. They include those of the current turn: its calls, and the results so far.
 #[utoipa::path(
-    get, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "listMessages",
-    params(("run" = String, Path, description = "The run's id"), MessageListParams),
-    responses(
-        (status = 200, description = "A page of messages", body = Page<MessageView>),
-    ),
+    get, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "listMessages", params(MessageListParams),
+    responses((status = 200, description = "A page of messages", body = Page<MessageView>)),
 )]
 pub(super) async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
     Path(run): Path<String>,
     Query(which): Query<MessageListParams>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<MessageView>>, Problem> {
-    caller.require(Scope::RunsRead)?;
+    runner: Admitted<TenantRunner>,
+) -> PageResult<MessageView> {
     let limit = limit(which.limit)?;
-    let run = gateway.runner_of(&caller).run(&run).await?;
+    let run = runner.run(&run).await?;
     let messages = run.load_with_conversation().await?.messages();
     let found = messages.iter().enumerate().skip(which.from()).take(limit + 1).collect();
     Ok(Json(Page::new(
@@ -82,22 +74,17 @@ pub(super) struct NewMessage {
 /// the message again, unless both have the same `Idempotency-Key`.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "addMessage", request_body = NewMessage,
-    params(("run" = String, Path, description = "The run's id")),
-    responses(
-        (status = 202, description = "The message is stored, and the run will read it", body = RunView),
-    ),
+    responses((status = 202, description = "The message is stored, and the run will read it", body = RunView)),
 )]
 pub(super) async fn add(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    runner: TenantRunner,
     Path(run): Path<String>,
     Body(NewMessage { text }): Body<NewMessage>,
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
-    caller.require(Scope::RunsWrite)?;
     if text.trim().is_empty() {
         return Err(Problem::invalid("/text", "a message needs text"));
     }
-    let run = gateway.runner_of(&caller).run(&run).await?;
+    let run = runner.run(&run).await?;
     run.add_message(&text).await?;
     Ok((StatusCode::ACCEPTED, Json(RunView::read(&run).await?)))
 }

@@ -12,7 +12,6 @@ mod list;
 pub(super) mod messages;
 mod pause;
 pub(super) mod pending;
-mod precondition;
 pub(super) mod read;
 pub(super) mod response_mode;
 mod resume;

@@ -1,18 +1,15 @@
 //! `POST /v1/runs/{run}/pause`
 
 use axum::Json;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use serde::Deserialize;
-use toolgate_service::{Scope, ServiceError};
+use toolgate_service::{Scope, ServiceError, TenantRunner};
 use utoipa::ToSchema;
 
-use super::precondition;
 use super::view::RunView;
-use crate::access::Authenticated;
 use crate::body::{Body, Path};
+use crate::etag::IfMatch;
+use crate::precondition;
 use crate::problem::Problem;
-use crate::state::Gateway;
 
 /// A request to pause a run.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -29,28 +26,23 @@ pub(super) struct Pause {
 /// `"continue": true`. Deadlines continue. A paused run does not change.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/pause", tag = "runs", operation_id = "pauseRun", request_body = Pause,
-    params(
-        ("run" = String, Path, description = "The run's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
-    ),
+    params(IfMatch),
     responses(
         (status = 200, description = "The run, which is paused, or will be once its step in progress has settled", body = RunView),
     ),
 )]
 pub(super) async fn pause(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_match: IfMatch,
     Path(run): Path<String>,
     Body(Pause { reason }): Body<Pause>,
 ) -> Result<Json<RunView>, Problem> {
-    caller.require(Scope::RunsWrite)?;
-    let run = gateway.runner_of(&caller).run(&run).await?;
-    let seen = precondition::required(&headers, &run.row)?;
+    let run = runner.run(&run).await?;
+    let seen = if_match.of_run(&run.row)?;
     let paused = run.pause(reason, seen, |error| precondition::unmet(error, seen, ServiceError::from)).await?;
     if paused.version == run.row.version {
         // The request changed nothing and only reads the run.
-        caller.require(Scope::RunsRead)?;
+        runner.caller().require(Scope::RunsRead)?;
     }
     Ok(Json(RunView::read(&run).await?))
 }

@@ -1,46 +1,43 @@
 //! `GET` of a run, of its journal (`export`) and of its blobs.
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts as _, State};
+use axum::extract::FromRequestParts as _;
+use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::chat::Media;
 use toolgate_core::id::RunId;
 use toolgate_core::run::JournalEntry;
-use toolgate_service::{Caller, Scope};
+use toolgate_service::{Caller, TenantRunner};
 
 use super::response_mode::ResponsePreference;
 use super::view::RunView;
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::Admitted;
 use crate::body::Path;
-use crate::etag;
+use crate::etag::{self, IfNoneMatch};
 use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Retrieve a run
 #[utoipa::path(
     get, path = "/v1/runs/{run}", tag = "runs", operation_id = "readRun",
-    params(("run" = String, Path, description = "The run's id"), ("If-None-Match" = Option<String>, Header, description = "The `ETag` that you have")),
+    params(IfNoneMatch),
     responses(
         (status = 200, description = "The run", body = RunView),
         (status = 304, description = "The run has not changed"),
     ),
 )]
 pub(super) async fn read(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    if_none_match: IfNoneMatch,
     Path(run): Path<String>,
-    _permit: ReadPermit,
+    runner: Admitted<TenantRunner>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsRead)?;
-    let run = gateway.runner_of(&caller).run(&run).await?;
+    let run = runner.run(&run).await?;
     let view = RunView::read(&run).await?;
-    Ok(etag::unless_known(&headers, etag::of_version(view.version()), view))
+    Ok(if_none_match.tagged(etag::of_version(view.version()), view))
 }
 
 /// The current state of a run, as the response to a repeated request that started it.
@@ -52,7 +49,7 @@ pub(crate) async fn current(
 ) -> Result<Response, Problem> {
     let preference = ResponsePreference::from_request_parts(&mut parts.clone(), gateway).await?;
     let found = gateway.runner_of(caller).run(run.as_str()).await?;
-    preference.answer_again(gateway, found).await
+    preference.answer_again(found).await
 }
 
 /// Export a run
@@ -60,19 +57,12 @@ pub(crate) async fn current(
 /// Returns the run's journal, one entry per line, in the format of `toolgate runs export`. It contains all content.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/export", tag = "runs", operation_id = "exportRun",
-    params(("run" = String, Path, description = "The run's id")),
     responses(
         (status = 200, description = "The journal's entries, one JSON object per line", body = String, content_type = "application/x-ndjson"),
     ),
 )]
-pub(super) async fn export(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Path(run): Path<String>,
-    _permit: ReadPermit,
-) -> Result<Response, Problem> {
-    caller.require(Scope::RunsRead)?;
-    let run = gateway.runner_of(&caller).run(&run).await?;
+pub(super) async fn export(Path(run): Path<String>, runner: Admitted<TenantRunner>) -> Result<Response, Problem> {
+    let run = runner.run(&run).await?;
     let facts = run.facts().await?;
     let body = Body::from_stream(stream::iter(facts.into_iter().map(|fact| line(&fact))));
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
@@ -88,22 +78,15 @@ fn line(fact: &JournalEntry) -> serde_json::Result<String> {
 /// `media://sha256-` and the hash. Only blobs that the run's own replies and results refer to are returned.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/blobs/{sha256}", tag = "runs", operation_id = "readBlob",
-    params(
-        ("run" = String, Path, description = "The run's id"),
-        ("sha256" = String, Path, description = "The SHA-256 of the bytes: 64 hex digits"),
-    ),
     responses(
         (status = 200, description = "The bytes, with the media type they were stored with", body = Vec<u8>, content_type = "application/octet-stream"),
     ),
 )]
 pub(super) async fn blob(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
     Path((run, sha256)): Path<(String, String)>,
-    _permit: ReadPermit,
+    runner: Admitted<TenantRunner>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsRead)?;
-    let run = gateway.runner_of(&caller).run(&run).await?;
+    let run = runner.run(&run).await?;
     let none = || Problem::not_found("blob", &sha256);
     let handle = BlobHandle::parse(&format!("sha256-{sha256}")).map_err(|_| none())?;
     let blob = run.blob(&handle).await?.ok_or_else(none)?;

@@ -14,9 +14,10 @@ use toolgate_core::run::Status;
 use toolgate_core::trace::Trace;
 use toolgate_runner::Execution;
 use toolgate_service::TenantRun;
-use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::{IntoParams, ToResponse};
 
-use super::events::{self, Include};
+use super::events::{self, FrameDescription, Include};
 use super::view::RunView;
 use super::wait::WaitPreference;
 use crate::body::Query;
@@ -28,8 +29,9 @@ use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// The client's preferences, from the headers and the query.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct ResponsePreference {
+    gateway: Gateway,
     wait: WaitPreference,
     form: Form,
     content: Content,
@@ -42,10 +44,31 @@ pub(crate) struct ResponsePreference {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct StreamParams {
+struct StreamParams {
     /// Streams only. `content`: include arguments, results, texts and fragments of texts.
     #[param(inline)]
     include: Option<Include>,
+}
+
+/// The run, which is pending or has ended; or a stream of its events until then
+#[derive(ToResponse)]
+#[allow(dead_code, clippy::large_enum_variant)] // it describes what `answer` responds
+pub(crate) enum RestedRun {
+    Json(#[content("application/json")] RunView),
+    Stream(#[content("text/event-stream")] FrameDescription),
+}
+
+/// The run, which is still running
+#[derive(ToResponse)]
+#[allow(dead_code)] // it describes what `answer` responds
+pub(crate) struct RunningRun(RunView);
+
+impl IntoParams for ResponsePreference {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut params = WaitPreference::into_params(&parameter_in);
+        params.extend(StreamParams::into_params(parameter_in));
+        params
+    }
 }
 
 impl FromRequestParts<Gateway> for ResponsePreference {
@@ -54,6 +77,7 @@ impl FromRequestParts<Gateway> for ResponsePreference {
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
         let Query(StreamParams { include }) = Query::from_request_parts(parts, gateway).await?;
         Ok(Self {
+            gateway: gateway.clone(),
             wait: WaitPreference::from_headers(&parts.headers, gateway.settings()),
             form: Form::wanted(&parts.headers, &[Form::Json, Form::Stream])?,
             content: Include::content(include),
@@ -73,14 +97,13 @@ impl ResponsePreference {
     /// or has ended.
     pub(crate) async fn answer(
         self,
-        gateway: &Gateway,
         run: TenantRun,
         execution: Execution,
         rested: StatusCode,
     ) -> Result<Response, Problem> {
-        let location = location(gateway, &run)?;
+        let location = location(&self.gateway, &run)?;
         if self.form == Form::Stream {
-            let stream = events::execution(gateway, &run, self.content, execution.updates).await?;
+            let stream = events::execution(&self.gateway, &run, self.content, execution.updates).await?;
             return Ok((rested, [(LOCATION, location)], stream).into_response());
         }
         let rests = self.wait.wait(execution, &self.gone).await?;
@@ -90,10 +113,10 @@ impl ResponsePreference {
 
     /// The response to the request that started a run, once more: the run as it is now, or a stream of all its events
     /// until it is pending or has ended.
-    pub(super) async fn answer_again(self, gateway: &Gateway, run: TenantRun) -> Result<Response, Problem> {
-        let location = location(gateway, &run)?;
+    pub(super) async fn answer_again(self, run: TenantRun) -> Result<Response, Problem> {
+        let location = location(&self.gateway, &run)?;
         if self.form == Form::Stream {
-            let stream = events::whole(gateway, &run, self.content)?;
+            let stream = events::whole(&self.gateway, &run, self.content)?;
             return Ok((StatusCode::CREATED, [(LOCATION, location)], stream).into_response());
         }
         let is_going_on = run.row.status == Status::Running;

@@ -1,18 +1,14 @@
 //! `POST /v1/runs/{run}/resume`
 
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
-use toolgate_service::{Answers, Scope, ServiceError};
+use toolgate_service::{Answers, Scope, ServiceError, TenantRunner};
 
-use super::events::FrameDescription;
-use super::precondition;
-use super::response_mode::{ResponsePreference, StreamParams};
-use super::view::RunView;
-use crate::access::Authenticated;
+use super::response_mode::{ResponsePreference, RestedRun, RunningRun};
 use crate::body::{Body, Path};
+use crate::etag::IfMatch;
+use crate::precondition;
 use crate::problem::Problem;
-use crate::state::Gateway;
 
 /// Resume a run
 ///
@@ -21,39 +17,29 @@ use crate::state::Gateway;
 /// the run; it also requires the scope `runs:read`.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/resume", tag = "runs", operation_id = "resumeRun", request_body = Answers,
-    params(
-        ("run" = String, Path, description = "The run's id"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
-        StreamParams,
-    ),
-    responses(
-        (status = 200, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The run, which is still running", body = RunView),
-    ),
+    params(IfMatch, ResponsePreference),
+    responses((status = 200, response = inline(RestedRun)), (status = 202, response = inline(RunningRun))),
 )]
 pub(super) async fn resume(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_match: IfMatch,
     preference: ResponsePreference,
     Path(run): Path<String>,
     Body(answers): Body<Answers>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsWrite)?;
     if answers.is_nothing() || preference.quotes() {
-        caller.require(Scope::RunsRead)?;
+        runner.caller().require(Scope::RunsRead)?;
     }
     if answers.has_decisions() || answers.raises_limits() {
-        caller.require(Scope::ApprovalsDecide)?;
+        runner.caller().require(Scope::ApprovalsDecide)?;
     }
-    let found = gateway.runner_of(&caller).run(&run).await?;
-    let seen = precondition::required(&headers, &found.row)?;
+    let found = runner.run(&run).await?;
+    let seen = if_match.of_run(&found.row)?;
     let places = answers.places();
     let mut resume = found.input_of(answers)?;
     resume.expected_version = resume.expected_version.or(seen);
     let to_error = |error| ServiceError::at_fields(error, |refusal| places.of_refusal(refusal));
     let unmet = |error| precondition::unmet(error, seen, to_error);
     let execution = found.resume(resume, preference.trace.clone(), unmet).await?;
-    preference.answer(&gateway, found, execution, StatusCode::OK).await
+    preference.answer(found, execution, StatusCode::OK).await
 }

@@ -1,13 +1,20 @@
 //! Wait preference of a request for a run: `Prefer` (RFC 7240).
 
+use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use toolgate_runner::{Execution, RunnerError};
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::GatewaySettings;
 use crate::completion::ClientGone;
 use crate::problem::Problem;
+use crate::state::Gateway;
 
 /// How long a request prefers to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +23,24 @@ pub(crate) enum WaitPreference {
     None,
     /// Wait until the run is pending or has ended, but no longer than this.
     UpTo(Duration),
+}
+
+impl FromRequestParts<Gateway> for WaitPreference {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Infallible> {
+        Ok(Self::from_headers(&parts.headers, gateway.settings()))
+    }
+}
+
+impl IntoParams for WaitPreference {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let meaning =
+            "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait";
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        let header = ParameterBuilder::new().name("Prefer").parameter_in(ParameterIn::Header);
+        vec![header.description(Some(meaning)).schema(Some(text)).build()]
+    }
 }
 
 impl WaitPreference {

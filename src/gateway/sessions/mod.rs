@@ -1,34 +1,31 @@
 //! `/v1/sessions`: conversations of successive runs.
 
-mod precondition;
 pub(super) mod view;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::http::header::{ETAG, LOCATION};
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
 use toolgate_ports::{SessionFilter, SessionLimits, SessionSettings};
 use toolgate_runner::{MemberChange, NewSession, SessionChange, SessionLimitsChange, SessionMessage};
-use toolgate_service::Scope;
+use toolgate_service::{Scope, TenantRunner};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::Admitted;
 use crate::body::{Body, Path, Query};
-use crate::etag;
+use crate::etag::{IfMatch, IfNoneMatch};
 use crate::idempotency::{PlannedRunId, QuotedSession};
-use crate::pagination::{Page, limit, unknown_cursor};
+use crate::pagination::{Page, PageResult, limit, unknown_cursor};
 use crate::problem::Problem;
 use crate::runs::create::{NewRun, start_run};
-use crate::runs::events::FrameDescription;
 use crate::runs::messages::{MessageListParams, MessageView};
-use crate::runs::response_mode::{ResponsePreference, StreamParams};
-use crate::runs::view::RunView;
+use crate::runs::response_mode::{ResponsePreference, RestedRun, RunningRun};
 use crate::state::Gateway;
 use view::{SessionLimitsView, SessionView, tag, tagged};
 
@@ -79,17 +76,13 @@ pub(super) struct NewSessionBody {
 /// for a title, metadata, limits, a permission mode, a time of expiry, or an id of toolgate's.
 #[utoipa::path(
     post, path = "/v1/sessions", tag = "sessions", operation_id = "createSession", request_body = NewSessionBody,
-    responses(
-        (status = 201, description = "The session", body = SessionView),
-    ),
+    responses((status = 201, description = "The session", body = SessionView)),
 )]
 async fn create(
     State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    runner: TenantRunner,
     Body(new): Body<NewSessionBody>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsWrite)?;
-    let runner = gateway.runner_of(&caller);
     let new = NewSession {
         id: new.id,
         tenant: Tenant::default(),
@@ -131,19 +124,10 @@ pub(super) struct ListParams {
 /// `session_id`, is in no session.
 #[utoipa::path(
     get, path = "/v1/sessions", tag = "sessions", operation_id = "listSessions", params(ListParams),
-    responses(
-        (status = 200, description = "A page of sessions", body = Page<SessionView>),
-    ),
+    responses((status = 200, description = "A page of sessions", body = Page<SessionView>)),
 )]
-async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Query(which): Query<ListParams>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<SessionView>>, Problem> {
-    caller.require(Scope::RunsRead)?;
+async fn list(Query(which): Query<ListParams>, runner: Admitted<TenantRunner>) -> PageResult<SessionView> {
     let limit = limit(which.limit)?;
-    let runner = gateway.runner_of(&caller);
     let before = match &which.after {
         Some(after) => Some(runner.session_row(after).await?.ok_or_else(|| unknown_cursor("session", after))?),
         None => None,
@@ -157,23 +141,19 @@ async fn list(
 /// Retrieve a session
 #[utoipa::path(
     get, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "readSession",
-    params(("session" = String, Path, description = "The session's id"), ("If-None-Match" = Option<String>, Header, description = "The `ETag` that you have")),
+    params(IfNoneMatch),
     responses(
         (status = 200, description = "The session", body = SessionView),
         (status = 304, description = "Neither the session nor its latest run has changed"),
     ),
 )]
 async fn read(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    if_none_match: IfNoneMatch,
     Path(session): Path<String>,
-    _permit: ReadPermit,
+    runner: Admitted<TenantRunner>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsRead)?;
-    let runner = gateway.runner_of(&caller);
     let row = runner.session(&session).await?.row;
-    Ok(etag::unless_known(&headers, tag(row.version, row.head.as_ref()), SessionView::new(&runner, row)))
+    Ok(if_none_match.tagged(tag(row.version, row.head.as_ref()), SessionView::new(&runner, row)))
 }
 
 /// A merge patch of a session (RFC 7396). Fields that are left out do not change.
@@ -208,31 +188,25 @@ pub(super) struct SessionChangeBody {
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "changeSession",
     request_body(content((SessionChangeBody = "application/json"), (SessionChangeBody = "application/merge-patch+json"))),
-    params(
-        ("session" = String, Path, description = "The session's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the session that you saw; if the session has changed since, the request is refused"),
-    ),
+    params(IfMatch),
     responses(
         (status = 200, description = "The session as it is now", body = SessionView),
         (status = 204, description = "The session is changed; these credentials lack the scope `runs:read`"),
     ),
 )]
 async fn change(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_match: IfMatch,
     Path(session): Path<String>,
     Body(change): Body<SessionChangeBody>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsWrite)?;
-    let runner = gateway.runner_of(&caller);
     let session = runner.session(&session).await?;
-    let seen = precondition::required(&headers, &session.row)?;
+    let seen = if_match.of_session(&session.row)?;
     let SessionChangeBody { title, metadata, limits, expire_after_s, mode } = change;
     let change = SessionChange { title, metadata, limits, expire_after_s, mode };
     let row = session.change(change, seen).await?.row;
     // The response has all of the session, not only what was changed.
-    Ok(match caller.scopes.contains(Scope::RunsRead) {
+    Ok(match runner.caller().scopes.contains(Scope::RunsRead) {
         true => tagged(&runner, row).into_response(),
         false => (StatusCode::NO_CONTENT, [(ETAG, tag(row.version, row.head.as_ref()))]).into_response(),
     })
@@ -244,26 +218,15 @@ async fn change(
 /// returns `gone`, and no other session takes it. Cancel its live run first. Repeat a request that failed halfway.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "deleteSession",
-    params(
-        ("session" = String, Path, description = "The session's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the session that you saw; if the session has changed since, the request is refused"),
-    ),
-    responses(
-        (status = 204, description = "The session is deleted, now or by an earlier request"),
-    ),
+    params(IfMatch),
+    responses((status = 204, description = "The session is deleted, now or by an earlier request")),
 )]
-async fn delete(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
-    Path(session): Path<String>,
-) -> Result<StatusCode, Problem> {
-    caller.require(Scope::RunsWrite)?;
-    let session = gateway.runner_of(&caller).session_even_if_deleted(&session).await?;
+async fn delete(runner: TenantRunner, if_match: IfMatch, Path(session): Path<String>) -> Result<StatusCode, Problem> {
+    let session = runner.session_even_if_deleted(&session).await?;
     let seen = match session.row.deleted_at {
         // A repeat only finishes the deletion.
         Some(_) => None,
-        None => precondition::required(&headers, &session.row)?,
+        None => if_match.of_session(&session.row)?,
     };
     session.delete(seen).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -287,21 +250,16 @@ pub(super) struct SessionMessageView {
 /// reads them; a live run adds its messages so far, with the calls of its current turn.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/messages", tag = "sessions", operation_id = "listSessionMessages",
-    params(("session" = String, Path, description = "The session's id"), MessageListParams),
-    responses(
-        (status = 200, description = "A page of messages", body = Page<SessionMessageView>),
-    ),
+    params(MessageListParams),
+    responses((status = 200, description = "A page of messages", body = Page<SessionMessageView>)),
 )]
 async fn messages(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
     Path(session): Path<String>,
     Query(which): Query<MessageListParams>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<SessionMessageView>>, Problem> {
-    caller.require(Scope::RunsRead)?;
+    runner: Admitted<TenantRunner>,
+) -> PageResult<SessionMessageView> {
     let limit = limit(which.limit)?;
-    let messages = gateway.runner_of(&caller).session(&session).await?.messages(which.from(), limit + 1).await?;
+    let messages = runner.session(&session).await?.messages(which.from(), limit + 1).await?;
     let found = (which.from()..).zip(messages).collect();
     let view = |(index, SessionMessage { run, message })| SessionMessageView {
         run_id: run,
@@ -315,30 +273,20 @@ async fn messages(
 /// As *start a run*, in a session that exists. Agent and principal are those of the session by default.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/runs", tag = "sessions", operation_id = "createSessionRun", request_body = NewRun,
-    params(
-        ("session" = String, Path, description = "The session's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the session that you saw; if the session has changed since, the request is refused"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
-        StreamParams,
-    ),
-    responses(
-        (status = 201, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The run, which is still running", body = RunView),
-    ),
+    params(IfMatch, ResponsePreference),
+    responses((status = 201, response = inline(RestedRun)), (status = 202, response = inline(RunningRun))),
 )]
 async fn start(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_match: IfMatch,
     Path(session): Path<String>,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsWrite)?;
-    let session = gateway.runner_of(&caller).session(&session).await?;
-    let seen = precondition::required(&headers, &session.row)?;
-    start_run(&gateway, &caller, preference, id, new.in_session(&session)?, seen).await
+    let session = runner.session(&session).await?;
+    let seen = if_match.of_session(&session.row)?;
+    start_run(&runner, preference, id, new.in_session(&session)?, seen).await
 }
 
 /// A compaction of a session.
@@ -357,34 +305,23 @@ pub(super) struct NewCompaction {
 /// replaced messages. The messages of the session do not change.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/compact", tag = "sessions", operation_id = "compactSession", request_body = NewCompaction,
-    params(
-        ("session" = String, Path, description = "The session's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the session that you saw; if the session has changed since, the request is refused"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run has ended; `respond-async`: do not wait"),
-        StreamParams,
-    ),
-    responses(
-        (status = 201, description = "The run, which has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The run, which is still running", body = RunView),
-    ),
+    params(IfMatch, ResponsePreference),
+    responses((status = 201, response = inline(RestedRun)), (status = 202, response = inline(RunningRun))),
 )]
 async fn compact(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_match: IfMatch,
     Path(session): Path<String>,
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Body(NewCompaction { keep_tokens }): Body<NewCompaction>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsWrite)?;
     if preference.quotes() {
-        caller.require(Scope::RunsRead)?;
+        runner.caller().require(Scope::RunsRead)?;
     }
-    let runner = gateway.runner_of(&caller);
     let session = runner.session(&session).await?;
-    let seen = precondition::required(&headers, &session.row)?;
+    let seen = if_match.of_session(&session.row)?;
     let execution = session.compact(seen, keep_tokens, id, preference.trace.clone()).await?;
     let run = runner.run(execution.run.as_str()).await?;
-    preference.answer(&gateway, run, execution, StatusCode::CREATED).await
+    preference.answer(run, execution, StatusCode::CREATED).await
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,12 +14,11 @@ use toolgate_core::id::{AgentName, Principal, RunId, SessionId};
 use toolgate_core::run::{Rejection, Run, TighterLimits};
 use toolgate_core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
 use toolgate_runner::{Agent, Cause, Request, ToolCallState};
-use toolgate_service::{FieldError, Scope, ServiceError};
+use toolgate_service::{FieldError, ServiceError, TenantRunner};
 use utoipa::ToSchema;
 
-use crate::access::Authenticated;
 use crate::body::{Body, Path};
-use crate::client_trace::client_trace;
+use crate::client_trace::ClientTrace;
 use crate::completion::ClientGone;
 use crate::problem::Problem;
 use crate::runs::pending::PendingView;
@@ -105,10 +104,7 @@ struct CallErrorView {
 /// required actions; retrieve the run for the result.
 #[utoipa::path(
     post, path = "/v1/tools/{tool}/call", tag = "tools", operation_id = "callTool", request_body = NewCall,
-    params(
-        ("tool" = String, Path, description = "The tool, by the name the model sees"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the call; `respond-async`: do not wait"),
-    ),
+    params(WaitPreference),
     responses(
         (status = 200, description = "The call was made", body = CallView),
         (status = 202, description = "The call is pending, or still running", body = CallView),
@@ -116,19 +112,17 @@ struct CallErrorView {
 )]
 pub(super) async fn call(
     State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    ClientTrace(trace): ClientTrace,
+    wait: WaitPreference,
     gone: ClientGone,
     Path(tool): Path<String>,
     Body(mut new): Body<NewCall>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::ToolsCall)?;
-    let wait = WaitPreference::from_headers(&headers, gateway.settings());
-    let runner = gateway.runner_of(&caller);
     let name = new.agent.take().map_or_else(|| runner.default_agent(), Ok)?;
     let arguments = std::mem::take(&mut new.arguments);
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
-    let request = Request { trace: client_trace(&headers), ..new.request(&agent) };
+    let request = Request { trace, ..new.request(&agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
     let id = execution.run.clone();
     wait.wait(execution, &gone).await?;

@@ -3,21 +3,18 @@
 mod call;
 mod view;
 
-use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 use toolgate_core::id::{AgentName, ServerId};
 use toolgate_core::tool::{LeftOut, Origin, Tool};
-use toolgate_service::Scope;
+use toolgate_service::TenantRunner;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::view::{LeftOutView, ToolView, ToolsView};
-use crate::access::Authenticated;
 use crate::body::Query;
-use crate::etag::tagged;
+use crate::etag::IfNoneMatch;
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -59,20 +56,17 @@ enum KindView {
 /// response waits for them.
 #[utoipa::path(
     get, path = "/v1/tools", tag = "tools", operation_id = "listTools",
-    params(ListParams, ("If-None-Match" = Option<String>, Header, description = "The `ETag` that you have")),
+    params(ListParams, IfNoneMatch),
     responses(
         (status = 200, description = "The tools, and those that are not available", body = ToolsView),
         (status = 304, description = "The tools have not changed"),
     ),
 )]
 async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    headers: HeaderMap,
+    runner: TenantRunner,
+    if_none_match: IfNoneMatch,
     Query(which): Query<ListParams>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::ToolsRead)?;
-    let runner = gateway.runner_of(&caller);
     let name = which.agent.clone().map_or_else(|| runner.default_agent(), Ok);
     let agent = name.and_then(|name| runner.agent(name.as_str())).map_err(|unknown| unknown.of_parameter("agent"))?;
     let tools = runner.tools(&agent.name).await?;
@@ -83,7 +77,7 @@ async fn list(
         data: wanted.map(|tool| ToolView::new(&agent.policy, &runner.subject(&agent, tool))).collect(),
         left_out: tools.left_out().iter().filter(|left| which.misses(left)).map(LeftOutView::new).collect(),
     };
-    tagged(&headers, &view)
+    if_none_match.hashed(&view)
 }
 
 impl ListParams {

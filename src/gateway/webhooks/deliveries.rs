@@ -1,19 +1,17 @@
 //! Deliveries of a webhook endpoint: lists them, sends one again, sends a test.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use toolgate_core::id::MessageId;
-use toolgate_service::{Scope, TenantWebhooks};
+use toolgate_service::TenantWebhooks;
 use utoipa::IntoParams;
 
 use super::view::DeliveryView;
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::Admitted;
 use crate::body::{Path, Query};
-use crate::pagination::{Page, limit};
+use crate::pagination::{Page, PageResult, limit};
 use crate::problem::Problem;
-use crate::state::Gateway;
 
 /// The page of deliveries.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -33,22 +31,16 @@ pub(super) struct ListParams {
 /// Returns deliveries, newest first. They are kept for 30 days.
 #[utoipa::path(
     get, path = "/v1/webhook-endpoints/{endpoint}/deliveries", tag = "webhooks", operation_id = "listWebhookDeliveries",
-    params(("endpoint" = String, Path, description = "The endpoint"), ListParams),
-    responses(
-        (status = 200, description = "A page of deliveries", body = Page<DeliveryView>),
-    ),
+    params(ListParams),
+    responses((status = 200, description = "A page of deliveries", body = Page<DeliveryView>)),
 )]
 pub(super) async fn deliveries(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
     Query(which): Query<ListParams>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<DeliveryView>>, Problem> {
-    caller.require(Scope::Webhooks)?;
+    webhooks: Admitted<TenantWebhooks>,
+) -> PageResult<DeliveryView> {
     let limit = limit(which.limit)?;
-    let endpoints = TenantWebhooks::new(gateway.service(), caller)?;
-    let found = endpoints.deliveries(&endpoint, which.after, limit + 1).await?;
+    let found = webhooks.deliveries(&endpoint, which.after, limit + 1).await?;
     Ok(Json(Page::new(found, limit, |delivery| delivery.id.to_string(), DeliveryView::new)))
 }
 
@@ -58,18 +50,13 @@ pub(super) async fn deliveries(
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints/{endpoint}/deliveries/{delivery}/redeliver", tag = "webhooks",
     operation_id = "redeliverWebhook",
-    params(("endpoint" = String, Path, description = "The endpoint"), ("delivery" = String, Path, description = "The delivery")),
-    responses(
-        (status = 202, description = "The delivery, which is on its way", body = DeliveryView),
-    ),
+    responses((status = 202, description = "The delivery, which is on its way", body = DeliveryView)),
 )]
 pub(super) async fn redeliver(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    webhooks: TenantWebhooks,
     Path((endpoint, delivery)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
-    caller.require(Scope::Webhooks)?;
-    let sent = TenantWebhooks::new(gateway.service(), caller)?.redeliver(&endpoint, &delivery).await?;
+    let sent = webhooks.redeliver(&endpoint, &delivery).await?;
     Ok((StatusCode::ACCEPTED, Json(DeliveryView::new(sent))))
 }
 
@@ -78,17 +65,12 @@ pub(super) async fn redeliver(
 /// The message has the `type` `webhook.test`. The endpoint's deliveries show its outcome.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints/{endpoint}/test", tag = "webhooks", operation_id = "testWebhookEndpoint",
-    params(("endpoint" = String, Path, description = "The endpoint")),
-    responses(
-        (status = 202, description = "The delivery, which is on its way", body = DeliveryView),
-    ),
+    responses((status = 202, description = "The delivery, which is on its way", body = DeliveryView)),
 )]
 pub(super) async fn test(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    webhooks: TenantWebhooks,
     Path(endpoint): Path<String>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
-    caller.require(Scope::Webhooks)?;
-    let sent = TenantWebhooks::new(gateway.service(), caller)?.test(&endpoint).await?;
+    let sent = webhooks.test(&endpoint).await?;
     Ok((StatusCode::ACCEPTED, Json(DeliveryView::new(sent))))
 }

@@ -7,14 +7,14 @@ use axum::http::header::{CACHE_CONTROL, LOCATION};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use toolgate_core::id::EndpointId;
-use toolgate_service::{EndpointChange, NewEndpoint, Scope, TenantWebhooks};
+use toolgate_service::{EndpointChange, NewEndpoint, TenantWebhooks};
 use utoipa::ToSchema;
 
 use super::view::{EndpointView, EventView};
-use crate::access::{Authenticated, ReadPermit};
+use crate::access::Admitted;
 use crate::body::{Body, Path, Query};
 use crate::idempotency::Confidential;
-use crate::pagination::{Page, Paging, limit};
+use crate::pagination::{Page, PageResult, Paging, limit};
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -50,17 +50,16 @@ pub(super) struct NewEndpointBody {
 )]
 pub(super) async fn create(
     State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    webhooks: TenantWebhooks,
     Body(new): Body<NewEndpointBody>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::Webhooks)?;
     let new = NewEndpoint {
         url: new.url,
         events: new.events.into_iter().map(EventView::kind).collect(),
         description: new.description,
         secret: new.secret,
     };
-    let (endpoint, secret) = TenantWebhooks::new(gateway.service(), caller)?.create(new).await?;
+    let (endpoint, secret) = webhooks.create(new).await?;
     let location = location(&gateway, &endpoint.id);
     let view = EndpointView::new(endpoint);
     let Some(secret) = secret else { return Ok((StatusCode::OK, [(LOCATION, location)], Json(view)).into_response()) };
@@ -77,41 +76,27 @@ fn location(gateway: &Gateway, endpoint: &EndpointId) -> String {
 /// Returns the webhook endpoints of your tenant, oldest first.
 #[utoipa::path(
     get, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "listWebhookEndpoints", params(Paging),
-    responses(
-        (status = 200, description = "A page of endpoints, without their secrets", body = Page<EndpointView>),
-    ),
+    responses((status = 200, description = "A page of endpoints, without their secrets", body = Page<EndpointView>)),
 )]
-pub(super) async fn list(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Query(which): Query<Paging>,
-    _permit: ReadPermit,
-) -> Result<Json<Page<EndpointView>>, Problem> {
-    caller.require(Scope::Webhooks)?;
+pub(super) async fn list(Query(which): Query<Paging>, webhooks: Admitted<TenantWebhooks>) -> PageResult<EndpointView> {
     let limit = limit(which.limit)?;
-    let endpoints = TenantWebhooks::new(gateway.service(), caller)?;
     if let Some(after) = &which.after {
-        endpoints.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
+        webhooks.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
     }
-    let found = endpoints.page(which.after.map(EndpointId::from), limit + 1).await?;
+    let found = webhooks.page(which.after.map(EndpointId::from), limit + 1).await?;
     Ok(Json(Page::new(found, limit, |endpoint| endpoint.id.to_string(), EndpointView::new)))
 }
 
 /// Retrieve a webhook endpoint
 #[utoipa::path(
     get, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "readWebhookEndpoint",
-    params(("endpoint" = String, Path, description = "The endpoint")),
-    responses(
-        (status = 200, description = "The endpoint, without its secret", body = EndpointView),
-    ),
+    responses((status = 200, description = "The endpoint, without its secret", body = EndpointView)),
 )]
 pub(super) async fn read(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    webhooks: TenantWebhooks,
     Path(endpoint): Path<String>,
 ) -> Result<Json<EndpointView>, Problem> {
-    caller.require(Scope::Webhooks)?;
-    let found = TenantWebhooks::new(gateway.service(), caller)?.find(&endpoint).await?;
+    let found = webhooks.find(&endpoint).await?;
     Ok(Json(EndpointView::new(found)))
 }
 
@@ -120,18 +105,10 @@ pub(super) async fn read(
 /// Deletes the endpoint and the log of its deliveries. No more messages are sent to it.
 #[utoipa::path(
     delete, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "removeWebhookEndpoint",
-    params(("endpoint" = String, Path, description = "The endpoint")),
-    responses(
-        (status = 204, description = "The endpoint is deleted"),
-    ),
+    responses((status = 204, description = "The endpoint is deleted")),
 )]
-pub(super) async fn remove(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
-    Path(endpoint): Path<String>,
-) -> Result<StatusCode, Problem> {
-    caller.require(Scope::Webhooks)?;
-    TenantWebhooks::new(gateway.service(), caller)?.remove(&endpoint).await?;
+pub(super) async fn remove(webhooks: TenantWebhooks, Path(endpoint): Path<String>) -> Result<StatusCode, Problem> {
+    webhooks.remove(&endpoint).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -155,25 +132,20 @@ pub(super) struct EndpointChangeBody {
 #[utoipa::path(
     patch, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "changeWebhookEndpoint",
     request_body(content((EndpointChangeBody = "application/json"), (EndpointChangeBody = "application/merge-patch+json"))),
-    params(("endpoint" = String, Path, description = "The endpoint")),
-    responses(
-        (status = 200, description = "The endpoint as it is now", body = EndpointView),
-    ),
+    responses((status = 200, description = "The endpoint as it is now", body = EndpointView)),
 )]
 pub(super) async fn change(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    webhooks: TenantWebhooks,
     Path(endpoint): Path<String>,
     Body(change): Body<EndpointChangeBody>,
 ) -> Result<Json<EndpointView>, Problem> {
-    caller.require(Scope::Webhooks)?;
     let change = EndpointChange {
         url: change.url,
         events: change.events.map(|events| events.into_iter().map(EventView::kind).collect()),
         description: change.description,
         enabled: change.enabled,
     };
-    let changed = TenantWebhooks::new(gateway.service(), caller)?.change(&endpoint, change).await?;
+    let changed = webhooks.change(&endpoint, change).await?;
     Ok(Json(EndpointView::new(changed)))
 }
 
@@ -192,20 +164,15 @@ pub(super) struct Rotation {
 /// new secret is returned only in this response.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints/{endpoint}/rotate", tag = "webhooks", operation_id = "rotateWebhookSecret",
-    request_body = Rotation, params(("endpoint" = String, Path, description = "The endpoint")),
-    responses(
-        (status = 200, description = "The endpoint, with its new secret", body = EndpointView),
-    ),
+    request_body = Rotation,
+    responses((status = 200, description = "The endpoint, with its new secret", body = EndpointView)),
 )]
 pub(super) async fn rotate(
-    State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    webhooks: TenantWebhooks,
     Path(endpoint): Path<String>,
     Body(rotation): Body<Rotation>,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::Webhooks)?;
-    let endpoints = TenantWebhooks::new(gateway.service(), caller)?;
-    let (endpoint, secret) = endpoints.rotate(&endpoint, rotation.secret.as_deref()).await?;
+    let (endpoint, secret) = webhooks.rotate(&endpoint, rotation.secret.as_deref()).await?;
     let view = EndpointView::new(endpoint).showing(&secret);
     Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())
 }

@@ -41,7 +41,7 @@ const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Sends webhooks about runs. Each process that serves runs one.
 pub struct Dispatcher {
     service: Service,
-    config: WebhookConfig,
+    config: Arc<WebhookConfig>,
     client: Arc<WebhookClient>,
 }
 
@@ -64,12 +64,12 @@ impl Service {
     /// # Errors
     /// A text that says why no webhooks can be sent.
     pub fn dispatcher(&self) -> Result<Option<Dispatcher>, String> {
-        self.webhook_config().map(|config| Dispatcher::new(self.clone(), config.clone())).transpose()
+        self.webhook_config().map(|config| Dispatcher::new(self.clone(), config)).transpose()
     }
 }
 
 impl Dispatcher {
-    fn new(service: Service, config: WebhookConfig) -> Result<Self, String> {
+    fn new(service: Service, config: Arc<WebhookConfig>) -> Result<Self, String> {
         let client = Arc::new(WebhookClient::new(config.egress, config.timeout)?);
         Ok(Self { service, config, client })
     }

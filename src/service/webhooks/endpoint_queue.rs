@@ -24,7 +24,7 @@ const MARGIN: Duration = Duration::from_secs(45);
 
 /// Sends the due messages of one endpoint, until there are none left or its quota is used up.
 pub(super) struct EndpointQueue {
-    pub(super) config: WebhookConfig,
+    pub(super) config: Arc<WebhookConfig>,
     pub(super) client: Arc<WebhookClient>,
     pub(super) endpoint: EndpointId,
     pub(super) stop: CancellationToken,
@@ -66,7 +66,7 @@ impl EndpointQueue {
         if room == 0 {
             return Ok(Vec::new());
         }
-        let WebhookConfig { store, clock, .. } = &self.config;
+        let WebhookConfig { store, clock, .. } = &*self.config;
         let now = clock.now();
         let until = now.saturating_add(self.config.timeout.saturating_add(MARGIN)).unwrap_or(now);
         let taken = store.take(&self.endpoint, now, until, room).await?;
@@ -79,7 +79,7 @@ impl EndpointQueue {
     }
 
     async fn send(&self, endpoint: Arc<WebhookEndpoint>, delivery: WebhookDelivery) {
-        let WebhookConfig { store, clock, .. } = &self.config;
+        let WebhookConfig { store, clock, .. } = &*self.config;
         let (began, watch, message) = (clock.now(), Instant::now(), delivery.id.clone());
         let answered = self.client.send(&endpoint, &delivery, began).await;
         let settled = schedule::settled(&endpoint, delivery, began, watch.elapsed(), answered);

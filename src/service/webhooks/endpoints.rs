@@ -1,6 +1,7 @@
 //! Webhook endpoints of one tenant: finding, changing and testing them. Those of other tenants are out of reach.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, json};
@@ -25,8 +26,8 @@ const LONGEST: usize = 500;
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The endpoints of one tenant.
-pub struct TenantWebhooks<'a> {
-    config: &'a WebhookConfig,
+pub struct TenantWebhooks {
+    config: Arc<WebhookConfig>,
     caller: Caller,
 }
 
@@ -56,9 +57,9 @@ pub struct EndpointChange {
     pub enabled: Option<bool>,
 }
 
-impl<'a> TenantWebhooks<'a> {
+impl TenantWebhooks {
     /// The endpoints of the caller's tenant.
-    pub fn new(service: &'a Service, caller: Caller) -> Result<Self, ServiceError> {
+    pub fn new(service: &Service, caller: Caller) -> Result<Self, ServiceError> {
         match service.webhook_config() {
             Some(config) => Ok(Self { config, caller }),
             None => Err(ServiceError::new(ErrorCode::Unavailable, "this server has no webhooks")),

@@ -40,13 +40,16 @@ fn first_difference(committed: &str, now: &str) -> String {
 }
 
 #[test]
-fn every_operation_has_a_summary_and_error_responses() {
+fn every_operation_and_parameter_is_described_with_error_responses() {
     let description = described();
     for (name, operation) in operations(&description) {
         assert!(operation["operationId"].is_string() && operation["summary"].is_string(), "{name}");
         for status in ["400", "401", "403", "429", "503"] {
             let refused = &operation["responses"][status]["content"]["application/problem+json"];
             assert!(refused.is_object(), "{name} does not describe its {status} response");
+        }
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            assert!(parameter["description"].is_string(), "{name} does not describe `{}`", parameter["name"]);
         }
         assert!(operation["responses"]["default"].is_null(), "{name} still has a default response");
         let tag = operation["tags"][0].as_str().unwrap_or_else(|| panic!("{name} has no tag"));

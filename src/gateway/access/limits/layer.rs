@@ -7,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::rate_limit::{RateState, Rates};
-use super::reads::{ReadPermit, StreamPermit};
+use super::reads::{Admitted, StreamPermit};
 use super::refusal::{PERMIT_PAUSE, limited};
 use crate::access::authenticate::Authenticated;
 use crate::problem::Problem;
@@ -47,13 +47,15 @@ fn with_quota(mut response: Response, left: Option<RateState>) -> Response {
     response
 }
 
-impl FromRequestParts<Gateway> for ReadPermit {
+impl<T: FromRequestParts<Gateway, Rejection = Problem> + Send> FromRequestParts<Gateway> for Admitted<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, gateway).await?;
+        let source = T::from_request_parts(parts, gateway).await?;
         let limiter = &gateway.access().limiter;
-        limiter.reads.permit(&limiter.concurrency, &(caller.tenant, caller.name)).await
+        let permit = limiter.reads.permit(&limiter.concurrency, &(caller.tenant, caller.name)).await?;
+        Ok(Self { source, _permit: permit })
     }
 }
 

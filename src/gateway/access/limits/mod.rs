@@ -19,7 +19,7 @@ pub(crate) use self::layer::limit_caller;
 pub use self::rate_limit::Rate;
 use self::rate_limit::Rates;
 use self::reads::Reads;
-pub(crate) use self::reads::{ReadPermit, StreamPermit};
+pub(crate) use self::reads::{Admitted, StreamPermit};
 use toolgate_core::error::ErrorCode;
 
 use self::refusal::limited;

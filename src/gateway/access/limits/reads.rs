@@ -3,6 +3,7 @@
 //! tenants by one read each.
 
 use std::num::NonZero;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -21,11 +22,25 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The queue of reads.
 pub(super) struct Reads(Arc<Admission>);
 
-/// Permission to read a list or a journal, until it is dropped. A handler takes it as a parameter after those that
-/// check the request, so that a request that is refused does not wait.
-pub(crate) struct ReadPermit {
+/// Permission to read a list or a journal, until it is dropped.
+pub(super) struct ReadPermit {
     _admission: Permit,
     _concurrency: ConcurrencyPermit,
+}
+
+/// What a list or a journal is read from, with the permission to read. A handler takes it as a parameter after those
+/// that check the request, so that a request that is refused does not wait.
+pub(crate) struct Admitted<T> {
+    pub(super) source: T,
+    pub(super) _permit: ReadPermit,
+}
+
+impl<T> Deref for Admitted<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.source
+    }
 }
 
 /// The permission to begin a stream, which reads a journal once. Another limit bounds the streams of a caller. After a

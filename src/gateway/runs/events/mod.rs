@@ -18,10 +18,10 @@ pub(crate) use self::view::FrameDescription;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::lifecycle::Content;
 use toolgate_runner::Watch;
-use toolgate_service::{EventId, Scope, StreamItem, Tail, TenantRun, Until};
+use toolgate_service::{EventId, StreamItem, Tail, TenantRun, TenantRunner, Until};
 
 use self::view::{EventDescription, frame};
-use crate::access::{Authenticated, StreamPermit};
+use crate::access::StreamPermit;
 use crate::body::{Path, Query};
 use crate::negotiation::Form;
 use crate::pagination::{Page, limit};
@@ -75,7 +75,6 @@ pub(super) enum Include {
 #[utoipa::path(
     get, path = "/v1/runs/{run}/events", tag = "runs", operation_id = "watchRun",
     params(
-        ("run" = String, Path, description = "The run's id"),
         ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,19}(\.[1-9][0-9]{0,8})?)?$", description = "The id of the last event that you received"),
         EventParams,
     ),
@@ -86,16 +85,15 @@ pub(super) enum Include {
 )]
 pub(super) async fn events(
     State(gateway): State<Gateway>,
-    Authenticated(caller): Authenticated,
+    runner: TenantRunner,
     headers: HeaderMap,
     Path(run): Path<String>,
     Query(which): Query<EventParams>,
     _permit: StreamPermit,
 ) -> Result<Response, Problem> {
-    caller.require(Scope::RunsRead)?;
     let form = Form::wanted(&headers, &[Form::Stream, Form::Json])?;
     let most = limit(which.limit)?;
-    let run = gateway.runner_of(&caller).run(&run).await?;
+    let run = runner.run(&run).await?;
     let (content, seen) = (Include::content(which.include), which.resume_position(&headers)?);
     if form == Form::Json {
         let events = run.events_so_far(content, seen, most).await?;
