@@ -2,7 +2,7 @@
 //! claims at once.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::core::chat::Message;
@@ -30,7 +30,7 @@ fn times(rest_ms: u64, step_ms: u64) -> DrainTimes {
 }
 
 fn slowly_then_done() -> Value {
-    json!([{"latency_ms": 300, "calls": [{"name": "nothing_of_that_name"}]}, {"say": "Done."}])
+    json!([{"latency_ms": 2000, "calls": [{"name": "nothing_of_that_name"}]}, {"say": "Done."}])
 }
 
 async fn replies(runner: &AgentRunner, run: &toolgate::core::id::RunId) -> usize {
@@ -44,7 +44,7 @@ async fn a_run_that_ends_in_time_is_not_released() {
     let here = process(&store, "here", &slowly_then_done());
     let execution = here.start(Request::new("clerk", "Hello")).await.unwrap();
 
-    assert_eq!(here.drain(times(20_000, 0)).await, 0);
+    assert_eq!(here.drain(times(200_000, 0)).await, 0);
 
     assert_eq!(execution.until_idle().await.unwrap().status, Status::Completed);
 }
@@ -56,7 +56,7 @@ async fn a_run_is_released_after_its_step_and_claimed_at_once() {
     let execution = here.start(Request::new("clerk", "Hello")).await.unwrap();
     let run = execution.run.clone();
 
-    assert_eq!(here.drain(times(20, 20_000)).await, 0, "no step is aborted");
+    assert_eq!(here.drain(times(20, 200_000)).await, 0, "no step is aborted");
 
     assert_eq!(execution.until_idle().await.unwrap_err(), RunnerError::Released(run.clone()));
     assert_eq!(replies(&here, &run).await, 1, "the step in progress is recorded");
@@ -90,12 +90,11 @@ async fn a_queued_run_is_released_at_once() {
     let first = here.start(Request::new("clerk", "Hello")).await.unwrap();
     let waits = here.start(Request::new("clerk", "Hello")).await.unwrap();
 
-    let draining = tokio::spawn(async move { here.drain(times(20_000, 0)).await });
-    let began = Instant::now();
+    let draining = tokio::spawn(async move { here.drain(times(200_000, 0)).await });
     let (released, drained) = (waits.run.clone(), waits.until_idle().await);
     assert_eq!(drained.unwrap_err(), RunnerError::Released(released.clone()));
-    assert!(began.elapsed() < Duration::from_millis(250), "and not only when the first run ends");
     let there = process(&store, "there", &slowly_then_done());
+    assert!(there.load(&first.run).await.unwrap().ending().is_none(), "and not only when the first run ends");
     until(async || there.recover().await.unwrap().iter().any(|taken| taken.run == released)).await;
     assert_eq!(first.until_idle().await.unwrap().status, Status::Completed);
     assert_eq!(draining.await.unwrap(), 0);
@@ -154,7 +153,7 @@ async fn a_tool_result_is_recorded_despite_a_concurrent_write() {
     until(async || world.servers.calls().len() == 1).await;
     world.store.fail_next(Fault::Intrusion(Event::MessageAdded { message: Message::user("Hurry") }.into()));
 
-    assert_eq!(world.runner.drain(times(20, 20_000)).await, 0, "no step is aborted");
+    assert_eq!(world.runner.drain(times(20, 200_000)).await, 0, "no step is aborted");
 
     assert!(world.store.is_spent());
     let journal = world.journal(&execution.run).await;

@@ -154,7 +154,7 @@ pub(super) async fn executed(servers: &Servers, id: &str) -> u64 {
 
 /// The same server with a call timeout that a test can wait for.
 pub(super) fn impatient(settings: ServerSettings) -> ServerSettings {
-    ServerSettings { call_timeout: Duration::from_millis(300), ..settings }
+    ServerSettings { call_timeout: Duration::from_secs(1), ..settings }
 }
 
 /// The same server with that start timeout.

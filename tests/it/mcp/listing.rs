@@ -123,8 +123,9 @@ async fn a_command_or_directory_that_does_not_exist_is_named() {
 
 #[tokio::test]
 async fn a_server_that_never_answers_costs_only_its_own_start_budget() {
+    const BUDGET: Duration = Duration::from_secs(4);
     let mut mute = mute();
-    mute.start_timeout = Duration::from_millis(700);
+    mute.start_timeout = BUDGET;
     let servers = servers([("mute", mute), ("quick", python("worker.py", &[]))]);
     list(&servers, &["quick"]).await;
 
@@ -139,11 +140,11 @@ async fn a_server_that_never_answers_costs_only_its_own_start_budget() {
     };
     let ((listed, list_took), call_took) = tokio::join!(slow_list, quick_call);
 
-    assert!(call_took < Duration::from_millis(500), "the call took {call_took:?}");
-    assert!((700..1500).contains(&list_took.as_millis()), "the list took {list_took:?}");
+    assert!(call_took < list_took, "the call took {call_took:?}");
+    assert!((BUDGET..2 * BUDGET).contains(&list_took), "the list took {list_took:?}");
     assert_eq!((listed[0].tools.len(), listed[1].tools.len()), (0, 8));
     let reason = &listed[0].left_out[0].reason;
-    let expected = "did not answer the handshake within 0.7 s; does it speak MCP on its stdin and stdout? If it is still \
+    let expected = "did not answer the handshake within 4 s; does it speak MCP on its stdin and stdout? If it is still \
                     installing, install it beforehand";
     assert!(reason.contains(expected), "{reason}");
     assert!(reason.ends_with("last on its stderr:\n  installing 212 packages"), "{reason}");

@@ -8,7 +8,7 @@ use toolgate::mcp::ServerState;
 
 use super::*;
 
-const SILENT: &str = "the MCP server `bad` gave neither an answer nor progress for 0.3 s; the request was cancelled. Raise \
+const SILENT: &str = "the MCP server `bad` gave neither an answer nor progress for 1 s; the request was cancelled. Raise \
                       its `call_timeout_s` if it needs longer";
 
 #[tokio::test]
@@ -53,14 +53,14 @@ async fn a_call_over_its_total_time_names_the_limit() {
 #[tokio::test]
 async fn progress_keeps_a_slow_call_alive_and_silence_ends_it() {
     let servers = servers([
-        ("talking", impatient(fault(&["slow-call=0.7", "progress-every=100"]))),
-        ("bad", impatient(fault(&["slow-call=0.7"]))),
+        ("talking", impatient(fault(&["slow-call=2.3", "progress-every=500"]))),
+        ("bad", impatient(fault(&["slow-call=2.3"]))),
     ]);
     let steps = Mutex::new(Vec::new());
     let note = |progress: toolgate::core::tool::Progress| steps.lock().unwrap().push(progress.progress);
     let answer = call_with(&servers, "talking", "echo", json!({"text": "done"}), None, &note).await;
-    assert_eq!(text(answer), "done", "0.7 s of work within an idle limit of 0.3 s");
-    assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    assert_eq!(text(answer), "done", "2.3 s of work within an idle limit of 1 s");
+    assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0, 4.0]);
     let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
     assert_eq!(failed(outcome), (FailureKind::Timeout, SILENT.into()));
     servers.close().await;
@@ -123,7 +123,7 @@ async fn a_failing_tool_and_one_that_always_says_so_are_answers() {
 
 #[tokio::test]
 async fn a_result_that_is_null_is_no_result() {
-    let servers = servers([("bad", impatient(fault(&["result-null"])))]);
+    let servers = servers([("bad", fault(&["result-null"]))]);
     let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
     assert_eq!(
         (kind, message.as_str()),
@@ -162,7 +162,7 @@ async fn broken_content_is_found_part_by_part_and_the_rest_is_kept() {
 
 #[tokio::test]
 async fn an_error_without_a_message_ends_the_call_at_once() {
-    let servers = servers([("bad", impatient(fault(&["error-without-message"])))]);
+    let servers = servers([("bad", fault(&["error-without-message"]))]);
     let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
     let expected =
         "the MCP server `bad` refused the request: no message, only {\"code\":-32000} (JSON-RPC error -32000)";
@@ -202,7 +202,7 @@ async fn progress_under_a_token_as_text_keeps_a_call_alive() {
         let (settings, _wire) = of_era(era, &["progress-every=50", "progress-token-as-text"]);
         let servers = servers([("slow", impatient(settings))]);
         list(&servers, &["slow"]).await;
-        assert_eq!(text(call(&servers, "slow", "slow", json!({"ms": 900})).await), "that took 900 ms", "{era}");
+        assert_eq!(text(call(&servers, "slow", "slow", json!({"ms": 1500})).await), "that took 1500 ms", "{era}");
         servers.close().await;
     }
 }

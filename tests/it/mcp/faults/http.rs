@@ -30,7 +30,7 @@ async fn a_session_lost_between_calls_is_reopened_and_no_call_runs_twice() {
 #[tokio::test]
 async fn a_connection_that_breaks_in_a_call_is_disconnected_and_the_call_is_not_made_again() {
     let endpoint = Endpoint::with(&["connection-reset"]).await;
-    let servers = servers([("bad", impatient(endpoint.settings()))]);
+    let servers = servers([("bad", endpoint.settings())]);
     let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
     assert_eq!(kind, FailureKind::Disconnected, "{message}");
     assert_eq!(executed(&servers, "bad").await, 1);
@@ -51,7 +51,7 @@ async fn an_http_answer_that_is_not_mcp_ends_the_call_and_is_described() {
         [("http-500", BROKEN), ("http-503-retry-after", BUSY), ("http-html", PAGE), ("not-json-content-type", PLAIN)]
     {
         let endpoint = Endpoint::with(&[fault]).await;
-        let servers = servers([("bad", impatient(endpoint.settings()))]);
+        let servers = servers([("bad", endpoint.settings())]);
         let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
         let told = format!("the MCP server `bad` answered with {expected}");
         assert_eq!(failed(outcome), (FailureKind::Unreadable, told), "{fault}");
@@ -64,7 +64,7 @@ async fn an_http_answer_that_is_not_mcp_ends_the_call_and_is_described() {
 #[tokio::test]
 async fn an_error_without_a_message_is_a_refusal_over_http_too() {
     let endpoint = Endpoint::with(&["error-without-message"]).await;
-    let servers = servers([("bad", impatient(endpoint.settings()))]);
+    let servers = servers([("bad", endpoint.settings())]);
     let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
     let expected =
         "the MCP server `bad` refused the request: no message, only {\"code\":-32000} (JSON-RPC error -32000)";
@@ -85,7 +85,7 @@ async fn an_http_answer_that_is_no_mcp_is_why_a_server_is_missing() {
         ("not-json-content-type=list", "`tools/list`", PLAIN),
     ] {
         let endpoint = Endpoint::with(&[fault]).await;
-        let servers = servers([("bad", within(Duration::from_secs(10), endpoint.settings()))]);
+        let servers = servers([("bad", within(Duration::from_secs(60), endpoint.settings()))]);
         let told = format!("the MCP server `bad` answered {what} with {expected}");
         assert_eq!(missing(&servers, "bad").await, told, "{fault}");
         servers.close().await;

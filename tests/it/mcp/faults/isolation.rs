@@ -6,7 +6,7 @@ use super::*;
 
 #[tokio::test]
 async fn bad_servers_cost_a_list_no_more_than_their_own_budgets_side_by_side_and_good_ones_nothing() {
-    let budget = Duration::from_millis(1500);
+    let budget = Duration::from_secs(4);
     let bad = |faults: &[&str]| within(budget, fault(faults));
     let servers = servers([
         ("good", fault(&[])),
@@ -31,8 +31,8 @@ async fn bad_servers_cost_a_list_no_more_than_their_own_budgets_side_by_side_and
     };
     let ((listed, list_took), calls_took) = tokio::join!(all, calls);
 
-    assert!(calls_took < Duration::from_millis(1000), "twenty calls of the good one took {calls_took:?}");
-    assert!((1500..4000).contains(&list_took.as_millis()), "the list took {list_took:?}");
+    assert!(calls_took < list_took, "twenty calls of the good one took {calls_took:?}");
+    assert!((budget..2 * budget).contains(&list_took), "the list took {list_took:?}");
     let counts: Vec<(&str, usize, usize)> =
         listed.iter().map(|tools| (tools.server.as_str(), tools.tools.len(), tools.left_out.len())).collect();
     let expected =
@@ -43,16 +43,16 @@ async fn bad_servers_cost_a_list_no_more_than_their_own_budgets_side_by_side_and
 
 #[tokio::test]
 async fn a_call_that_hangs_delays_no_other_call_of_the_same_server() {
-    let servers = servers([("bad", fault(&["slow-call=2"]))]);
+    let servers = servers([("bad", fault(&["slow-call=4"]))]);
     list(&servers, &["bad"]).await;
     let started = Instant::now();
-    let hanging = call(&servers, "bad", "echo", json!({"text": "hello"}));
-    let witness = async {
+    let slow = async { (text(call(&servers, "bad", "echo", json!({"text": "hello"})).await), started.elapsed()) };
+    let other = async {
         eventually("the slow call runs", async || executed(&servers, "bad").await == 1).await;
         started.elapsed()
     };
-    let (answer, witness) = tokio::join!(hanging, witness);
-    assert_eq!(text(answer), "hello");
-    assert!(witness < Duration::from_millis(1500), "{witness:?}");
+    let ((answer, slow_took), other_took) = tokio::join!(slow, other);
+    assert_eq!(answer, "hello");
+    assert!(other_took < slow_took, "{other_took:?}, {slow_took:?}");
     servers.close().await;
 }

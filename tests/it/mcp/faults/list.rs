@@ -1,7 +1,5 @@
 //! Faults of the tool list.
 
-use std::time::Instant;
-
 use toolgate::core::id::ServerId;
 use toolgate::core::tool::LeftOut;
 use toolgate::mcp::ServerState;
@@ -84,7 +82,8 @@ async fn pages_without_end_are_cut_at_the_most_tools_of_the_server_by_the_name_o
 #[tokio::test]
 async fn a_list_that_takes_too_long_is_used_as_far_as_it_was_read() {
     let endpoint = Endpoint::with(&["growing-cursor"]).await;
-    for settings in [fault(&["growing-cursor"]), endpoint.settings()] {
+    let (process, pipe) = watched(&["growing-cursor"]);
+    for (settings, wire) in [(process, &pipe), (endpoint.settings(), &endpoint.wire)] {
         let mut settings = within(Duration::from_secs(2), settings);
         settings.max_tools = usize::MAX;
         let servers = servers([("bad", settings)]);
@@ -95,9 +94,9 @@ async fn a_list_that_takes_too_long_is_used_as_far_as_it_was_read() {
         assert!(reason.starts_with("its list of tools was not complete within "), "{reason}");
         assert_eq!(text(call(&servers, "bad", "echo", json!({"text": "hi"})).await), "hi");
 
-        let again = Instant::now();
+        let asked = wire.received("tools/list").len();
         assert_eq!(list(&servers, &["bad"]).await.remove(0).tools.len(), kept, "no run waits for it a second time");
-        assert!(again.elapsed() < Duration::from_secs(1));
+        assert_eq!(wire.received("tools/list").len(), asked, "no run waits for it a second time");
         let refreshed = servers.refresh(&ServerId::from("bad")).await.expect("a server").expect_err("it is late again");
         assert!(
             refreshed.starts_with("the MCP server `bad` did not complete its list of tools within "),

@@ -30,7 +30,7 @@ async fn an_unannounced_change_is_found_when_the_stream_is_reopened() {
 #[tokio::test]
 async fn a_stream_that_never_begins_takes_the_place_of_no_call() {
     let endpoint = Endpoint::of_era("2026-07-28", &["hang-at-listen"]).await;
-    let settings = ServerSettings { max_concurrency: 1, ..impatient(endpoint.settings()) };
+    let settings = ServerSettings { max_concurrency: 1, ..endpoint.settings() };
     let servers = servers([("bad", settings)]);
     list(&servers, &["bad"]).await;
     eventually("it is asked", async || endpoint.wire.received("subscriptions/listen").len() == 1).await;

@@ -10,7 +10,7 @@ use super::*;
 #[tokio::test]
 async fn lines_that_are_not_messages_are_skipped() {
     let ((chatty, chat), (logging, log)) = (watched(&["stdout-garbage"]), watched(&["stdout-json-noise"]));
-    let servers = servers([("chatty", impatient(chatty)), ("logging", impatient(logging))]);
+    let servers = servers([("chatty", chatty), ("logging", logging)]);
     for (id, wire) in [("chatty", chat), ("logging", log)] {
         assert_lists_its_tools(&servers, id).await;
         assert_eq!(echo(&servers, id, "hello").await, "hello");
