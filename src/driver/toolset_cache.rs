@@ -44,7 +44,8 @@ impl ToolsetCache {
             let tools = Toolset::assemble(external, offers, rules).without(|tool| inputs.accepts(tool).err());
             Arc::new(agent.within_tool_limit(model, tools))
         };
-        // Pins belong to one run, and matter only if a tool has changed since.
+        // Pins and principal vary between runs that could share a toolset. Pins matter only if a tool has changed since,
+        // the principal only if the policy reads it (decision 0048).
         let ToolsetRules { pins, .. } = rules;
         let principal = rules.principal.filter(|_| rules.policy.reads_principal());
         let shared = ToolsetRules { pins: Arc::default(), principal, ..rules };

@@ -1,5 +1,5 @@
 //! One tool call from dispatch to its end. The exchange shows progress, answers the server's questions from flags or
-//! from the person at the terminal, and polls MCP tasks.
+//! from the person at the terminal, and polls MCP tasks. It is no run (decision 0030).
 
 use std::pin::pin;
 use std::sync::Arc;

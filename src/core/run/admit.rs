@@ -21,6 +21,7 @@ impl Run {
         }
         let out_of_place = || Err(InvalidEvent::OutOfPlace { event: name, phase: self.phase.describe() });
         let contradiction = |why| Err(InvalidEvent::Contradiction { event: name, why });
+        // Refused here, no driver takes the step, also one that has not heard of the pause (decision 0040).
         if self.is_prevented_by_pause(event) {
             return contradiction("the run is paused");
         }

@@ -337,6 +337,7 @@ impl Event {
 
     /// The calls that it is about.
     pub fn calls(&self) -> impl Iterator<Item = &CallId> {
+        // The only exhaustive match: a new event about a call is in the call's history at once (decision 0026).
         let (calls, deferred): (&[CallId], &[CallId]) = match self {
             Self::TierSelected { run, deferred, .. } => (run, deferred),
             Self::CallsStarted { calls } => (calls, &[]),

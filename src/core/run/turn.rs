@@ -56,7 +56,7 @@ pub struct Call {
     pub state: CallState,
 }
 
-/// The authorization of a call.
+/// The authorization of a call, as the fold derives it; `Authorization` is what the journal records (decision 0032).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallAuthorization {
     /// The policy allows it.

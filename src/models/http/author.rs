@@ -16,6 +16,7 @@ pub(super) struct Author {
 impl Author {
     /// Whether this author wrote the message and can replay it.
     pub(super) fn wrote(&self, message: &Message) -> bool {
+        // Another model reads the neutral form: signatures have no meaning for it (decision 0005).
         message.provider_state.as_ref().is_some_and(|state| {
             (state.wire.as_str(), &state.model, state.origin.as_ref()) == (self.wire, &self.model, Some(&self.origin))
         })

@@ -362,6 +362,7 @@ impl Write for ClaimSession {
             let current = write.current(db)?;
             return Ok(Err(current.map_or_else(AppendError::from, |current| AppendError::SessionChanged { current })));
         }
+        // The successor stores the segment: a run that is never continued is stored once (decision 0037).
         if let (Some((segment, messages)), Some(predecessor)) = (segment, &write.predecessor) {
             let keep = query(KEEP).bind(write.row.tenant.as_str()).bind(predecessor.as_str()).bind(segment);
             keep.bind(integer(*messages)).execute(db)?;

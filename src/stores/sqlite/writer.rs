@@ -146,6 +146,7 @@ enum TransactionError {
 
 impl Session {
     fn write(&mut self, mut batch: Vec<Box<dyn Job>>) {
+        // Everything that waits is one transaction, so that many runs share one fsync (decision 0047).
         match self.commit(&mut batch) {
             // An append that does not fit must not fail the others.
             Err(TransactionError::Inside(_)) if batch.len() > 1 => self.write_one_by_one(batch),
