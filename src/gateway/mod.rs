@@ -43,6 +43,7 @@ mod objects;
 mod openapi;
 mod pagination;
 mod panic;
+mod parameters;
 mod precondition;
 mod problem;
 mod problem_body;

@@ -3,20 +3,17 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use tokio_util::task::TaskTracker;
 use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::run::Channel;
 use toolgate_ports::IdempotencyStore;
 use toolgate_runner::{Activity, AgentRunner};
-use toolgate_service::{Caller, FollowSettings, Service, TenantRunner, TenantWebhooks};
+use toolgate_service::{Caller, FollowSettings, Service, TenantRunner};
 
 use super::backends::Backends;
 use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
-use crate::access::{Access, Authorized};
-use crate::problem::Problem;
+use crate::access::Access;
 
 /// An HTTP gateway over a service. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -132,25 +129,5 @@ impl Gateway {
     /// The runner, limited to the caller's tenant.
     pub(super) fn runner_of(&self, caller: &Caller) -> TenantRunner {
         self.service().for_caller(caller.clone(), Channel::Api)
-    }
-}
-
-/// The runner as a parameter of handlers.
-impl FromRequestParts<Gateway> for TenantRunner {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let Authorized(caller) = Authorized::from_request_parts(parts, gateway).await?;
-        Ok(gateway.runner_of(&caller))
-    }
-}
-
-/// The webhook endpoints as a parameter of handlers.
-impl FromRequestParts<Gateway> for TenantWebhooks {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let Authorized(caller) = Authorized::from_request_parts(parts, gateway).await?;
-        Ok(Self::new(gateway.service(), caller)?)
     }
 }
