@@ -20,7 +20,7 @@ use super::calling::is_single_call;
 use super::registry::{ActiveRun, RunGuard};
 use super::resume_input::{ValidatedInput, has_content, require_servers};
 use super::watch::Broadcaster;
-use super::{AgentRunner, Execution, Report, Request, RunnerError, Watch};
+use super::{AgentRunner, Execution, IdleRun, Report, Request, RunnerError, Watch};
 
 /// How many orphaned runs are claimed together.
 const RECOVERED_AT_ONCE: usize = 64;
@@ -114,7 +114,7 @@ impl AgentRunner {
                     journal = written;
                 }
                 self.forget_if_over(&journal);
-                return Ok(idle_execution(&journal));
+                return Ok(idle_execution(journal));
             }
             require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.servers_of(run))?;
             self.inner.blocked.forget(run);
@@ -201,7 +201,7 @@ impl AgentRunner {
                     tokio::time::sleep(runner.inner.ports.poll).await;
                     match runner.resume_execution(&id).await {
                         Err(RunnerError::DrivenElsewhere { .. }) => {}
-                        Ok(execution) => break execution.until_idle().await,
+                        Ok(execution) => break execution.idle().await,
                         Err(error) => break Err(error),
                     }
                 }
@@ -386,7 +386,7 @@ impl AgentRunner {
             ports.sinks.iter().for_each(|sink| sink.released(&run, now));
             let is_given_up = matches!(end, Ok(Ok(ExecutionEnd::Released)));
             guard.leave(match end {
-                Ok(Ok(ExecutionEnd::Idle)) => Ok(Report::new(run.clone(), journal.run())),
+                Ok(Ok(ExecutionEnd::Idle)) => Ok(IdleRun::new(journal)),
                 Ok(Ok(ExecutionEnd::Released)) => Err(RunnerError::Released(run.clone())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run: run.clone(), node }),
                 Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. } | DriveError::SessionChanged))) => {
@@ -483,10 +483,10 @@ enum ExecutionEnd {
 }
 
 /// The execution of a run without outstanding work.
-fn idle_execution(journal: &Journal) -> Execution {
+fn idle_execution(journal: Journal) -> Execution {
     let (done, rest) = oneshot::channel();
     let run = journal.id().clone();
-    let _ = done.send(Ok(Report::new(run.clone(), journal.run())));
+    let _ = done.send(Ok(IdleRun::new(journal)));
     let updates = Broadcaster::closed();
     Execution { run, updates, rest: rest.shared() }
 }

@@ -1,7 +1,10 @@
 //! Execution of a run in this process, as its caller sees it.
 
+use std::sync::Arc;
+
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Event, JournalEntry};
+use toolgate_core::run::{Event, JournalEntry, Run};
+use toolgate_driver::Journal;
 use toolgate_ports::Update;
 
 use super::registry::SharedResult;
@@ -16,15 +19,42 @@ pub struct Execution {
     pub(super) rest: SharedResult,
 }
 
+/// A run that is pending or has ended, as the execution left it.
+#[derive(Clone, Debug)]
+pub struct IdleRun {
+    id: RunId,
+    run: Arc<Run>,
+}
+
+impl IdleRun {
+    pub(super) fn new(journal: Journal) -> Self {
+        Self { id: journal.id().clone(), run: Arc::new(journal.into_run()) }
+    }
+
+    /// The fold of its journal.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Its report.
+    pub fn report(&self) -> Report {
+        Report::new(self.id.clone(), &self.run)
+    }
+}
+
 impl Execution {
     /// Waits until the run is idle: pending or ended.
     pub async fn until_idle(self) -> Result<Report, RunnerError> {
+        self.idle().await.map(|idle| idle.report())
+    }
+
+    pub(super) async fn idle(self) -> Result<IdleRun, RunnerError> {
         self.rest.await.unwrap_or(Err(RunnerError::Lost(self.run)))
     }
 
-    /// The same, but returns `None` as soon as a server asks for input on a call that stays open for it. The caller may
+    /// The same with the run itself, but returns `None` as soon as a server asks for input on a call that stays open for it. The caller may
     /// be the one who can answer.
-    pub async fn idle_or_elicitation(self) -> Option<Result<Report, RunnerError>> {
+    pub async fn idle_or_elicitation(self) -> Option<Result<IdleRun, RunnerError>> {
         let Self { run, mut updates, rest } = self;
         let elicitation = async {
             while let Some(update) = updates.next().await {
@@ -44,6 +74,6 @@ impl Execution {
     /// The updates, and the wait until the run is idle.
     pub fn split(self) -> (Watch, impl Future<Output = Result<Report, RunnerError>>) {
         let Self { run, updates, rest } = self;
-        (updates, async move { rest.await.unwrap_or(Err(RunnerError::Lost(run))) })
+        (updates, async move { rest.await.unwrap_or(Err(RunnerError::Lost(run))).map(|idle| idle.report()) })
     }
 }

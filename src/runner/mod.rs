@@ -47,7 +47,7 @@ pub use calling::{ToolCallState, called};
 pub use context::Transcript;
 pub use error::RunnerError;
 pub use error::every_error;
-pub use execution::Execution;
+pub use execution::{Execution, IdleRun};
 pub use expiry::{ExpiredItems, ExpiredRun};
 pub use fork::Fork;
 pub use grants::NewGrant;

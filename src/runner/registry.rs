@@ -11,10 +11,10 @@ use tokio::sync::{Notify, oneshot};
 use toolgate_core::id::RunId;
 use toolgate_driver::WakeSignal;
 
-use super::{Report, RunnerError};
+use super::{IdleRun, RunnerError};
 
 /// The end of an execution, shared by everyone who waits for it.
-pub(super) type SharedResult = Shared<oneshot::Receiver<Result<Report, RunnerError>>>;
+pub(super) type SharedResult = Shared<oneshot::Receiver<Result<IdleRun, RunnerError>>>;
 
 #[derive(Default)]
 pub(super) struct ActiveRuns {
@@ -44,7 +44,7 @@ pub(super) struct RunGuard {
     active_runs: Arc<ActiveRuns>,
     run: RunId,
     pub(super) driven: ActiveRun,
-    done: Option<oneshot::Sender<Result<Report, RunnerError>>>,
+    done: Option<oneshot::Sender<Result<IdleRun, RunnerError>>>,
 }
 
 impl ActiveRuns {
@@ -89,12 +89,12 @@ impl ActiveRuns {
 
 impl RunGuard {
     /// Releases the claim, then sends the result to all who wait.
-    pub(super) fn leave(mut self, report: Result<Report, RunnerError>) {
+    pub(super) fn leave(mut self, idle: Result<IdleRun, RunnerError>) {
         let done = self.done.take();
         drop(self);
         if let Some(done) = done {
-            // Callers that stopped waiting do not need the report.
-            let _ = done.send(report);
+            // Callers that stopped waiting do not need the run.
+            let _ = done.send(idle);
         }
     }
 }

@@ -106,9 +106,12 @@ impl ResponsePreference {
             let stream = events::execution(&self.gateway, &run, self.content, execution.updates).await?;
             return Ok((rested, [(LOCATION, location)], stream).into_response());
         }
-        let rests = self.wait.wait(execution, &self.gone).await?;
-        let status = if rests { rested } else { StatusCode::ACCEPTED };
-        Ok((status, state(&run, location).await?).into_response())
+        // A run that was executed here is not read from the store again.
+        let (status, view) = match self.wait.wait(execution, &self.gone).await? {
+            Some(idle) => (rested, RunView::of_run(&run, idle.run())),
+            None => (StatusCode::ACCEPTED, RunView::read(&run).await?),
+        };
+        Ok((status, state(view, location)).into_response())
     }
 
     /// The response to the request that started a run, once more: the run as it is now, or a stream of all its events
@@ -121,16 +124,15 @@ impl ResponsePreference {
         }
         let is_going_on = run.row.status == Status::Running;
         let status = if is_going_on { StatusCode::ACCEPTED } else { StatusCode::CREATED };
-        Ok((status, state(&run, location).await?).into_response())
+        Ok((status, state(RunView::read(&run).await?, location)).into_response())
     }
 }
 
-async fn state(run: &TenantRun, location: HeaderValue) -> Result<Response, Problem> {
-    let view = RunView::read(run).await?;
+fn state(view: RunView, location: HeaderValue) -> Response {
     let tag = HeaderValue::from_str(&etag::of_version(view.version())).ok();
     let mut response = ([(LOCATION, location)], Json(view)).into_response();
     response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
-    Ok(response)
+    response
 }
 
 fn location(gateway: &Gateway, run: &TenantRun) -> Result<HeaderValue, Problem> {

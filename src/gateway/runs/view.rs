@@ -322,8 +322,12 @@ pub(crate) struct SummaryView {
 impl RunView {
     /// The view of a run as it is now.
     pub(crate) async fn read(run: &TenantRun) -> Result<Self, ServiceError> {
-        let folded = run.load().await?;
-        Ok(Self::new(&run.row, &folded, run.blocked(&folded)))
+        Ok(Self::of_run(run, &run.load().await?))
+    }
+
+    /// The view of a run that was already folded.
+    pub(crate) fn of_run(run: &TenantRun, folded: &Run) -> Self {
+        Self::new(&run.row, folded, run.blocked(folded))
     }
 
     /// The view of a run and its index row. The row may be a little older.

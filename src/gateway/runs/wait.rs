@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use toolgate_runner::{Execution, RunnerError};
+use toolgate_runner::{Execution, IdleRun, RunnerError};
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -63,20 +63,20 @@ impl WaitPreference {
         preferred
     }
 
-    /// Waits until the run is pending or has ended. `false`: the time passed, or the client disconnected. The run
-    /// continues either way.
-    pub(crate) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<bool, Problem> {
-        let Self::UpTo(longest) = self else { return Ok(false) };
+    /// Waits until the run is pending or has ended, and returns it. `None`: the time passed, or the client disconnected.
+    /// The run continues either way.
+    pub(crate) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<Option<IdleRun>, Problem> {
+        let Self::UpTo(longest) = self else { return Ok(None) };
         let rested = tokio::select! {
             rested = tokio::time::timeout(longest, execution.idle_or_elicitation()) => rested,
-            () = gone.closed() => return Ok(false),
+            () = gone.closed() => return Ok(None),
         };
         match rested {
             // The execution was begun, and continues in another process.
-            Ok(Some(Err(RunnerError::Released(_) | RunnerError::DrivenElsewhere { .. }))) => Ok(false),
-            Ok(Some(rested)) => rested.map(|_| true).map_err(Problem::from),
+            Ok(Some(Err(RunnerError::Released(_) | RunnerError::DrivenElsewhere { .. }))) => Ok(None),
+            Ok(Some(rested)) => rested.map(Some).map_err(Problem::from),
             // The time passed, or the call is kept open for an answer that the client may have.
-            Ok(None) | Err(_) => Ok(false),
+            Ok(None) | Err(_) => Ok(None),
         }
     }
 }
