@@ -160,7 +160,7 @@ async fn a_pattern_that_backtracks_forever_is_cut_off() {
     let begun = Instant::now();
     let problem = the_problem(schema, json!({"a": format!("{}!", "a".repeat(60))})).await;
     assert_eq!(problem.rule, "pattern");
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn huge_and_deep_schemas_are_rejected_quickly() {
     assert_eq!(huge, "its input schema is larger than 256 KiB; describe the arguments more briefly");
     let deep = (0..200).fold(json!({}), |inner, _| json!({"properties": {"a": inner}}));
     assert_eq!(refusal(deep), "its input schema is nested deeper than 100 levels");
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
 #[tokio::test]
@@ -217,7 +217,7 @@ async fn patterns_too_large_together_are_rejected() {
     };
     let started = std::time::Instant::now();
     assert!(refusal(with(1000, "^\\pL{300}$")).contains("is broken at"));
-    assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
+    assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
     assert_eq!(problems(with(8, "^\\pL{20}$"), json!({})).await, []);
     assert_eq!(problems(with(1000, "^[a-z0-9][a-z0-9-]{0,62}$"), json!({"p7": "fine"})).await, []);
 }
@@ -265,7 +265,7 @@ fn multiplying_references_are_rejected_in_every_form() {
         let reason = refusal(bomb);
         assert!(reason.contains("refers to itself so often"), "{reason}");
     }
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(5));
     let harmless = chain(20, nothing, &[&pointer]);
     assert_eq!(SchemaValidator::new().accepts(&tool(harmless)), Ok(()));
 }
@@ -342,7 +342,7 @@ async fn problems_of_a_recursive_schema_are_not_collected_without_end() {
         json!({"type": "object", "properties": {"a": {"items": {"allOf": vec![json!({"type": "string"}); 1000]}}}});
     let found = the_problem(texts, json!({"a": vec![1; 100_000]})).await;
     assert!(found.message.contains("too large to find out where"), "{}", found.message);
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn multiplying_ids_are_rejected_before_any_lookup() {
     let begun = Instant::now();
     let reason = refusal(json!({"type": "object", "enum": ids, "allOf": references}));
     assert!(reason.contains("refers to itself so often"), "{reason}");
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
 #[tokio::test]

@@ -149,6 +149,6 @@ fn long_commands_are_parsed_quickly() {
         let begin = Instant::now();
         matches(Verdict::Deny, &call(json!(command)));
         matches(Verdict::Allow, &call(json!(command)));
-        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     }
 }

@@ -115,7 +115,7 @@ fn redaction_takes_linear_time() {
         let text = format!("[password {}", piece.repeat(long / piece.len()));
         let _ = redaction.clean(&text);
     }
-    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[test]
