@@ -10,12 +10,12 @@
 //! |---|---|
 //! | `router` | all routes, and the layers in the order in which a request passes them |
 //! | `state`, `builder`, `settings`, `backends` | [`Gateway`] and its parts |
-//! | `runs`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys` | the nouns of the API, with their handlers and views |
+//! | `runs`, `sessions`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys` | the nouns of the API, with their handlers and views |
 //! | `access` | authentication, scopes, limits, origins, body timeouts |
 //! | `idempotency`, `completion` | requests that are handled once, and to their end |
 //! | `problem`, `problem_body`, `panic`, `redact` | refusals |
 //! | `request_id`, `access_log`, `request_metrics`, `client_trace` | request ids, the access log, metrics, the trace of the client |
-//! | `body`, `negotiation`, `pagination`, `etag`, `guarded_body`, `revoked` | what handlers share |
+//! | `parameters`, `body`, `negotiation`, `pagination`, `etag`, `precondition`, `guarded_body`, `revoked` | what handlers share |
 //! | `openapi`, `health` | the public routes |
 //! | `serve` | the HTTP server: connections, timeouts, event streams |
 //!

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Authorized;
 use crate::backends::ModelCard;
 use crate::problem::Problem;
 use crate::state::Gateway;
@@ -64,7 +65,7 @@ struct PriceView {
     get, path = "/v1/models", tag = "tools", operation_id = "listModels",
     responses((status = 200, description = "All models, by name", body = ModelsView)),
 )]
-async fn list(State(gateway): State<Gateway>) -> Result<Json<ModelsView>, Problem> {
+async fn list(State(gateway): State<Gateway>, _caller: Authorized) -> Result<Json<ModelsView>, Problem> {
     let data = gateway.backends().models().into_iter().map(ModelView::new).collect();
     Ok(Json(ModelsView { object: "list", data }))
 }

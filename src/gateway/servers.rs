@@ -6,6 +6,7 @@ use toolgate_core::error::ErrorCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Authorized;
 use crate::backends::ServerHealth;
 use crate::body::Path;
 use crate::pagination::{Page, PageResult};
@@ -23,7 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
     get, path = "/v1/servers", tag = "tools", operation_id = "listServers",
     responses((status = 200, description = "All servers, by id", body = Page<ServerHealth>)),
 )]
-async fn list(State(gateway): State<Gateway>) -> PageResult<ServerHealth> {
+async fn list(State(gateway): State<Gateway>, _caller: Authorized) -> PageResult<ServerHealth> {
     let servers = gateway.backends().servers();
     Ok(Json(Page::whole(servers, |server| server.id.to_string(), |server| server)))
 }
@@ -35,7 +36,11 @@ async fn list(State(gateway): State<Gateway>) -> PageResult<ServerHealth> {
     get, path = "/v1/servers/{server}", tag = "tools", operation_id = "readServer",
     responses((status = 200, description = "The server", body = ServerHealth)),
 )]
-async fn read(State(gateway): State<Gateway>, Path(server): Path<String>) -> Result<Json<ServerHealth>, Problem> {
+async fn read(
+    State(gateway): State<Gateway>,
+    _caller: Authorized,
+    Path(server): Path<String>,
+) -> Result<Json<ServerHealth>, Problem> {
     let found = gateway.backends().servers().into_iter().find(|health| health.id.as_str() == server);
     found.map(Json).ok_or_else(|| missing(&server))
 }
@@ -52,7 +57,11 @@ fn missing(server: &str) -> Problem {
     post, path = "/v1/servers/{server}/refresh", tag = "tools", operation_id = "refreshServer",
     responses((status = 200, description = "The server, with its current number of tools", body = ServerHealth)),
 )]
-async fn refresh(State(gateway): State<Gateway>, Path(server): Path<String>) -> Result<Json<ServerHealth>, Problem> {
+async fn refresh(
+    State(gateway): State<Gateway>,
+    _caller: Authorized,
+    Path(server): Path<String>,
+) -> Result<Json<ServerHealth>, Problem> {
     let refreshed = gateway.backends().refresh(&server.as_str().into()).await.ok_or_else(|| missing(&server))?;
     refreshed.map(Json).map_err(|reason| Problem::new(ErrorCode::ToolUnavailable, reason))
 }
@@ -65,7 +74,11 @@ async fn refresh(State(gateway): State<Gateway>, Path(server): Path<String>) -> 
     post, path = "/v1/servers/{server}/restart", tag = "tools", operation_id = "restartServer",
     responses((status = 200, description = "The restarted server", body = ServerHealth)),
 )]
-async fn restart(State(gateway): State<Gateway>, Path(server): Path<String>) -> Result<Json<ServerHealth>, Problem> {
+async fn restart(
+    State(gateway): State<Gateway>,
+    _caller: Authorized,
+    Path(server): Path<String>,
+) -> Result<Json<ServerHealth>, Problem> {
     let restarted = gateway.backends().restart(&server.as_str().into()).await.ok_or_else(|| missing(&server))?;
     restarted.map(Json).map_err(|reason| Problem::new(ErrorCode::ToolUnavailable, reason))
 }

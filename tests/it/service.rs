@@ -57,7 +57,7 @@ async fn a_worker_without_http_expires_items_and_ends_with_its_service() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(120), resumed).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), resumed).await.unwrap();
     service.stop();
     worker.end().await;
 }

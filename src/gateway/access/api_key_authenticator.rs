@@ -57,8 +57,8 @@ impl ApiKeyAuthenticator {
         &*self.store
     }
 
-    /// Rejects a key from now on that was revoked in the store.
-    pub(super) async fn forget(&self, key: KeyId) {
+    /// Rejects a key that was revoked in the store, also where it is cached.
+    pub(super) async fn note_revocation(&self, key: KeyId) {
         self.revoked_here.insert(key, ()).await;
     }
 

@@ -49,7 +49,7 @@ impl TenantKeys {
         let Some(key) = self.find(id).await? else { return Ok(None) };
         let revoked = Revoked { at: Timestamp::now(), by: self.caller.name.as_ref().to_owned() };
         let revoked = self.authenticator.store().revoke_key(&key.id, &revoked).await?;
-        self.authenticator.forget(key.id).await;
+        self.authenticator.note_revocation(key.id).await;
         Ok(revoked)
     }
 }

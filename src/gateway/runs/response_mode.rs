@@ -52,9 +52,9 @@ struct StreamParams {
 
 /// The run, which is pending or has ended; or a stream of its events until then
 #[derive(ToResponse)]
-#[allow(dead_code, clippy::large_enum_variant)] // it describes what `answer` responds
+#[allow(dead_code)] // it describes what `answer` responds
 pub(crate) enum RestedRun {
-    Json(#[content("application/json")] RunView),
+    Json(#[content("application/json")] Box<RunView>),
     Stream(#[content("text/event-stream")] FrameDescription),
 }
 

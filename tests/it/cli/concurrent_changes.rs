@@ -110,7 +110,7 @@ turns:
     });
     desk.write("toolgate.yaml", &config.to_string());
     let driver = desk.command(&["run", "Go"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let patience = Instant::now() + Duration::from_secs(120);
+    let patience = Instant::now() + Duration::from_secs(30);
     while facts(&desk, "tool.started").is_empty() {
         assert!(Instant::now() < patience, "the slow call did not begin");
     }

@@ -48,7 +48,7 @@ async fn said(site: &Site, text: &[u8]) -> (Vec<u8>, Duration) {
     let mut stream = TcpStream::connect(site.address).await.unwrap();
     stream.write_all(text).await.unwrap();
     let (mut answer, began) = (Vec::new(), Instant::now());
-    let hung_up = tokio::time::timeout(Duration::from_secs(120), stream.read_to_end(&mut answer)).await;
+    let hung_up = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut answer)).await;
     // A reset counts as well.
     let _ = hung_up.expect("the server disconnects");
     (answer, began.elapsed())
@@ -91,7 +91,7 @@ async fn an_http_2_connection_stays_open_during_requests_only() {
 
     assert_eq!(answer.status(), 200);
     drop(answer);
-    let hung_up = tokio::time::timeout(Duration::from_secs(120), connections.join_next()).await;
+    let hung_up = tokio::time::timeout(Duration::from_secs(10), connections.join_next()).await;
     hung_up.expect("the server disconnects");
     assert!(asking.is_closed());
 }
@@ -131,7 +131,7 @@ async fn connections_over_the_limit_wait_until_one_ends() {
     let waits = tokio::time::timeout(Duration::from_millis(200), second.read_exact(&mut answer)).await;
     assert!(waits.is_err(), "it waits");
     drop(first);
-    tokio::time::timeout(Duration::from_secs(120), second.read_exact(&mut answer)).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(5), second.read_exact(&mut answer)).await.unwrap().unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
 }
 

@@ -120,8 +120,8 @@ async fn readers_of_one_tenant_leave_the_store_to_others() {
     }
     until(async || shop.store.reading.load(Ordering::SeqCst) > 0).await;
 
-    let list = tokio::time::timeout(Duration::from_secs(120), shop.get("brim", "/v1/runs?status=pending")).await;
-    let run = tokio::time::timeout(Duration::from_secs(120), shop.get("brim", "/v1/runs/run_a")).await;
+    let list = tokio::time::timeout(Duration::from_secs(5), shop.get("brim", "/v1/runs?status=pending")).await;
+    let run = tokio::time::timeout(Duration::from_secs(5), shop.get("brim", "/v1/runs/run_a")).await;
 
     assert_eq!(list.expect("it is answered meanwhile").status, 200);
     assert_eq!(run.expect("it is answered meanwhile").status, 404);

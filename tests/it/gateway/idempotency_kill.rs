@@ -174,7 +174,7 @@ async fn a_start_killed_after_its_claim_is_found_by_the_repeat() {
     assert_eq!(found.text("id"), head.run.as_str());
     let began = Instant::now();
     while server.session().await.unwrap().head.unwrap().status != Status::Completed {
-        assert!(began.elapsed() < Duration::from_secs(120), "the run is not recovered");
+        assert!(began.elapsed() < Duration::from_secs(60), "the run is not recovered");
         for execution in server.runner.recover().await.unwrap() {
             execution.until_idle().await.unwrap();
         }

@@ -70,14 +70,14 @@ async fn is_refused_until_one_ends(accepted: &str) {
     };
     tokio::select! {
         done = waiting => panic!("a call that hangs returned: {done:?}"),
-        refused = tokio::time::timeout(Duration::from_secs(120), meanwhile) => {
+        refused = tokio::time::timeout(Duration::from_secs(10), meanwhile) => {
             let refused = refused.expect("the permit is taken");
             assert_eq!((refused.problem(), refused.header("retry-after")), ("rate_limited", "1"));
         }
     }
     // The client that waited has disconnected, and its permit is free.
     let free = async { while served.get("/v1/runs").await.status != 200 {} };
-    tokio::time::timeout(Duration::from_secs(120), free).await.expect("the permit is free again");
+    tokio::time::timeout(Duration::from_secs(10), free).await.expect("the permit is free again");
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn an_open_stream_has_a_permit_of_its_own() {
     assert_eq!(served.get("/v1/runs").await.body["data"].as_array().unwrap().len(), 1, "no run was started for it");
     drop(open);
     let free = async { while served.request(Method::GET, &events).send().await.unwrap().status() != 200 {} };
-    tokio::time::timeout(Duration::from_secs(120), free).await.expect("the permit is free again");
+    tokio::time::timeout(Duration::from_secs(10), free).await.expect("the permit is free again");
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn a_body_that_is_too_large_too_slow_or_too_deep_is_refused() {
         "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{";
     slow.write_all(head.as_bytes()).await.unwrap();
     let mut answer = vec![0; 4096];
-    let read = tokio::time::timeout(Duration::from_secs(120), slow.read(&mut answer)).await.expect("it is answered");
+    let read = tokio::time::timeout(Duration::from_secs(10), slow.read(&mut answer)).await.expect("it is answered");
     let answer = String::from_utf8_lossy(&answer[..read.unwrap()]).into_owned();
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
 }

@@ -308,7 +308,7 @@ async fn unknown_key_ids_cause_few_fetches_and_a_new_key_is_found() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(120), found).await.expect("a new key is found");
+    tokio::time::timeout(Duration::from_secs(10), found).await.expect("a new key is found");
 }
 
 #[tokio::test]
@@ -377,7 +377,7 @@ async fn without_keys_the_answer_is_unavailable_until_they_arrive() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(120), let_in).await.expect("the keys arrive");
+    tokio::time::timeout(Duration::from_secs(10), let_in).await.expect("the keys arrive");
 }
 
 #[tokio::test]

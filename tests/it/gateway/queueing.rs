@@ -65,7 +65,7 @@ async fn a_queued_run_is_cancelled_at_once_and_frees_its_place() {
     let cancelled = runner.cancel(&waits.run, None, None).await.unwrap();
 
     assert_eq!(cancelled.status, Status::Cancelled);
-    let rested = tokio::time::timeout(Duration::from_secs(120), waits.until_idle()).await.expect("cancelled at once");
+    let rested = tokio::time::timeout(Duration::from_secs(5), waits.until_idle()).await.expect("cancelled at once");
     assert_eq!(rested.unwrap().status, Status::Cancelled);
     assert_eq!(runner.activity(), Activity { driven: 1, waiting: 0 });
     runner.cancel(&first.run, None, None).await.unwrap();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::served::Served;
 
 /// How long a stream may be silent before a scenario fails.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream that is being read.
 pub(crate) struct Stream {

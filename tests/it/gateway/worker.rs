@@ -124,6 +124,6 @@ async fn the_worker_ends_when_the_server_stops() {
     let store = Arc::new(MemoryStore::new());
     let mut site = Site::over(process(&store, "here", &json!([{"say": "Done."}]))).await;
     site.gateway.stop();
-    let ended = tokio::time::timeout(Duration::from_secs(120), site.rest.take().unwrap().end()).await;
+    let ended = tokio::time::timeout(Duration::from_secs(5), site.rest.take().unwrap().end()).await;
     assert!(ended.is_ok(), "no client waits for it");
 }

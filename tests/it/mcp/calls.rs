@@ -1,7 +1,7 @@
 //! Calls: what is sent, how they end, and the cancellation at the server when the caller stops waiting.
 
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -209,5 +209,7 @@ async fn a_call_to_a_server_that_cannot_be_had_is_unavailable() {
     let (kind, message) = failed(call(&servers, "unheard-of", "anything", json!({})).await);
     assert_eq!(kind, FailureKind::Unavailable);
     assert!(message.contains("there is no MCP server `unheard-of`"), "{message}");
+    let started = Instant::now();
     servers.close().await;
+    assert!(started.elapsed() < Duration::from_secs(1), "there is nothing to shut down");
 }

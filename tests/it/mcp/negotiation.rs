@@ -1,7 +1,7 @@
 //! Servers of the legacy era, of the modern one, and of both: how the era is detected, the cost when a server handles
 //! the probe badly, and the metadata of every request of the modern era.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -66,7 +66,9 @@ async fn a_server_that_is_silent_to_the_question_costs_a_part_of_its_budget_and_
         let (settings, _wire, _endpoint) = both_ways(&faults.map(|fault| fault as &str)).await;
         for (id, settings) in settings {
             let servers = servers([(id, within(Duration::from_secs(4), settings))]);
+            let started = Instant::now();
             works(&servers, id, revision).await;
+            assert!(started.elapsed() < Duration::from_millis(2500), "{era} over {id}: {:?}", started.elapsed());
             servers.close().await;
         }
     }

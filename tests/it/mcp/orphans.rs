@@ -61,18 +61,20 @@ agents: { desk: { servers: [odd] } }
             if let Some(found) = look(self) {
                 return found;
             }
-            assert!(started.elapsed() < Duration::from_secs(120), "it never came about that {what}");
+            assert!(started.elapsed() < Duration::from_secs(20), "it never came about that {what}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// Waits for the end of toolgate, and waits until no process of the server is left.
+    /// Waits for the end of toolgate, and asserts that no process of the server is left two seconds later.
     fn ends_with_everything(mut self) -> Option<i32> {
         let watchdog = watchdog_of(self.toolgate.id());
         let code = self.toolgate.wait().expect("a child").code();
+        let ended = Instant::now();
         let is_ours = |process: &Process| process.group == self.group || Some(process.pid) == watchdog;
         let is_exhausted = || Process::all().iter().any(|process| is_ours(process) && process.is_alive());
         self.wait_for("nothing is left", |_| (!is_exhausted()).then_some(()));
+        assert!(ended.elapsed() < Duration::from_secs(2), "only after {:?}", ended.elapsed());
         code
     }
 }

@@ -38,7 +38,7 @@ async fn becomes(world: &World, run: &RunId, status: Status) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let became = tokio::time::timeout(Duration::from_secs(120), is_so).await;
+    let became = tokio::time::timeout(Duration::from_secs(20), is_so).await;
     assert!(became.is_ok(), "the run never became {status:?}: {:?}", world.journal(run).await);
 }
 
@@ -106,7 +106,7 @@ on_every_store! {
 
         dropped_after_its_append(&world, world.runner.cancel(&execution.run, None, None)).await;
 
-        let rested = tokio::time::timeout(Duration::from_secs(120), execution.until_idle()).await;
+        let rested = tokio::time::timeout(Duration::from_secs(20), execution.until_idle()).await;
         assert_eq!(rested.expect("the driver is woken").unwrap().status, Status::Cancelled);
         assert_eq!(world.servers.given_up(), ["call_1_1"]);
     }
@@ -124,7 +124,7 @@ on_every_store! {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(120), is_told).await.expect("watchers are told");
+        tokio::time::timeout(Duration::from_secs(20), is_told).await.expect("watchers are told");
     }
 }
 

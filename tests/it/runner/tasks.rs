@@ -70,13 +70,13 @@ async fn until(mut is_so: impl AsyncFnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(120), waits).await.expect("it comes about");
+    tokio::time::timeout(Duration::from_secs(20), waits).await.expect("it comes about");
 }
 
 /// Resumes the run with these answers. A hang is a failure.
 async fn resume_run(world: &World, report: &Report, resume: Resume) -> Execution {
     let taken_up = world.runner.resume_run(&report.run_id, Input::Resume(resume), None);
-    tokio::time::timeout(Duration::from_secs(120), taken_up).await.expect("it is taken up").unwrap()
+    tokio::time::timeout(Duration::from_secs(20), taken_up).await.expect("it is taken up").unwrap()
 }
 
 async fn completed(world: &World, report: &Report) -> usize {

@@ -12,7 +12,7 @@ use crate::cli::desk::Desk;
 use crate::gateway::streamed::Stream;
 
 /// The time limit of a wait.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A running server, with everything that it wrote to standard error.
 pub(super) struct Server {
@@ -98,7 +98,7 @@ impl Server {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(began.elapsed() < Duration::from_secs(120), "it never ends: {:#?}", self.said.lock().unwrap());
+            assert!(began.elapsed() < Duration::from_secs(30), "it never ends: {:#?}", self.said.lock().unwrap());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

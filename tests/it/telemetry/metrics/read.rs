@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -221,14 +221,17 @@ async fn a_receiver_gets_the_last_values_when_the_process_ends() {
 }
 
 #[tokio::test]
-async fn an_unreachable_receiver_is_reported_at_the_end() {
+async fn an_unreachable_receiver_delays_no_run_and_is_reported() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
     let metrics = sent_to(&endpoint);
+    let began = Instant::now();
     tell_all(&metrics);
+    assert!(began.elapsed() < Duration::from_secs(1), "observing took {:?}", began.elapsed());
 
     let error = shut_down(metrics).await.expect_err("there is no receiver");
 
+    assert!(began.elapsed() < Duration::from_secs(6), "the end took {:?}", began.elapsed());
     assert!(error.contains("the last metrics may be lost"), "{error}");
 }
