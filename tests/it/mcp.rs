@@ -17,6 +17,7 @@ mod listing;
 mod negotiation;
 mod orphans;
 mod peers;
+mod session_stream;
 mod sessions;
 mod size_limit;
 mod supervision;

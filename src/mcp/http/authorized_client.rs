@@ -174,8 +174,11 @@ impl StreamableHttpClient for AuthorizedClient {
         headers: Headers,
         max: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let target = Target { uri, session, token, headers, max };
         let kind = kind_of(&message);
+        if let (RequestKind::Call, Some(session)) = (kind, &session) {
+            self.client.seen().session_stream.ready(session).await;
+        }
+        let target = Target { uri, session, token, headers, max };
         let answered = self.send(kind, target, |target| self.client.post(target, &message)).await;
         if self.access.is_none() {
             match answered.as_ref().map_err(refusal) {
@@ -226,8 +229,14 @@ impl StreamableHttpClient for AuthorizedClient {
         headers: Headers,
         max: usize,
     ) -> Result<Events, Failure> {
+        let seen = self.client.seen();
+        let opens_session = session.clone().filter(|_| last_event.is_none());
         let target = Target { uri, session, token, headers, max };
         let get = self.send(RequestKind::Other, target, |target| self.client.get(target, last_event.clone()));
-        resume::open(self.client.seen(), last_event.as_deref(), get).await
+        let opened = resume::open(seen, last_event.as_deref(), get).await;
+        if let Some(session) = opens_session {
+            seen.session_stream.answered(&session);
+        }
+        opened
     }
 }

@@ -13,6 +13,7 @@ mod resumable;
 mod resume;
 mod seen;
 mod session;
+mod session_stream;
 mod traced_client;
 mod transport_error;
 mod verdict;

@@ -3,6 +3,7 @@
 use super::elsewhere::Elsewhere;
 use super::replies::Replies;
 use super::resumable::Resumable;
+use super::session_stream::SessionStream;
 use crate::auth::AuthorizationRecord;
 use crate::headers::ToolHeaders;
 use crate::task_only::TaskOnly;
@@ -28,6 +29,8 @@ pub(crate) struct Seen {
     pub(super) resumable: Resumable,
     /// The answers that arrive on the response of another request.
     pub(super) elsewhere: Elsewhere,
+    /// Whether the stream of its session is open.
+    pub(super) session_stream: SessionStream,
 }
 
 impl Seen {
