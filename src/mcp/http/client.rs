@@ -1,5 +1,5 @@
-//! HTTP client of the transport: pooled connections, and a new connection for each request that must arrive at most
-//! once.
+//! HTTP client of the transport: pooled connections, and new ones for requests that must arrive at most once, unless the
+//! server keeps its connections open.
 //!
 //! A server may close a kept connection at any time. A request that meets the closing is lost, and the client cannot
 //! know whether the server read it: hyper repeats only requests of which it has written nothing (decision 0023). So:
@@ -7,16 +7,19 @@
 //!   head of the answer, the request is sent once more, on a new connection.
 //! - The DELETE that ends a session uses a pooled connection and is not repeated after a lost one: nothing depends on
 //!   its answer.
-//! - Every other request, such as `tools/call`, is sent once, and over HTTP/1.1 on a new connection. HTTP/2 connections
-//!   are shared: a server that closes one names the last request that it took, and only later ones are repeated.
+//! - Every other request, such as `tools/call`, is sent once. Over HTTP/1.1 it uses a new connection until requests
+//!   without an effect have shown that the server keeps its connections open, and again from the first one that is lost.
+//!   HTTP/2 connections are shared: a server that closes one names the last request that it took, and only later ones
+//!   are repeated.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue, Version};
+use hyper_util::client::legacy::connect::HttpInfo;
 use reqwest::{ClientBuilder, Error, Request, RequestBuilder, Response, StatusCode, redirect};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use rmcp::transport::streamable_http_client::{SseError, StreamableHttpError};
@@ -27,8 +30,8 @@ use super::egress::AllowedAddresses;
 /// The time limit for connecting. A call that fails here was certainly not sent.
 const DIAL: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
-/// How long an idle connection is kept. Node and uvicorn close theirs after five seconds.
-const IDLE: Duration = Duration::from_secs(4);
+/// How long an idle connection is kept. gunicorn closes its own after two seconds, Node and uvicorn after five.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// The headers of a request.
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
@@ -46,8 +49,40 @@ pub(super) struct Client {
     pooled: reqwest::Client,
     /// Created when it is first needed: it takes 130 KiB.
     unpooled: Arc<OnceLock<reqwest::Client>>,
-    /// Whether the last answer on a pooled connection came over HTTP/2.
-    speaks_http2: Arc<AtomicBool>,
+    connections: Arc<Connections>,
+}
+
+/// What the answers on pooled connections have shown about the server's connections.
+#[derive(Debug, Default)]
+struct Connections {
+    /// Whether the last answer came over HTTP/2.
+    speak_http2: AtomicBool,
+    /// The local port of the last answer; 0 before the first.
+    last_port: AtomicU16,
+    /// Whether a second answer came on the same connection.
+    are_kept: AtomicBool,
+    /// Whether one ended before an answer.
+    were_lost: AtomicBool,
+}
+
+impl Connections {
+    fn note(&self, response: &Response) {
+        self.speak_http2.store(response.version() == Version::HTTP_2, Ordering::Relaxed);
+        let port = response.extensions().get::<HttpInfo>().map_or(0, |info| info.local_addr().port());
+        if port != 0 && self.last_port.swap(port, Ordering::Relaxed) == port {
+            self.are_kept.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn note_loss(&self) {
+        self.were_lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a request that must arrive at most once may share one.
+    fn are_reliable(&self) -> bool {
+        let are_kept = self.are_kept.load(Ordering::Relaxed) && !self.were_lost.load(Ordering::Relaxed);
+        are_kept || self.speak_http2.load(Ordering::Relaxed)
+    }
 }
 
 /// How often a request may reach its server. A tool call carries its own as an extension, which is not sent.
@@ -63,7 +98,7 @@ impl Client {
     /// A client for a server within this reach. Connects later.
     pub(super) fn within(reach: AllowedAddresses) -> Result<Self, Error> {
         let pooled = builder(&reach).pool_idle_timeout(IDLE).build()?;
-        Ok(Self { reach, pooled, unpooled: Arc::default(), speaks_http2: Arc::default() })
+        Ok(Self { reach, pooled, unpooled: Arc::default(), connections: Arc::default() })
     }
 
     /// The client with the pool, to build requests.
@@ -75,22 +110,30 @@ impl Client {
     pub(super) async fn send(&self, request: RequestBuilder, delivery: Delivery) -> Result<Response, Error> {
         let request = request.build()?;
         match delivery {
-            Delivery::AtMostOnce if self.speaks_http2.load(Ordering::Relaxed) => self.pooled.execute(request).await,
+            Delivery::AtMostOnce if self.connections.are_reliable() => {
+                let answered = self.pooled.execute(request).await;
+                answered.inspect_err(|error| {
+                    if was_lost_before_answer(error) {
+                        self.connections.note_loss();
+                    }
+                })
+            }
             Delivery::AtMostOnce => self.unpooled()?.execute(request).await,
             Delivery::AtLeastOnce => self.send_again_if_lost(request).await,
         }
     }
 
     async fn send_again_if_lost(&self, request: Request) -> Result<Response, Error> {
-        // Any other tool call is sent once, on a new connection (decision 0023).
+        // Any other tool call is sent once (decision 0023).
         let again = request.try_clone();
         let answered = match (self.pooled.execute(request).await, again) {
-            (Err(error), Some(again)) if was_lost_before_answer(&error) => self.unpooled()?.execute(again).await,
+            (Err(error), Some(again)) if was_lost_before_answer(&error) => {
+                self.connections.note_loss();
+                self.unpooled()?.execute(again).await
+            }
             (answered, _) => answered,
         };
-        answered.inspect(|response| {
-            self.speaks_http2.store(response.version() == Version::HTTP_2, Ordering::Relaxed);
-        })
+        answered.inspect(|response| self.connections.note(response))
     }
 
     fn unpooled(&self) -> Result<&reqwest::Client, Error> {

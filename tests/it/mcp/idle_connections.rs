@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::tool::{CallReply, FailureKind};
+use toolgate::core::tool::{CallReply, FailureKind, Outcome};
 use toolgate::mcp::{ServerSettings, Servers};
 use toolgate::ports::{McpCall, McpServers as _};
 
@@ -25,6 +25,8 @@ enum Closes {
     WhenTold,
     /// When the next request arrives, without reading it.
     OnReuse,
+    /// When a request arrives on a connection that answered a call, without reading it.
+    OnReuseAfterCall,
     /// When it has read a request with this method, instead of answering it.
     Unanswered(&'static str),
 }
@@ -94,8 +96,9 @@ impl Till {
             stream.write_all((head + &answer).as_bytes()).await.ok()?;
             match self.closes {
                 Closes::Announced | Closes::AtOnce => return None,
+                Closes::OnReuseAfterCall if message["method"] != "tools/call" => {}
                 Closes::WhenTold | Closes::Unanswered(_) => {}
-                Closes::OnReuse => {
+                Closes::OnReuse | Closes::OnReuseAfterCall => {
                     stream.get_ref().peek(&mut [0]).await.ok()?;
                     return None;
                 }
@@ -148,6 +151,43 @@ async fn connections_that_close_behind_each_answer_cost_no_call() {
         assert!(till.opened.load(Ordering::SeqCst) > 50, "{closes:?}: each on a connection of its own");
         servers.close().await;
     }
+}
+
+#[tokio::test]
+async fn calls_share_the_connections_of_a_server_that_keeps_them_open() {
+    let (till, settings) = Till::open(Closes::WhenTold).await;
+    let servers = servers([("till", settings)]);
+    names(&servers, "till").await;
+    servers.refresh(&ServerId::from("till")).await;
+    let before = till.opened.load(Ordering::SeqCst);
+    for _ in 0..50 {
+        assert_eq!(text(call(&servers, "till", "pay", json!({})).await), "paid");
+    }
+    assert_eq!(till.calls(), 50, "each was made once");
+    let opened = till.opened.load(Ordering::SeqCst) - before;
+    assert!(opened < 25, "a slow machine lets a few connections become too old: {opened}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_lost_with_a_kept_connection_is_reported_and_the_only_one() {
+    let (till, settings) = Till::open(Closes::OnReuseAfterCall).await;
+    let servers = servers([("till", settings)]);
+    names(&servers, "till").await;
+    servers.refresh(&ServerId::from("till")).await;
+    let mut lost = 0;
+    for _ in 0..50 {
+        match call(&servers, "till", "pay", json!({})).await {
+            Outcome::Failed(failure) => {
+                assert_eq!(failure.kind, FailureKind::Disconnected, "{}", failure.message);
+                lost += 1;
+            }
+            outcome => assert_eq!(text(outcome), "paid"),
+        }
+    }
+    assert!(lost <= 1, "{lost} calls were lost");
+    assert_eq!(till.calls(), 50 - lost, "none was made twice");
+    servers.close().await;
 }
 
 #[tokio::test]
