@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
 use super::client::{Client, Delivery, Events, Failure, Headers};
 use super::confidential::Confidential;
 use super::non_mcp_response::NonMcpResponse;
-use super::reader::{Reader, events_of};
+use super::reader::{Reader, answers, events_of};
 use super::seen::Seen;
 use super::session;
 use crate::transport::{self, Disposition, Incoming, Stream};
@@ -169,9 +169,7 @@ impl PostedMessage<'_> {
         }
         let session = session_of(&response);
         match kind_of(response.headers()) {
-            Kind::Events => {
-                Ok(StreamableHttpPostResponse::Sse(self.reader.clone().events(response, self.max), session))
-            }
+            Kind::Events => Ok(self.reader.clone().answer_or_events(response, self.max, session).await),
             Kind::Json => {
                 let body = body(response, MAX_JSON).await?;
                 let messages = self.messages(&body, id)?;
@@ -197,12 +195,7 @@ impl PostedMessage<'_> {
         if !is_message {
             return Err(no_mcp(self.reader.no_message(body)));
         }
-        let answers = |message: &ServerJsonRpcMessage| match message {
-            JsonRpcMessage::Response(response) => response.id == *id,
-            JsonRpcMessage::Error(error) => error.id.as_ref() == Some(id),
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => false,
-        };
-        if !messages.iter().any(answers) {
+        if !messages.iter().any(|message| answers(message, id)) {
             let why = format!("it does not answer the request: {}", transport::quoted(body));
             messages.extend(self.reader.failure(why));
         }

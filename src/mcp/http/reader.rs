@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::unfold;
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
-use rmcp::transport::streamable_http_client::SseError;
+use rmcp::transport::streamable_http_client::{SseError, StreamableHttpPostResponse};
 use serde_json::Value;
 use sse_stream::Sse;
 use tokio::time::timeout;
@@ -24,6 +24,9 @@ use crate::transport::{self, Disposition, Incoming, ResponseFinding, Stream};
 const IN_A_ROW: usize = 32;
 /// How long an answer may arrive on the response of another request after its own response ended without one.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a response may take to its first message and still be read here. The SDK parses an event a second time, in a
+/// task of its own; it also ends the stream with its request, and resumes it, which matters only for a longer one.
+const AT_ONCE: Duration = Duration::from_millis(100);
 /// How often the reader of a rest looks whether other requests are still in flight.
 const REST_CHECK: Duration = Duration::from_secs(1);
 
@@ -113,8 +116,26 @@ impl Reader {
         Some(self.seen.requests.fail(request, self.confidential.redacted(&why)))
     }
 
+    /// The answer in a stream, if it is the first message and arrives within [`AT_ONCE`]. Otherwise the stream.
+    pub(super) async fn answer_or_events(
+        self,
+        response: reqwest::Response,
+        max: usize,
+        session: Option<String>,
+    ) -> StreamableHttpPostResponse {
+        let mut stream = self.open(response, max);
+        match stream.answer_at_once().await {
+            Some(answer) => StreamableHttpPostResponse::Json(answer, session),
+            None => StreamableHttpPostResponse::Sse(stream.into_events(), session),
+        }
+    }
+
     /// The events of a stream, as far as the SDK needs them.
     pub(super) fn events(self, response: reqwest::Response, max: usize) -> Events {
+        self.open(response, max).into_events()
+    }
+
+    fn open(self, response: reqwest::Response, max: usize) -> OpenStream {
         let (over, elsewhere) = match &self.stream {
             Stream::Of(id) => {
                 let open = self.seen.elsewhere.open();
@@ -129,6 +150,7 @@ impl Reader {
             reader: self,
             ready: VecDeque::new(),
             elsewhere,
+            may_be_elsewhere: false,
             last_id: None,
             noise: None,
             in_a_row: 0,
@@ -136,22 +158,42 @@ impl Reader {
             is_rest: false,
             _over: over,
         };
-        let reading = OpenStream(Some(reading));
-        unfold(reading, |mut reading| async move {
-            let event = reading.0.as_mut()?.next().await?;
-            Some((event, reading))
-        })
-        .boxed()
+        OpenStream(Some(reading))
     }
 }
 
 /// Messages as events for the SDK.
 pub(super) fn events_of(messages: Vec<ServerJsonRpcMessage>) -> Events {
-    futures::stream::iter(messages.into_iter().map(|message| Ok(event(&message)))).boxed()
+    futures::stream::iter(messages.into_iter().map(|message| StreamItem::from(message).into_event())).boxed()
 }
 
-fn event(message: &ServerJsonRpcMessage) -> Sse {
-    Sse::default().data(serde_json::to_string(message).unwrap_or_default())
+/// One item of a stream.
+enum StreamItem {
+    /// A message, with the id and the pause that its event carried.
+    Message {
+        message: Box<ServerJsonRpcMessage>,
+        place: Sse,
+    },
+    /// An event without a message.
+    Place(Sse),
+    Failed(SseError),
+}
+
+impl StreamItem {
+    /// The item as the SDK reads it.
+    fn into_event(self) -> Result<Sse, SseError> {
+        match self {
+            Self::Message { message, place } => Ok(place.data(serde_json::to_string(&message).unwrap_or_default())),
+            Self::Place(place) => Ok(place),
+            Self::Failed(error) => Err(error),
+        }
+    }
+}
+
+impl From<ServerJsonRpcMessage> for StreamItem {
+    fn from(message: ServerJsonRpcMessage) -> Self {
+        Self::Message { message: Box::new(message), place: Sse::default() }
+    }
 }
 
 /// A request whose response is being read. Dropping it ends the reading.
@@ -171,13 +213,54 @@ impl Drop for ReadGuard {
 /// may follow on it.
 struct OpenStream(Option<StreamState>);
 
+impl OpenStream {
+    /// The answer to the request, if it is the first message and arrives in time. Nothing is taken otherwise.
+    async fn answer_at_once(&mut self) -> Option<ServerJsonRpcMessage> {
+        let state = self.0.as_mut()?;
+        let own = state.reader.request.clone()?;
+        let mut before = Vec::new();
+        let first_message = timeout(AT_ONCE, async {
+            loop {
+                match state.next().await {
+                    Some(place @ StreamItem::Place(_)) => before.push(place),
+                    other => break other,
+                }
+            }
+        });
+        let other = match first_message.await {
+            Ok(Some(StreamItem::Message { message, .. })) if answers(&message, &own) => return Some(*message),
+            Ok(other) => other,
+            Err(_) => None,
+        };
+        before.into_iter().chain(other).rev().for_each(|item| state.ready.push_front(item));
+        None
+    }
+
+    fn into_events(self) -> Events {
+        unfold(self, |mut reading| async move {
+            let item = reading.0.as_mut()?.next().await?;
+            Some((item.into_event(), reading))
+        })
+        .boxed()
+    }
+}
+
+/// Whether a message answers this request.
+pub(super) fn answers(message: &ServerJsonRpcMessage, request: &RequestId) -> bool {
+    match message {
+        JsonRpcMessage::Response(response) => response.id == *request,
+        JsonRpcMessage::Error(error) => error.id.as_ref() == Some(request),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => false,
+    }
+}
+
 impl Drop for OpenStream {
     fn drop(&mut self) {
         if let Some(reading) = self.0.take().filter(StreamState::may_have_a_rest) {
             let elsewhere = reading.reader.seen.elsewhere.clone();
             let rest = StreamState { is_rest: true, elsewhere: None, ..reading };
             elsewhere
-                .leave(unfold(rest, |mut rest| async move { rest.next().await.map(|event| (event, rest)) }).boxed());
+                .leave(unfold(rest, |mut rest| async move { Some((rest.next().await?.into_event(), rest)) }).boxed());
         }
     }
 }
@@ -186,9 +269,11 @@ struct StreamState {
     response: reqwest::Response,
     decoder: Decoder,
     reader: Reader,
-    ready: VecDeque<Result<Sse, SseError>>,
+    ready: VecDeque<StreamItem>,
     /// The answer, if it arrives on another response.
     elsewhere: Option<AnswerElsewhere>,
+    /// Whether the stream ended, and the answer may still arrive on another response.
+    may_be_elsewhere: bool,
     /// The id of the last event that had one.
     last_id: Option<String>,
     /// The first event that is not a message, for the error of a request without an answer.
@@ -201,7 +286,8 @@ struct StreamState {
 }
 
 impl StreamState {
-    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+    /// The next item. Cancel safe.
+    async fn next(&mut self) -> Option<StreamItem> {
         if self.in_a_row >= IN_A_ROW {
             self.in_a_row = 0;
             tokio::task::yield_now().await;
@@ -212,7 +298,10 @@ impl StreamState {
                 return Some(event);
             }
             if self.is_over {
-                return None;
+                self.may_be_elsewhere.then_some(())?;
+                self.wait_elsewhere().await;
+                self.may_be_elsewhere = false;
+                continue;
             }
             if let Err(why) = self.reader.seen.replies.has_room().await {
                 self.fail(why);
@@ -221,7 +310,7 @@ impl StreamState {
             let piece = tokio::select! {
                 biased;
                 Some(answer) = answer_elsewhere(&mut self.elsewhere) => {
-                    self.ready.push_back(Ok(event(&answer)));
+                    self.ready.push_back(answer.into());
                     self.is_over = true;
                     continue;
                 }
@@ -239,14 +328,14 @@ impl StreamState {
                 }
                 Err(error) => {
                     self.end();
-                    self.ready.push_back(Err(SseError::Body(Box::new(error))));
+                    self.ready.push_back(StreamItem::Failed(SseError::Body(Box::new(error))));
                 }
                 Ok(None) => {
                     if let Some(event) = self.decoder.finish() {
                         self.take(Ok(event));
                     }
                     self.end();
-                    self.wait_elsewhere().await;
+                    self.may_be_elsewhere = true;
                 }
             }
         }
@@ -279,7 +368,7 @@ impl StreamState {
             return;
         }
         if let Ok(Some(answer)) = timeout(GRACE, answer_elsewhere(&mut self.elsewhere)).await {
-            self.ready.push_back(Ok(event(&answer)));
+            self.ready.push_back(answer.into());
         }
     }
 
@@ -322,8 +411,8 @@ impl StreamState {
                 Disposition::Message(message) => {
                     self.reader.seen.resumable.moved(self.reader.request.as_ref());
                     let Some(message) = self.reader.own(*message) else { continue };
-                    let place = std::mem::take(&mut place);
-                    self.ready.push_back(Ok(Sse { id: place.id, retry: place.retry, ..event(&message) }));
+                    let (message, place) = (Box::new(message), std::mem::take(&mut place));
+                    self.ready.push_back(StreamItem::Message { message, place });
                 }
                 Disposition::Ignored => {}
                 Disposition::Noise => {
@@ -333,7 +422,7 @@ impl StreamState {
             }
         }
         if place != Sse::default() {
-            self.ready.push_back(Ok(place));
+            self.ready.push_back(StreamItem::Place(place));
         }
         if let Some(data) = data.filter(|data| is_noise && self.noise.is_none() && !data.trim_ascii().is_empty()) {
             self.noise = Some(self.reader.confidential.redacted(&transport::quoted(&data)));
@@ -344,7 +433,7 @@ impl StreamState {
         tracing::warn!(why, "event stream of an MCP server ended");
         self.is_over = true;
         if let Some(failure) = self.reader.failure(why) {
-            self.ready.push_back(Ok(event(&failure)));
+            self.ready.push_back(failure.into());
         }
     }
 }

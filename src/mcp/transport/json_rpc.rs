@@ -4,7 +4,8 @@
 //! messages behind each other are split, a `null` beside a result or an error is dropped, an error without a message
 //! gets one, and an answer to a request in flight needs no `jsonrpc`.
 
-use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{CustomResult, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::frames::{begins_like_json, trimmed};
@@ -72,7 +73,25 @@ fn too_many_messages(text: &[u8]) -> String {
 
 /// The message as the SDK reads it.
 fn conforming(text: &[u8]) -> Option<Incoming> {
-    serde_json::from_slice(text).ok().map(|message| Incoming::Message(message, Vec::new()))
+    let message = call_result(text).or_else(|| serde_json::from_slice(text).ok())?;
+    Some(Incoming::Message(Box::new(message), Vec::new()))
+}
+
+/// The answer to a tool call, untyped. The SDK tries its result types one after the other on a copy, and the gateway
+/// turns the typed result into JSON again.
+fn call_result(text: &[u8]) -> Option<ServerJsonRpcMessage> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        jsonrpc: &'a str,
+        id: RequestId,
+        result: Map<String, Value>,
+    }
+    let Answer { jsonrpc, id, result } = serde_json::from_slice(text).ok()?;
+    let is_call_result = jsonrpc == "2.0" && result.contains_key("content");
+    let untyped = || ServerResult::CustomResult(CustomResult::new(Value::Object(result)));
+    is_call_result.then(|| JsonRpcMessage::response(untyped(), id))
 }
 
 /// The first value of a text, and the values behind it. The whole text if it does not consist of values.
