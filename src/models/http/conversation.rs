@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use reqwest::Response;
+use reqwest::{Response, StatusCode};
 use secrecy::SecretString;
 use tokio::time::{Instant, timeout};
 use toolgate_core::chat::Reply;
@@ -17,6 +17,7 @@ use toolgate_ports::{Conversation, DeltaSink, ModelFailure, ModelRequest};
 
 use super::answer::{Answer, Head, Progress};
 use super::author::Author;
+use super::connection_remedy;
 use super::deadlines::{AwaitedEvent, Deadlines};
 use super::endpoint::Endpoint;
 use super::protocol::{ProviderProtocol, RenderedParts};
@@ -112,12 +113,19 @@ impl HttpConversation {
         let request = self.endpoint.post(body, trace, key)?;
         let response = deadlines.wait(self.first_awaited(), request.send()).await?;
         let response = response.map_err(|error| self.not_sent(error))?;
+        let is_missing = response.status() == StatusCode::NOT_FOUND;
         let mut answer = Answer::new(self.head(&response), &self.wire);
         let first_token_ms = match self.receive(response, &mut answer, &deadlines, deltas).await {
             Ok(first_token_ms) => first_token_ms,
             Err(failure) => return Err(ModelFailure { failure, usage: answer.usage() }),
         };
-        let reply = answer.end(self.transcript.ids())?;
+        let mut reply = answer.end(self.transcript.ids());
+        if let (true, Err(failed)) = (is_missing, &mut reply)
+            && let Some(remedy) = connection_remedy::for_missing_path(self.endpoint.url())
+        {
+            failed.failure.message.push_str(&format!(". {remedy}"));
+        }
+        let reply = reply?;
         let provider_state = reply.provider_state.map(|state| self.author.sign(state));
         Ok(Reply { first_token_ms, provider_state, ..reply })
     }
@@ -179,7 +187,9 @@ impl HttpConversation {
             return Failure::new(ErrorCode::Configuration, refused.to_string());
         }
         let (server, why) = (self.endpoint.origin(), root_cause(&error));
-        Failure::new(ErrorCode::ProviderUnavailable, format!("{server} cannot be reached: {why}"))
+        let remedy = connection_remedy::for_connection(self.endpoint.url(), &error);
+        let remedy = remedy.map(|remedy| format!(". {remedy}")).unwrap_or_default();
+        Failure::new(ErrorCode::ProviderUnavailable, format!("{server} cannot be reached: {why}{remedy}"))
     }
 
     fn broken(&self, error: reqwest::Error) -> Failure {

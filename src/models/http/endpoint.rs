@@ -113,6 +113,11 @@ impl Endpoint {
         &self.origin
     }
 
+    /// The address of requests, which may hold credentials.
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// The provider, according to the address.
     pub(super) fn provider(&self) -> &str {
         &self.provider

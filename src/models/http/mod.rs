@@ -7,6 +7,7 @@
 mod answer;
 mod author;
 mod call_ids;
+mod connection_remedy;
 mod context_overflow;
 mod conversation;
 mod deadlines;
