@@ -16,6 +16,9 @@ use crate::config::{Api, ModelSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::ModelName;
 
+/// The most tokens of a reply, besides the configured reasoning: a broken model may never end one.
+const MAX_TOKENS: u64 = 2048;
+
 /// Test a model with a few small calls, including a tool call
 #[derive(Args, Debug)]
 pub(super) struct Check {
@@ -46,8 +49,14 @@ struct Findings {
 
 impl Check {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        let settings = setup::settings(&self.config)?;
+        let mut settings = setup::settings(&self.config)?;
         let name = setup::model(&settings, &self.name)?;
+        if let Some(ModelSettings::Http(http)) = settings.models.get_mut(&name)
+            && http.api != Api::OpenAiImages
+        {
+            let most = MAX_TOKENS + http.settings.reasoning.budget_tokens.unwrap_or(0);
+            http.settings.max_tokens = Some(http.settings.max_tokens.map_or(most, |own| own.min(most)));
+        }
         let models = app::open_models(&settings)?;
         let Some((configured, model)) = settings.models.get(&name).zip(models.get(&name)) else {
             return Err(CliError::not_found(format!("there is no model `{name}`")));

@@ -10,7 +10,7 @@ use super::finding::{Capability, Finding, quoted};
 use super::questions;
 use crate::cli::text::{count, duration};
 use crate::cli::view::{MissingUsage, dollars, tokens};
-use crate::core::chat::{Message, Reply, Usage};
+use crate::core::chat::{Message, Reply, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::lifecycle::Delta;
 use crate::core::run::ToolAccess;
@@ -64,8 +64,23 @@ impl Examiner {
         let from = reply.model.as_ref().map(|model| format!(", by {model}")).unwrap_or_default();
         let evidence = format!("{} in {}{from}", quoted(&text), duration(took));
         let answers = match text.trim() {
-            "" => Finding::lacks(Capability::Answers, format!("the answer is empty ({:?})", reply.stop))
-                .with_remedy("a model that reasons may need a higher `max_tokens`"),
+            "" if reply.stop != Stop::MaxTokens => {
+                Finding::lacks(Capability::Answers, format!("the answer is empty ({:?})", reply.stop))
+            }
+            _ if reply.stop == Stop::MaxTokens => Finding::lacks(
+                Capability::Answers,
+                format!("the reply did not end within the token limit: {evidence}"),
+            )
+            .with_remedy(
+                "use a model that follows instructions, with the chat template that its server has for it; give one \
+                         that reasons a lower `reasoning: { effort: … }`",
+            ),
+            text if !questions::names_capital(text) => {
+                Finding::lacks(Capability::Answers, format!("the text does not answer the question: {evidence}"))
+                    .with_remedy(
+                        "use a model that follows instructions, with the chat template that its server has for it",
+                    )
+            }
             _ => Finding::works(Capability::Answers, evidence),
         };
         vec![answers, streaming(&timed, reply)]
@@ -217,6 +232,9 @@ fn accepted(reply: Result<Reply, Failure>) -> Finding {
             check,
             if reply.calls().next().is_some() { "it called again" } else { "the answer is empty" },
         ),
+        Ok(reply) if !questions::uses_result(&reply.joined_text()) => {
+            Finding::lacks(check, format!("the answer does not use the result: {}", quoted(&reply.joined_text())))
+        }
         Ok(reply) => Finding::works(check, quoted(&reply.joined_text())),
     }
 }

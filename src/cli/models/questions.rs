@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::core::chat::{Message, Part, Reply, Role};
 use crate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
 
-pub(super) const FOR_TEXT: &str = "Count from one to ten in words, separated by commas. Say nothing else.";
+pub(super) const FOR_TEXT: &str =
+    "Name the capital of France, then count from one to ten in words, separated by commas. Say nothing else.";
 pub(super) const FOR_CALL: &str = "What is the weather in Paris? Ask the tool, do not guess.";
 pub(super) const FOR_CALLS: &str =
     "What is the weather in Paris and in Oslo? Ask the tool for both cities at once, in the same reply.";
@@ -74,6 +75,16 @@ pub(super) fn misshapen(text: &str) -> Option<String> {
 /// The arguments of a call as the model wrote them.
 pub(super) fn call_arguments(call: &ToolCall) -> String {
     crate::cli::text::compact(&call.arguments.to_value(), 60)
+}
+
+/// Whether a text is an answer to the first question.
+pub(super) fn names_capital(text: &str) -> bool {
+    text.to_lowercase().contains("paris")
+}
+
+/// Whether an answer uses the result of the tool.
+pub(super) fn uses_result(text: &str) -> bool {
+    text.contains("21") || text.to_lowercase().contains("sunny")
 }
 
 /// The conversation after a reply with calls, with a result for each call.

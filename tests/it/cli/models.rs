@@ -107,7 +107,7 @@ fn a_model_that_can_everything_shows_it_line_by_line() {
 #[tokio::test]
 async fn a_model_on_a_server_shows_what_it_can_over_the_wire() {
     let server = ModelServer::answering([
-        streamed("one, two, three"),
+        streamed("Paris. One, two, three"),
         calling(&[r#"{"city": "Paris"}"#]),
         streamed("It is 21 degrees."),
         calling(&[r#"{"city": "Paris"}"#, r#"{"city": "Oslo"}"#]),
@@ -129,7 +129,7 @@ async fn a_model_on_a_server_shows_what_it_can_over_the_wire() {
 
 #[tokio::test]
 async fn a_model_that_only_talks_cannot_be_used_by_agents() {
-    let reply = r#"{"choices": [{"message": {"content": "Sunny!"}, "finish_reason": "stop"}]}"#;
+    let reply = r#"{"choices": [{"message": {"content": "Paris!"}, "finish_reason": "stop"}]}"#;
     let server = ModelServer::answering(std::iter::repeat_n(Prepared::json(reply), 4)).await;
     let desk = asking(&server, ", stream: false");
     let ended = toolgate(&desk, &["models", "check", "main", "--json"]).await.expect(1);
@@ -146,13 +146,13 @@ async fn a_model_that_only_talks_cannot_be_used_by_agents() {
     ];
     assert_eq!(works(&report), expected);
     assert_eq!((report["usable"].as_bool(), &report["usage"]["cost_usd"]), (Some(false), &Value::Null));
-    assert_eq!(finding(&report, "tool_call")["evidence"], r#"it answered "Sunny!" and called no tool"#);
+    assert_eq!(finding(&report, "tool_call")["evidence"], r#"it answered "Paris!" and called no tool"#);
 }
 
 #[tokio::test]
 async fn arguments_that_do_not_fit_are_no_tool_call() {
     let server = ModelServer::answering([
-        streamed("one, two"),
+        streamed("Paris. One, two"),
         calling(&[r#"{"town": "Paris"}"#]),
         streamed("It is 21 degrees."),
         calling(&[r#"{"city": "Par"#, r#"{"city": "Oslo"}"#]),
