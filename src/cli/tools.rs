@@ -2,17 +2,14 @@
 
 mod compatibility;
 
-use std::sync::Arc;
-
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
-use super::text::{count, one_line};
+use super::table;
+use super::text::{count, gutter, one_line};
 use super::view::left_out_lines;
 use crate::core::tool::{Origin, Tool, Toolset, escape_untrusted};
 
@@ -50,7 +47,11 @@ pub(super) struct Tools {
     #[arg(long = "for", value_name = "MODEL", conflicts_with = "schema")]
     fits: Option<String>,
 
-    /// Shows the JSON Schema of each tool's arguments
+    /// Shows the whole description of each tool
+    #[arg(long, conflicts_with = "fits")]
+    long: bool,
+
+    /// Shows the whole description of each tool, and the JSON Schema of its arguments
     #[arg(long)]
     schema: bool,
 
@@ -78,11 +79,11 @@ impl Tools {
             Some(agent) => agent.within_tool_limit(&agent.model_name, tools),
             None => tools,
         };
-        match (model, self.json, self.schema) {
-            (Some((name, model)), json, _) => compatibility::print(name, model.as_ref(), &tools, json, out),
-            (None, true, _) => out.pretty(&tools),
-            (None, false, true) => with_schemas(&tools, out),
-            (None, false, false) => table(&tools, out),
+        match model {
+            Some((name, model)) => compatibility::print(name, model.as_ref(), &tools, self.json, out),
+            None if self.json => out.pretty(&tools),
+            None if self.long || self.schema => print_long(&tools, self.schema, out),
+            None => print(&tools, out),
         }
         if !self.json {
             let paint = out.note_paint();
@@ -97,39 +98,26 @@ impl Tools {
     }
 }
 
-fn table(tools: &Toolset, out: &mut Output) {
-    let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
-    match out.paint() {
-        super::paint::Paint::Colour => table.enforce_styling(),
-        super::paint::Paint::Plain => table.force_no_tty(),
-    };
-    table.set_header(["TOOL", "FROM", "PRIORITY", "POLICY", "DESCRIPTION"].map(bold));
-    for tool in tools.iter() {
-        table.add_row(row(tool));
-    }
-    out.line(table.trim_fmt());
+fn print(tools: &Toolset, out: &mut Output) {
+    table::print(&["TOOL", "POLICY", "PRIORITY", "FROM", "DESCRIPTION"], 2, tools.iter().map(|tool| row(tool)), out);
     out.line(count(tools.iter().count(), "tool"));
 }
 
-fn row(tool: &Arc<Tool>) -> [String; 5] {
-    [
-        tool.name.to_string(),
-        origin(tool),
-        tool.priority.to_string(),
-        verdict(tool),
-        one_line(&tool.description, DESCRIPTION),
-    ]
+fn row(tool: &Tool) -> [String; 5] {
+    let description = one_line(&tool.description, DESCRIPTION);
+    [tool.name.to_string(), verdict(tool), tool.priority.to_string(), origin(tool), description]
 }
 
-fn with_schemas(tools: &Toolset, out: &mut Output) {
+/// Each tool with its whole description, and the schema of its arguments if it is wanted.
+fn print_long(tools: &Toolset, schemas: bool, out: &mut Output) {
     let paint = out.paint();
     for tool in tools.iter() {
         let about = format!("{}, priority {}, {}", origin(tool), tool.priority, verdict(tool));
         out.line(format!("{}  {}", paint.bold(&tool.name), paint.dim(about)));
-        out.line(format!("  {}", one_line(&tool.description, DESCRIPTION)));
+        gutter(&tool.description).iter().for_each(|line| out.line(format!("  {line}")));
+        if !schemas {
+            continue;
+        }
         let schema = serde_json::to_string_pretty(&*tool.input_schema).unwrap_or_default();
         out.line(format!("  {}", schema.replace('\n', "\n  ")));
     }

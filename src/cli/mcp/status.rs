@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -17,6 +15,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::table;
 use crate::cli::text::{block, count, duration, list};
 use crate::cli::view::left_out_lines;
 use crate::core::id::ServerId;
@@ -103,7 +102,7 @@ impl Status {
             out.pretty(&json!({ "servers": visits.iter().map(as_json).collect::<Vec<_>>() }));
             return;
         }
-        table(visits, out);
+        print(visits, out);
         for visit in visits {
             troubles(visit, out.paint()).iter().for_each(|line| out.line(line));
         }
@@ -126,21 +125,11 @@ fn as_json(visit: &ConnectedServer) -> Value {
     row
 }
 
-fn table(visits: &[ConnectedServer], out: &mut Output) {
-    let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
-    match out.paint() {
-        Paint::Colour => table.enforce_styling(),
-        Paint::Plain => table.force_no_tty(),
-    };
+fn print(visits: &[ConnectedServer], out: &mut Output) {
     let columns: Vec<&Column> = COLUMNS.iter().filter(|column| visits.iter().any(column.is_needed)).collect();
-    table.set_header(columns.iter().map(|column| bold(column.head)));
-    for visit in visits {
-        table.add_row(columns.iter().map(|column| (column.cell)(visit).unwrap_or_else(|| "–".into())));
-    }
-    out.line(table.trim_fmt());
+    let headings: Vec<&str> = columns.iter().map(|column| column.head).collect();
+    let row = |visit| columns.iter().map(move |column| (column.cell)(visit).unwrap_or_else(|| "–".into()));
+    table::print(&headings, 1, visits.iter().map(row), out);
     let ready = visits.iter().filter(|visit| is_ready(visit)).count();
     out.line(format!("{ready} of {} ready", count(visits.len(), "server")));
 }
@@ -160,7 +149,6 @@ const fn always(_: &ConnectedServer) -> bool {
 const COLUMNS: &[Column] = &[
     Column { head: "SERVER", is_needed: always, cell: |visit| Some(visit.status.id.to_string()) },
     Column { head: "STATE", is_needed: always, cell: |visit| Some(state(visit)) },
-    Column { head: "SERVER INFO", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
     Column { head: "MCP", is_needed: always, cell: |visit| visit.status.protocol_version.clone() },
     Column {
         head: "TOOLS",
@@ -187,6 +175,7 @@ const COLUMNS: &[Column] = &[
         is_needed: |visit| visit.status.calls.made > 0,
         cell: |visit| visit.status.calls.latency.map(|latency| duration(milliseconds(latency.mean))),
     },
+    Column { head: "SERVER INFO", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
 ];
 
 fn state(visit: &ConnectedServer) -> String {

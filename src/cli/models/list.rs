@@ -1,8 +1,6 @@
 //! `toolgate models`: lists the configured models with kind, endpoint, price and agents.
 
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 use serde::Serialize;
 
 use super::endpoint::{kind, place};
@@ -10,8 +8,8 @@ use crate::app::{self, Pricing};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::table;
 use crate::cli::text::{count, list};
 use crate::config::{ModelSettings, Settings};
 use crate::core::chat::{self, Rates, Usd};
@@ -67,7 +65,7 @@ impl List {
         if self.json {
             out.pretty(&serde_json::json!({ "models": rows }));
         } else {
-            table(&rows, out);
+            print(&rows, out);
         }
         Ok(Exit::Done)
     }
@@ -93,9 +91,9 @@ impl Row {
             self.kind.to_owned(),
             self.provider.clone(),
             self.model.clone(),
-            self.r#where.clone().unwrap_or_else(|| "nowhere".into()),
             self.price.as_ref().map_or_else(|| "unknown".into(), Price::describe),
             list(&self.agents),
+            self.r#where.clone().unwrap_or_else(|| "nowhere".into()),
         ]
     }
 }
@@ -134,17 +132,8 @@ impl Price {
     }
 }
 
-fn table(rows: &[Row], out: &mut Output) {
-    let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
-    match out.paint() {
-        Paint::Colour => table.enforce_styling(),
-        Paint::Plain => table.force_no_tty(),
-    };
-    table.set_header(["NAME", "KIND", "PROVIDER", "MODEL", "ENDPOINT", "PRICE", "AGENTS"].map(bold));
-    table.add_rows(rows.iter().map(Row::cells));
-    out.line(table.trim_fmt());
+fn print(rows: &[Row], out: &mut Output) {
+    let headings = ["NAME", "KIND", "PROVIDER", "MODEL", "PRICE", "AGENTS", "ENDPOINT"];
+    table::print(&headings, 2, rows.iter().map(Row::cells), out);
     out.line(format!("{}; prices are US dollars per million tokens, read / written", count(rows.len(), "model")));
 }

@@ -87,7 +87,7 @@ impl List {
         } else {
             let now = Timestamp::now();
             let cells = rows.iter().map(|row| cells(row, now));
-            table::print(["RUN", "STATUS", "EXIT", "AGE", "DURATION", "AGENT", "COST", "MESSAGE"], 2, cells, out);
+            table::print(&["RUN", "STATUS", "EXIT", "AGE", "DURATION", "AGENT", "COST", "MESSAGE"], 2, cells, out);
         }
         for row in rows.iter().filter(|row| !self.json && is_blocked(row)) {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {}`", row.id);

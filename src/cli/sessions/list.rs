@@ -56,7 +56,7 @@ impl List {
         } else {
             let now = Timestamp::now();
             let cells = rows.iter().map(|row| cells(row, now));
-            table::print(["SESSION", "STATUS", "RUNS", "AGE", "USED", "AGENT", "COST", "TITLE"], 2, cells, out);
+            table::print(&["SESSION", "STATUS", "RUNS", "AGE", "USED", "AGENT", "COST", "TITLE"], 2, cells, out);
         }
         Ok(Exit::Done)
     }
