@@ -101,7 +101,7 @@ pub fn model_of_kind(kind: &str) -> Option<Result<Arc<dyn Model>, String>> {
 
 fn open_one(name: &ModelName, settings: &ModelSettings, propagation: Propagation) -> Result<Arc<dyn Model>, AppError> {
     Ok(match settings {
-        ModelSettings::Scripted { file } => {
+        ModelSettings::Scripted { file, .. } => {
             let script: Script = config::read_file(file).map_err(AppError::Config)?;
             Arc::new(ScriptedModel::new(name.as_str(), script))
         }

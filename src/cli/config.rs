@@ -90,7 +90,7 @@ fn found(settings: &Settings, is_usable: bool) -> Vec<String> {
             ModelSettings::Http(http) => {
                 format!("{} at {}", http.settings.model, without_credentials(&http.settings.base_url))
             }
-            ModelSettings::Scripted { file } => format!("scripted, {}", file.display()),
+            ModelSettings::Scripted { file, .. } => format!("scripted, {}", file.display()),
             ModelSettings::Missing { remedy } => format!("missing: {remedy}"),
         };
         lines.push(format!("model    {name}: {what}"));

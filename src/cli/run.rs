@@ -110,14 +110,18 @@ impl Run {
         }
         let mut request = self.request(&agent)?;
         request.trace = self.caller.trace(out)?;
+        let scripted = setup::stand_in_warning(&settings, &agent);
         let app = setup::open(settings).await?;
-        for warning in app.warnings_of(&agent) {
-            out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
+        for warning in app.warnings_of(&agent).iter().chain(&scripted) {
+            warn(warning, out);
         }
         if !self.quiet {
             self.name_interrupted(&app, out).await?;
         }
         let ended = self.start(&app, request, out).await;
+        if let Some(warning) = scripted.filter(|_| !self.quiet && !self.json) {
+            warn(&warning, out);
+        }
         setup::close_after(&ended, app, out).await;
         ended
     }
@@ -175,6 +179,10 @@ impl Run {
         }
         Ok(text)
     }
+}
+
+fn warn(warning: &str, out: &mut Output) {
+    out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
 }
 
 fn schedule(name: &str) -> Result<String, String> {

@@ -206,6 +206,23 @@ pub(super) fn require_model(settings: &Settings, agent: &AgentName) -> Result<()
     }
 }
 
+/// A warning about a script that stands in for a model, and whose answers have nothing to do with the message. `None` for
+/// any other model.
+pub(super) fn stand_in_warning(settings: &Settings, agent: &AgentName) -> Option<String> {
+    let model = &settings.agents.get(agent)?.model;
+    match settings.models.get(model)? {
+        config::ModelSettings::Scripted { file, is_stand_in: true } => Some(format!(
+            "the environment names no model, so `{model}` plays the script {} and does not answer your message; for a \
+             model, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or TOOLGATE_MODEL_URL and TOOLGATE_MODEL for \
+             a local one",
+            file.display()
+        )),
+        config::ModelSettings::Scripted { .. }
+        | config::ModelSettings::Http(_)
+        | config::ModelSettings::Missing { .. } => None,
+    }
+}
+
 /// The flags that a further command on the same run needs.
 pub(super) fn again(config: &ConfigFlag, changes: &ConfigOverrides) -> RepeatedFlags {
     let path = |path: &Path| path.to_string_lossy().into_owned();

@@ -88,6 +88,8 @@ pub enum ModelSettings {
     /// A conversation from a file.
     Scripted {
         file: PathBuf,
+        /// Whether it stands in for the model that the environment does not name.
+        is_stand_in: bool,
     },
     /// The environment should name a model and does not. This is an error only when the model is used.
     Missing {

@@ -16,7 +16,7 @@ pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
 pub(super) fn place(settings: &ModelSettings) -> Option<String> {
     match settings {
         ModelSettings::Http(http) => Some(host(&http.settings.base_url)),
-        ModelSettings::Scripted { file } => Some(file.display().to_string()),
+        ModelSettings::Scripted { file, .. } => Some(file.display().to_string()),
         ModelSettings::Missing { .. } => None,
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn resolve(written: Option<&ModelEntries>, scope: &mut Resolver<'_>) 
             Model::Anthropic(model) => http(Api::Anthropic, model, scope),
             Model::Gemini(model) => http(Api::Gemini, model, scope),
             Model::OpenAiImages(model) => http(Api::OpenAiImages, model, scope),
-            Model::Scripted(script) => ModelSettings::Scripted { file: scope.path(&script.file) },
+            Model::Scripted(script) => ModelSettings::Scripted { file: scope.path(&script.file), is_stand_in: false },
             // Resolved below: it may refer to any other model.
             Model::Environment(_) => from_environment(scope),
         };
@@ -52,7 +52,10 @@ pub(super) fn resolve(written: Option<&ModelEntries>, scope: &mut Resolver<'_>) 
             if let Some(settings) = models.get_mut(&ModelName::from(name.as_str()))
                 && let (ModelSettings::Missing { .. }, Some(stand_in)) = (&*settings, stand_in)
             {
-                *settings = stand_in;
+                *settings = match stand_in {
+                    ModelSettings::Scripted { file, .. } => ModelSettings::Scripted { file, is_stand_in: true },
+                    other @ (ModelSettings::Http(_) | ModelSettings::Missing { .. }) => other,
+                };
             }
         }
     }

@@ -508,3 +508,13 @@ fn let_leases_run_out(desk: &Desk) {
 fn database(desk: &Desk) -> rusqlite::Connection {
     rusqlite::Connection::open(desk.path().join(".toolgate/toolgate.db")).unwrap()
 }
+
+#[test]
+fn a_script_that_stands_in_for_a_model_is_named_before_and_after_the_run() {
+    let desk = Desk::empty();
+    desk.toolgate(&["init"]).expect(0);
+    let ended = desk.toolgate(&["run", "--policy", "bypass", "What is 2 + 2?"]).expect(0);
+    let told = "warning: the environment names no model, so `auto` plays the script ";
+    assert!(ended.err.starts_with(told), "{}", ended.err);
+    assert!(ended.err.trim_end().lines().last().unwrap().starts_with(told), "{}", ended.err);
+}

@@ -34,7 +34,7 @@ fn the_starter_configuration_works_without_any_environment() {
     let agent = &settings.agents[&"assistant".into()];
     assert_eq!(agent.servers, ["demo".into()]);
     assert_eq!(agent.policy.name, "default");
-    let config::ModelSettings::Scripted { file } = &settings.models[&agent.model] else { panic!("not scripted") };
+    let config::ModelSettings::Scripted { file, .. } = &settings.models[&agent.model] else { panic!("not scripted") };
     assert_eq!(file, &folder.path().join("conversation.yaml"));
     let script: serde_json::Value = config::read_file(file).expect("a script");
     assert_eq!(script["turns"].as_array().map(Vec::len), Some(2));
