@@ -95,10 +95,23 @@ pub(super) fn denial(reason: Option<String>) -> Decision {
     Decision { reason, via: Channel::CommandLine, ..Decision::new(DecisionKind::Deny, who()) }
 }
 
-/// The name of the user of this terminal, read from its environment.
+/// The user of this process, as the account of the operating system: `OS account ada`. The words keep it apart from a
+/// principal of the HTTP API, which a key or token proves.
 pub(super) fn who() -> String {
-    let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|variable| std::env::var(variable).ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown user".into())
+    format!("OS account {}", account())
+}
+
+/// The account that the process runs as. The environment does not count, because the user can set it to anything.
+#[cfg(unix)]
+fn account() -> String {
+    let id = nix::unistd::Uid::effective();
+    let user = nix::unistd::User::from_uid(id).ok().flatten();
+    user.map_or_else(|| id.to_string(), |user| user.name)
+}
+
+#[cfg(not(unix))]
+fn account() -> String {
+    std::env::var("USERNAME").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "without a name".into())
 }
 
 /// The end of a pause, by the user of this terminal, and other limits from then on.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::desk::{Desk, Ended};
+use super::desk::{Desk, Ended, person};
 
 const NOTE: &str = "
 turns:
@@ -67,7 +67,7 @@ fn an_edited_call_that_is_asked_about_again_says_that_a_person_edited_it() {
     approvals(&desk, &["approve", "last", "note", "--edit", EDIT]).expect(8);
 
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
-    assert!(shown.contains("edited by kim: {"), "{shown}");
+    assert!(shown.contains(&format!("edited by {}: {{", person())), "{shown}");
     assert!(!shown.contains(r#"mcp_shop_add_note {"customer_id":"C-1001""#), "{shown}");
     let waiting = approvals(&desk, &["show", "last"]).expect(0).out;
     let told = r#"! a person edited the arguments; the model wrote: {"customer_id":"C-1001","text":"late"}"#;
@@ -136,7 +136,10 @@ fn the_coverage_of_a_grant_is_shown_at_approval_and_at_use() {
     let only = "auto-approved: mcp_shop_add_note (only with the arguments of 1 earlier call)";
     assert!(ended.err.contains(only), "{}", ended.err);
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
-    assert!(shown.contains("approved for this session, only with these arguments, by kim"), "{shown}");
+    assert!(
+        shown.contains(&format!("approved for this session, only with these arguments, by {}", person())),
+        "{shown}"
+    );
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     let told = "the policy requires approval, except for auto-approved calls: grant_";
     assert!(explained.contains(told) && explained.contains(", only shop: add_note("), "{explained}");
@@ -236,17 +239,17 @@ fn an_answer_of_a_person_is_in_the_live_view_and_in_explain() {
     let story = approvals(&desk, &["answer", "last", "ask", "--choose", "blue"]).expect(0).err;
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     for text in [story, explained] {
-        assert!(text.contains("answered by kim on the command line: blue"), "{text}");
+        assert!(text.contains(&format!("answered by {} on the command line: blue", person())), "{text}");
     }
 }
 
 #[test]
-fn an_unnamed_user_does_not_get_the_name_of_the_program() {
+fn the_environment_does_not_choose_who_decides() {
     let desk = pending(NOTE);
     let mut command = desk.command(&["approvals", "approve", "last", "note"]);
-    assert!(command.env_remove("USER").output().unwrap().status.success());
+    assert!(command.env("USER", "the boss").output().unwrap().status.success());
     let decided = desk.journal("last").into_iter().find(|fact| fact["type"] == "approval.decided").unwrap();
-    assert_eq!(decided["decision"]["by"], "unknown user");
+    assert_eq!(decided["decision"]["by"], person());
 }
 
 #[test]

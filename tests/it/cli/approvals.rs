@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::desk::{Desk, Ended};
+use super::desk::{Desk, Ended, person};
 
 const NOTE: &str = "
 turns:
@@ -94,7 +94,7 @@ fn show_prints_a_whole_call_and_escapes_hidden_characters() {
     let shown = approvals(&desk, &["show", "last"]).expect(0).out;
     for told in [
         "tool add_note of MCP server shop, which the model knows as mcp_shop_add_note",
-        "\"text\": \"a\\u{202e}b\"",
+        "text: \"a\\u{202e}b\"",
         "hints of the trusted server: not read-only, not destructive",
         "asked by agent desk, session ",
         "digest sha256:",
@@ -243,9 +243,12 @@ fn an_approval_with_a_scope_creates_a_revocable_grant() {
         ["approve", "last", "one", "--scope", "always", "--match", "tool", "--expires", "8h", "--reason", "harmless"];
     approvals(&desk, &scope).expect(0);
     let listed = approvals(&desk, &["grants"]).expect(0);
-    for told in
-        ["mcp_shop_add_note  until 2", "agent desk, in every session", "by kim on the command line", ": harmless"]
-    {
+    for told in [
+        "mcp_shop_add_note  until 2",
+        "agent desk, in every session",
+        &format!("by {} on the command line", person()),
+        ": harmless",
+    ] {
         assert!(listed.out.contains(told), "{told}: {}", listed.out);
     }
     let [grant] = &approvals(&desk, &["grants", "--json"]).expect(0).json_lines()[..] else { panic!("one grant") };
@@ -440,8 +443,11 @@ fn explain_shows_rejected_deferred_and_pending_calls() {
     let desk = pending(TWO);
     approvals(&desk, &["deny", "last", "one", "--reason", "no"]).expect(10);
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
-    for line in ["one mcp_shop_add_note refused", "denied by kim on the command line", "two mcp_shop_add_note pending"]
-    {
+    for line in [
+        "one mcp_shop_add_note refused",
+        &format!("denied by {} on the command line", person()),
+        "two mcp_shop_add_note pending",
+    ] {
         assert!(told.contains(line), "{line}: {told}");
     }
 }

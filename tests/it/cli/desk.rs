@@ -136,10 +136,17 @@ impl From<Output> for Ended {
     }
 }
 
-/// The text with stable placeholders for ids, times, policy versions and milliseconds.
+/// The name under which the user of this machine decides.
+pub(crate) fn person() -> String {
+    let account = Command::new("id").arg("-un").output().unwrap();
+    format!("OS account {}", String::from_utf8(account.stdout).unwrap().trim())
+}
+
+/// The text with stable placeholders for ids, accounts, times, policy versions and milliseconds.
 pub(crate) fn steady(text: &str) -> String {
     let mut steady = String::new();
-    let mut rest = text;
+    let text = text.replace(&person(), "PERSON");
+    let mut rest = text.as_str();
     while let Some(start) = rest.find("run_") {
         let (before, id) = rest.split_at(start);
         steady.push_str(before);

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
-use super::desk::Desk;
+use super::desk::{Desk, person};
 
 /// A server that is stopped at the end of a test.
 struct Serving {
@@ -58,14 +58,14 @@ fn a_key_is_created_listed_without_its_secret_and_revoked() {
     assert!(made.err.contains("not shown again") && !made.err.contains(secret), "{}", made.err);
     let listed = desk.toolgate(&["keys", "list", "--json"]).expect(0);
     let [key] = &listed.json_lines()[..] else { panic!("one key: {}", listed.out) };
-    assert_eq!((key["name"].as_str(), key["created_by"].as_str()), (Some("ci"), Some("kim")));
+    assert_eq!((key["name"].as_str(), key["created_by"].as_str()), (Some("ci"), Some(person().as_str())));
     assert_eq!((&key["scopes"], &key["tenant"]), (&serde_json::json!(["runs:read"]), &"default".into()));
     assert!(!listed.out.contains(&secret[3..]) && !listed.out.contains("hash"), "{}", listed.out);
     let id = key["id"].as_str().unwrap();
     let revoked = desk.toolgate(&["keys", "revoke", &id[..id.len() - 1]]).expect(0);
-    assert!(revoked.out.contains("revoked by kim"), "{}", revoked.out);
+    assert!(revoked.out.contains(&format!("revoked by {}", person())), "{}", revoked.out);
     assert_eq!(desk.toolgate(&["keys", "list", "--json"]).expect(0).json_lines()[0]["active"], false);
-    assert!(desk.toolgate(&["keys", "list"]).expect(0).out.contains("revoked by kim"));
+    assert!(desk.toolgate(&["keys", "list"]).expect(0).out.contains(&format!("revoked by {}", person())));
     assert_eq!(desk.toolgate(&["keys", "revoke", "key_of_unknown"]).code, 2);
 }
 

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::desk::{Desk, steady};
+use super::desk::{Desk, person, steady};
 
 const ECHO: &str = "
 turns:
@@ -49,7 +49,7 @@ fn a_question_of_a_server_is_listed_with_its_command_in_both_eras() {
         assert!(command.contains(r#"--answer 'echo={"name":"VALUE"}'"#), "{command}");
         let resumed = desk.paste(&command.replace("VALUE", "Ada")).expect(0);
         assert!(resumed.out.contains("hello, Ada"), "{}", resumed.out);
-        assert!(resumed.err.contains("mcp_odd_echo answered by kim"), "{}", resumed.err);
+        assert!(resumed.err.contains(&format!("mcp_odd_echo answered by {}", person())), "{}", resumed.err);
     }
 }
 
