@@ -207,6 +207,12 @@ impl App {
         limits.chain(hints.unwrap_or_default()).collect()
     }
 
+    /// The MCP servers that are being started or have not listed their tools yet.
+    pub fn starting_servers(&self) -> Vec<ServerId> {
+        let is_starting = |status: &ServerStatus| matches!(status.state, ServerState::Starting | ServerState::Listing);
+        self.servers.status().into_iter().filter(is_starting).map(|status| status.id).collect()
+    }
+
     /// Releases active runs, so that another process resumes them without waiting for their leases, and stops the
     /// servers.
     pub async fn abandon(self) {

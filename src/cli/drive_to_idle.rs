@@ -13,19 +13,17 @@ use super::exit::Exit;
 use super::follow::{Display, Follow};
 use super::interrupt::OnInterrupt;
 use super::output::Output;
-use super::refusal;
-use super::terminal_user::{self, ResumeSource};
+use super::terminal_user;
 use super::text::block;
 use super::view::{DisplaySettings, RepeatedFlags, UsageJson, pending_lines};
 use crate::app::App;
+use crate::config::StoreSettings;
 use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
 use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
-use crate::core::run::{
-    AnswerForm, Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, RunResult, RunWarning, Status,
-};
-use crate::runner::{Execution, Report, RunnerError};
+use crate::core::run::{AnswerForm, JournalEntry, Output as Answer, PendingItem, RunResult, RunWarning, Status};
+use crate::runner::{Execution, Report};
 pub(super) use until_idle::until_idle;
 
 /// Where a command waits for MCP tasks.
@@ -76,33 +74,9 @@ pub(super) async fn settle(
     let waits = options.tasks == Tasks::Everywhere || follow.display.is_live();
     // A paused run waits for the command that continues it, whatever else is pending.
     while report.status == Status::Pending && !report.pending.iter().any(is_pause) {
-        let answers = match follow.display.is_live() {
-            true => terminal_user::answers(&mut follow, &report, out).await?,
-            false => ResumeSource::None,
-        };
-        match answers {
-            ResumeSource::Given(resume) => {
-                report = match app.operator().resume(&run, Input::Resume(resume), None).await {
-                    Ok(execution) => until_idle(&mut follow, execution, out).await?,
-                    Err(error) => {
-                        // The person can correct an answer that does not fit, in view of the current state of the run.
-                        let came_too_late = is_too_late(&error);
-                        let error = refusal::with_journal_details(error, &app.runner.journal(&run).await?);
-                        out.note(format!("error: {}", block(&error.to_string())));
-                        match came_too_late {
-                            // No other process executes the run, and it accepts no more answers for expired items.
-                            true => until_idle(&mut follow, resume_without_answer(app, &run).await?, out).await?,
-                            false => app.runner.report(&run).await?,
-                        }
-                    }
-                };
-                continue;
-            }
-            ResumeSource::Elsewhere => {
-                report = until_idle(&mut follow, app.runner.resume_or_follow(&run).await?, out).await?;
-                continue;
-            }
-            ResumeSource::None => {}
+        if follow.display.is_live() && terminal_user::answer(&mut follow, &report, out).await? {
+            report = until_idle(&mut follow, app.runner.resume_or_follow(&run).await?, out).await?;
+            continue;
         }
         let news = match waits {
             true => task_wait::for_tasks(app, &run, &report.pending, &mut follow, out).await?,
@@ -113,21 +87,18 @@ pub(super) async fn settle(
     }
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
+    if report.status == Status::Pending && app.settings.store == StoreSettings::Memory && !follow.display.is_json() {
+        let word = out.note_paint().yellow("warning:");
+        out.note(format!(
+            "{word} the store is in memory, so this run ends with the command and no later one can answer; to keep runs in a file, \
+             remove `memory` from `store` in the configuration"
+        ));
+    }
     Ok(Exit::from(report.status))
 }
 
 fn is_pause(item: &PendingItem) -> bool {
     matches!(item.form(), AnswerForm::Continue { .. })
-}
-
-fn is_too_late(error: &RunnerError) -> bool {
-    let RunnerError::Refused(refusals) = error else { return false };
-    refusals.iter().any(|refusal| matches!(refusal, ResumeError::TooLate { .. }))
-}
-
-/// Resumes the run without an answer.
-async fn resume_without_answer(app: &App, run: &RunId) -> Result<Execution, CliError> {
-    Ok(app.operator().resume(run, Input::Resume(Resume::default()), None).await?)
 }
 
 /// Reports how the run ended or why it is pending.

@@ -1,15 +1,16 @@
 //! Display of a run's events: as a live view, as JSON lines, or silent.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use super::error::CliError;
 use super::interrupt::{Interrupts, OnInterrupt};
 use super::output::Output;
 use super::prompt;
-use super::view::{AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
+use super::view::{Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::lifecycle::{Content, LifecycleEvent, LifecycleKind};
+use crate::core::lifecycle::{Content, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::run::JournalEntry;
 use crate::runner::Report;
 use crate::service::{EventId, RunEvent, events_of};
@@ -43,6 +44,8 @@ impl Display {
         match self {
             Self::Json => out.json(event),
             Self::Quiet => {}
+            // The activity of the call shows it.
+            Self::Live(_) if out.shows_passing() && is_progress(event) => {}
             Self::Live(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
                 LiveOutput::Line(line) => out.line(line),
                 LiveOutput::Fragment(text) => out.fragment(&text),
@@ -69,6 +72,14 @@ impl Display {
         }
     }
 
+    /// Whether the last line is an unfinished one of the model's text.
+    fn is_mid_line(&self) -> bool {
+        match self {
+            Self::Live(live_view) => live_view.is_mid_line(),
+            Self::Lines(_) | Self::Json | Self::Quiet => false,
+        }
+    }
+
     /// Whether a program reads the output.
     pub(super) fn is_json(&self) -> bool {
         match self {
@@ -78,12 +89,18 @@ impl Display {
     }
 }
 
+fn is_progress(event: &LifecycleEvent) -> bool {
+    matches!(event.fact, LifecycleKind::Fragment { delta: Delta::Progress { .. }, .. })
+}
+
 /// A run with its display state.
 pub(super) struct Follow<'a> {
     pub(super) app: &'a App,
     /// The last event that was shown.
     pub(super) seen: Option<EventId>,
     pub(super) display: Display,
+    /// What is in progress.
+    activities: Activities,
     /// Ctrl-C.
     pub(super) interrupts: Interrupts,
     /// The effect of the first Ctrl-C.
@@ -103,6 +120,7 @@ impl<'a> Follow<'a> {
             app,
             seen: (known.len() as u64).checked_sub(1).map(EventId::whole),
             display,
+            activities: Activities::default(),
             interrupts: Interrupts::listen(),
             on_interrupt: OnInterrupt::default(),
             left_open: BTreeSet::new(),
@@ -116,7 +134,22 @@ impl<'a> Follow<'a> {
             return;
         }
         self.seen = id.or(self.seen);
+        self.activities.apply(event, Instant::now());
         self.display.event(event, out);
+    }
+
+    /// Whether activities are shown while they last.
+    pub(super) fn shows_activities(&self, out: &Output) -> bool {
+        self.display.is_live() && out.shows_passing()
+    }
+
+    /// Updates the lines of the activities in progress.
+    pub(super) fn show_activities(&self, out: &mut Output) {
+        if !self.display.is_mid_line() {
+            let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
+            let starting = self.app.starting_servers();
+            out.passing(&self.activities.lines(Instant::now(), &starting, look));
+        }
     }
 
     fn has_shown(&self, id: EventId) -> bool {

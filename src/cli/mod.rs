@@ -5,6 +5,7 @@
 
 mod answers;
 mod approvals;
+mod argument_lines;
 mod attach;
 mod binding_digest;
 mod blobs;

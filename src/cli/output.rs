@@ -16,8 +16,8 @@ use crate::telemetry::logging::Stderr;
 /// The width in columns when the terminal reports none.
 const USUAL_WIDTH: usize = 100;
 
-/// Clears the line and moves the cursor to its start.
-const CLEAR: &[u8] = b"\r\x1b[K";
+/// Moves the cursor to the start of the line, and clears everything from there on.
+const CLEAR: &str = "\r\x1b[J";
 
 /// The two streams with their properties.
 pub(super) struct Output {
@@ -31,8 +31,10 @@ struct Stream {
     paint: Paint,
     is_terminal: bool,
     is_gone: bool,
-    /// Whether the last line is temporary.
-    is_passing: bool,
+    /// The number of temporary lines at the end.
+    temporary: usize,
+    /// Whether the terminal moves its cursor on command.
+    moves_cursor: bool,
 }
 
 impl Output {
@@ -59,6 +61,7 @@ impl Output {
 
     /// Writes text without a line break to standard output.
     pub(super) fn fragment(&mut self, text: &str) {
+        self.passed();
         self.stdout.write(text, "");
     }
 
@@ -83,20 +86,30 @@ impl Output {
         self.stderr.write(text.as_ref(), "\n");
     }
 
-    /// Writes a temporary line to standard error, which the next line overwrites. Only a terminal shows it.
-    pub(super) fn passing(&mut self, text: &str) {
-        if self.stderr.is_terminal {
-            self.stderr.write_bytes(CLEAR);
-            self.stderr.write(text, "");
-            self.stderr.is_passing = true;
+    /// Writes temporary lines to standard error, in place of those before; the next output overwrites them. None may be
+    /// wider than the terminal. Only a terminal that moves its cursor shows them.
+    pub(super) fn passing(&mut self, lines: &[String]) {
+        if !self.shows_passing() || (lines.is_empty() && self.stderr.temporary == 0) {
+            return;
+        }
+        let text = terminal_escape::escape(&lines.join("\n"), self.stderr.paint);
+        let erased = self.stderr.erased();
+        // One write, so that the terminal never shows half of it.
+        self.stderr.write_bytes(format!("{erased}{text}").as_bytes());
+        self.stderr.temporary = lines.len();
+    }
+
+    /// Removes the temporary lines.
+    pub(super) fn passed(&mut self) {
+        let erased = self.stderr.erased();
+        if !erased.is_empty() {
+            self.stderr.write_bytes(erased.as_bytes());
         }
     }
 
-    /// Removes the temporary line.
-    pub(super) fn passed(&mut self) {
-        if std::mem::take(&mut self.stderr.is_passing) {
-            self.stderr.write_bytes(CLEAR);
-        }
+    /// Whether temporary lines are visible.
+    pub(super) fn shows_passing(&self) -> bool {
+        self.stderr.is_terminal && self.stderr.moves_cursor
     }
 
     /// Whether standard error is a terminal.
@@ -144,7 +157,17 @@ impl Output {
 
 impl Stream {
     fn new(to: Box<dyn Write + Send>, is_terminal: bool, paint: Paint) -> Self {
-        Self { to, paint, is_terminal, is_gone: false, is_passing: false }
+        let moves_cursor = std::env::var("TERM").map_or(true, |term| term != "dumb");
+        Self { to, paint, is_terminal, is_gone: false, temporary: 0, moves_cursor }
+    }
+
+    /// The sequence that erases the temporary lines; empty without any.
+    fn erased(&mut self) -> String {
+        match std::mem::take(&mut self.temporary) {
+            0 => String::new(),
+            1 => CLEAR.to_owned(),
+            lines => format!("\x1b[{}A{CLEAR}", lines - 1),
+        }
     }
 
     fn write(&mut self, text: &str, end: &str) {

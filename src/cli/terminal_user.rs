@@ -1,5 +1,6 @@
 //! Prompts for the person at the terminal: the pending items of a run, and elicitations of calls that stay open while
-//! the run continues.
+//! the run continues. Each answer is recorded in the journal before the next question, so neither an answer that does not
+//! fit nor Ctrl-C loses the others.
 
 use std::time::Duration;
 
@@ -11,47 +12,30 @@ use super::prompt;
 use super::refusal;
 use super::text::block;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, PendingItem, Resume};
-use crate::runner::Report;
+use crate::core::run::{Answer, PendingItem, Resume, ResumeError};
+use crate::runner::{Report, RunnerError};
 use crate::service::binding_digest;
 
 /// The poll interval for answers of other processes while a prompt is open.
 const POLL: Duration = Duration::from_millis(500);
 
-struct PromptResult {
-    /// The person's answers; `None` when there is no person or no answer.
-    given: Option<Resume>,
-    /// The calls that another process answered in the meantime.
-    elsewhere: Vec<CallId>,
+/// What became of an answer.
+enum Recorded {
+    Yes,
+    /// The answer does not fit, and the item still waits for one.
+    No,
+    /// The item accepts no answer any more: it expired, or changed.
+    TooLate,
 }
 
-/// How a pending run resumes.
-pub(super) enum ResumeSource {
-    /// With the person's answers.
-    Given(Resume),
-    /// With answers from another process.
-    Elsewhere,
-    /// The run stays pending.
-    None,
-}
-
-/// Prompts for the pending items of a run.
-pub(super) async fn answers(
-    follow: &mut Follow<'_>,
-    report: &Report,
-    out: &mut Output,
-) -> Result<ResumeSource, CliError> {
+/// Prompts for the pending items of a run. Whether the run has news: an answer from here or from another process, or an
+/// expired item.
+pub(super) async fn answer(follow: &mut Follow<'_>, report: &Report, out: &mut Output) -> Result<bool, CliError> {
     let items = unanswered(follow, &report.pending);
-    let PromptResult { given, elsewhere } = prompt_for(follow, &report.run_id, report.version, items, out).await?;
-    Ok(match given {
-        Some(given) => ResumeSource::Given(given),
-        None if elsewhere.is_empty() => ResumeSource::None,
-        None => ResumeSource::Elsewhere,
-    })
+    Ok(!prompt_for(follow, &report.run_id, report.version, items, out).await?.is_empty())
 }
 
-/// Prompts for the open calls of an active run, and passes on the answers. Releases a call when the person leaves its
-/// prompt open.
+/// Prompts for the open calls of an active run. Releases a call when the person leaves its prompt open.
 pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
     loop {
         let state = follow.app.runner.load(run).await?;
@@ -61,23 +45,12 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
             return Ok(());
         }
         let calls: Vec<CallId> = items.iter().filter_map(|item| item.call_id().cloned()).collect();
-        let PromptResult { given, elsewhere } = prompt_for(follow, run, state.length(), items.clone(), out).await?;
-        let answered = given.iter().flat_map(|given| &given.answers).map(|(call, _)| call);
-        let answered: Vec<CallId> = answered.chain(&elsewhere).cloned().collect();
-        for call in calls.iter().filter(|call| !answered.contains(call)) {
+        let settled = prompt_for(follow, run, state.length(), items, out).await?;
+        for call in calls.iter().filter(|call| !settled.contains(call)) {
             follow.app.runner.release_held(run, call);
         }
-        match given {
-            None if elsewhere.is_empty() => return Ok(()),
-            None => {}
-            Some(given) => {
-                let is_elsewhere = |item: &PendingItem| item.call_id().is_some_and(|call| elsewhere.contains(call));
-                let shown: Vec<PendingItem> = items.into_iter().filter(|item| !is_elsewhere(item)).collect();
-                if let Err(error) = follow.app.operator().record_as_shown(run, given, &shown).await {
-                    let error = refusal::with_journal_details(error, &follow.app.runner.journal(run).await?);
-                    out.note(format!("error: {}", block(&error.to_string())));
-                }
-            }
+        if settled.is_empty() {
+            return Ok(());
         }
     }
 }
@@ -88,81 +61,106 @@ fn unanswered(follow: &Follow<'_>, items: &[PendingItem]) -> Vec<PendingItem> {
     items.iter().filter(is_news).cloned().collect()
 }
 
-/// Prompts for each item in turn. Withdraws the prompt when another process answers the item; the display of events
-/// then shows the decision and its author.
+/// Prompts for each item in turn and records its answer. An answer that does not fit is asked for again. Withdraws the
+/// prompt when another process answers the item; the display of events then shows the decision and its author. Returns
+/// the calls that no longer wait: answered here or by another process, or expired.
 async fn prompt_for(
     follow: &mut Follow<'_>,
     run: &RunId,
     mut version: u64,
     items: Vec<PendingItem>,
     out: &mut Output,
-) -> Result<PromptResult, CliError> {
-    let mut elsewhere = Vec::new();
-    let nothing = |elsewhere| Ok(PromptResult { given: None, elsewhere });
+) -> Result<Vec<CallId>, CliError> {
+    let mut settled = Vec::new();
     if items.is_empty() {
-        return nothing(elsewhere);
+        return Ok(settled);
     }
-    let Some(mut prompt) = prompt::at_terminal() else { return nothing(elsewhere) };
+    out.passed();
+    let Some(mut prompt) = prompt::at_terminal() else { return Ok(settled) };
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
     let operator = follow.app.operator();
-    let mut resume = Resume::default().partial();
-    for item in &items {
+    let count = items.len();
+    let mut items = items.into_iter().enumerate().peekable();
+    while let Some((index, item)) = items.peek().cloned() {
         let question = item.clone();
         let asking = tokio::task::spawn_blocking(move || {
-            let answered = prompt.ask(std::slice::from_ref(&question));
+            let answered = prompt.ask(&question, (index + 1, count));
             (prompt, answered)
         });
-        follow.left_open.insert(named(item));
+        follow.left_open.insert(named(&item));
         tokio::select! {
-            answered = asking => match answered {
-                Ok((returned, Ok(answered))) => {
-                    prompt = returned;
-                    resume.answers.extend(answered.answers);
-                }
+            answered = asking => {
                 // An unreadable terminal counts as no person.
-                Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),
-            },
-            length = operator.settled(run, item, POLL) => {
+                let Ok((returned, Ok(given))) = answered else { return Ok(settled) };
+                prompt = returned;
+                if !given.answers.is_empty() {
+                    // An answered item may need another prompt, because its server asks another question.
+                    follow.left_open.remove(&named(&item));
+                    match record(follow, run, version, given, &item, out).await? {
+                        Recorded::No => continue,
+                        Recorded::Yes | Recorded::TooLate => settled.extend(item.call_id().cloned()),
+                    }
+                }
+            }
+            length = operator.settled(run, &item, POLL) => {
                 drop(open.take());
                 version = length;
-                follow.left_open.remove(&named(item));
-                elsewhere.extend(item.call_id().cloned());
+                follow.left_open.remove(&named(&item));
+                settled.extend(item.call_id().cloned());
                 // The prompt does not end its line.
                 out.note("");
                 follow.catch_up(run, length, out).await?;
-                let Some(again) = prompt::at_terminal() else { return nothing(elsewhere) };
+                let Some(again) = prompt::at_terminal() else { return Ok(settled) };
                 prompt = again;
                 open = Some(prompt.withdrawal());
             }
-            // The run stays pending; only the prompt is withdrawn.
-            interrupt = follow.interrupts.next() => return match interrupt {
-                Interrupt::Stop => nothing(elsewhere),
-                Interrupt::Leave => Err(CliError::Terminated(run.clone())),
+            // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
+            interrupt = follow.interrupts.next() => match interrupt {
+                Interrupt::Stop => {
+                    follow.left_open.extend(items.map(|(_, item)| named(&item)));
+                    return Ok(settled);
+                }
+                Interrupt::Leave => return Err(CliError::Terminated(run.clone())),
             },
         }
+        items.next();
     }
-    if resume.answers.is_empty() {
-        return nothing(elsewhere);
-    }
-    for (call, answer) in &mut resume.answers {
-        // An answered item may need another prompt, because its answer was rejected or its server asks another question.
-        follow.left_open.retain(|(left_open, _)| left_open.as_ref() != Some(call));
-        // An approval covers the call that was shown, whatever changed since.
-        if let Answer::Decision { digest: shown, .. } = answer {
-            *shown = digest(run, call, &items);
-        }
-    }
-    // The same answer to another question has another meaning.
-    let answers_a_server = resume.answers.iter().any(|(_, answer)| answer.elicitation().is_some());
-    resume.expected_version = answers_a_server.then_some(version);
-    Ok(PromptResult { given: Some(resume), elsewhere })
+    Ok(settled)
 }
 
-/// The digest of a call as the prompt showed it.
-fn digest(run: &RunId, call: &CallId, shown: &[PendingItem]) -> Option<String> {
-    let item = shown.iter().find(|item| item.call_id() == Some(call))?;
-    binding_digest(run, item)
+/// Records the answer to an item as it was shown at this version of the run.
+async fn record(
+    follow: &Follow<'_>,
+    run: &RunId,
+    version: u64,
+    mut given: Resume,
+    item: &PendingItem,
+    out: &mut Output,
+) -> Result<Recorded, CliError> {
+    for (_, answer) in &mut given.answers {
+        match answer {
+            // An approval covers the call that was shown, whatever changed since.
+            Answer::Decision { digest: shown, .. } => *shown = binding_digest(run, item),
+            // The same answer to another question has another meaning.
+            answer if answer.elicitation().is_some() => given.expected_version = Some(version),
+            _ => {}
+        }
+    }
+    let app = follow.app;
+    let Err(error) = app.operator().record_as_shown(run, given, std::slice::from_ref(item)).await else {
+        return Ok(Recorded::Yes);
+    };
+    let is_too_late = is_too_late(&error);
+    let error = refusal::with_journal_details(error, &app.runner.journal(run).await?);
+    out.note(format!("error: {}", block(&error.to_string())));
+    let still_waits = || async { Ok::<_, CliError>(app.runner.load(run).await?.pending_items().contains(item)) };
+    Ok(if is_too_late || !still_waits().await? { Recorded::TooLate } else { Recorded::No })
+}
+
+fn is_too_late(error: &RunnerError) -> bool {
+    let RunnerError::Refused(refusals) = error else { return false };
+    refusals.iter().any(|refusal| matches!(refusal, ResumeError::TooLate { .. }))
 }
 
 fn named(item: &PendingItem) -> (Option<CallId>, &'static str) {

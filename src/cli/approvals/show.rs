@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::app::App;
+use crate::cli::argument_lines::argument_lines;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -96,11 +97,10 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
         paint.bold(escape_untrusted(waiting.call().as_str()))
     )];
     match item.form() {
-        AnswerForm::Decision(review) => {
-            lines.push(review.summary.to_owned());
+        AnswerForm::Decision(_) => {
             lines.push(origin());
             lines.extend(waiting.context.description.iter().flat_map(|words| quoted("its description", words)));
-            lines.push(view::pretty(&call.arguments));
+            lines.extend(argument_lines(&call.arguments, paint));
             lines.extend(
                 waiting.context.original_arguments.iter().map(|written| {
                     format!("! a person edited the arguments; the model wrote: {}", view::whole(written))
@@ -115,7 +115,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
         }
         AnswerForm::Elicitation { questions, delivery } => {
             lines.push(origin());
-            lines.push(view::pretty(&call.arguments));
+            lines.extend(argument_lines(&call.arguments, paint));
             lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
             lines.extend(delivered(delivery).map(str::to_owned));
         }

@@ -49,7 +49,7 @@ pub(super) async fn for_tasks(
         return Ok(None);
     }
     let mut tasks = Tasks { run, began: Instant::now(), names, shown: BTreeMap::new() };
-    if !follow.display.is_json() && !out.notes_are_seen() {
+    if !follow.display.is_json() && !out.shows_passing() {
         out.note(tasks.describe());
     }
     loop {
@@ -79,7 +79,8 @@ impl Tasks<'_> {
         let until = tokio::time::Instant::now() + pause;
         let waited = loop {
             let seconds = self.began.elapsed().as_secs();
-            out.passing(&format!("{}… {seconds} s (Ctrl-C leaves the run pending)", self.describe()));
+            let line = format!("{}… {seconds} s (Ctrl-C leaves the run pending)", self.describe());
+            out.passing(&[one_line(&line, out.width().saturating_sub(1))]);
             tokio::select! {
                 () = tokio::time::sleep_until(until) => break true,
                 () = tokio::time::sleep(Duration::from_secs(1)) => {}

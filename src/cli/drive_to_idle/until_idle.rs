@@ -3,6 +3,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use tokio::time::MissedTickBehavior;
+
 use crate::cli::answers::who;
 use crate::cli::error::CliError;
 use crate::cli::follow::Follow;
@@ -17,6 +19,8 @@ use crate::service::{FollowSettings, StreamItem};
 
 /// The poll interval for a run that another process executes.
 const POLL: Duration = Duration::from_millis(500);
+/// How often the lines of the activities in progress are updated.
+const REFRESH: Duration = Duration::from_millis(100);
 
 /// Shows events until the run is idle. The first Ctrl-C cancels the run, and the next one stops following it. If the
 /// first one pauses the run, the second cancels it.
@@ -36,6 +40,8 @@ pub(in crate::cli) async fn until_idle(
         true => app.runner.attend(&run),
         false => None,
     };
+    let mut refresh = tokio::time::interval(REFRESH);
+    refresh.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let rested = loop {
         tokio::select! {
             // Every event that is ready is shown before the report.
@@ -62,8 +68,10 @@ pub(in crate::cli) async fn until_idle(
                 Some(StreamItem::Draining) | None => break None,
             },
             rested = &mut rest => break Some(rested),
+            _ = refresh.tick(), if follow.shows_activities(out) => follow.show_activities(out),
         }
     };
+    out.passed();
     let rested = match rested {
         Some(rested) => rested,
         None => tokio::select! {

@@ -70,11 +70,11 @@ impl Wait {
                 _ = ticks.tick() => {
                     let seconds = began.elapsed().as_secs();
                     let line = out.note_paint().dim(format!("{doing}… {seconds} s"));
-                    if seconds >= next_word && !out.notes_are_seen() {
+                    if seconds >= next_word && !out.shows_passing() {
                         next_word *= 2;
                         out.note(&line);
                     }
-                    out.passing(&line);
+                    out.passing(&[line]);
                 }
             }
         };

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::cli::paint::Paint;
+
 /// The input that a question accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Accepts {
@@ -26,6 +28,9 @@ pub(in crate::cli) struct Entry {
 
 /// A console that shows questions and reads lines.
 pub(in crate::cli) trait Console {
+    /// Whether lines may have colours.
+    fn paint(&self) -> Paint;
+
     /// Shows a line, escaped like all output.
     fn say(&mut self, text: &str) -> io::Result<()>;
 
@@ -57,8 +62,12 @@ impl Script {
 
 #[cfg(test)]
 impl Console for Script {
+    fn paint(&self) -> Paint {
+        Paint::Plain
+    }
+
     fn say(&mut self, text: &str) -> io::Result<()> {
-        self.shown.push_str(&crate::cli::terminal_escape::escape(text, crate::cli::paint::Paint::Plain));
+        self.shown.push_str(&crate::cli::terminal_escape::escape(text, Paint::Plain));
         self.shown.push('\n');
         Ok(())
     }
@@ -68,7 +77,7 @@ impl Console for Script {
     }
 
     fn line(&mut self, question: &str, _: Accepts) -> io::Result<Option<Entry>> {
-        self.shown.push_str(&crate::cli::terminal_escape::escape(question, crate::cli::paint::Paint::Plain));
+        self.shown.push_str(&crate::cli::terminal_escape::escape(question, Paint::Plain));
         Ok(self.entries.next())
     }
 }

@@ -20,11 +20,12 @@ use self::console::{Accepts, Console, Entry};
 use self::terminal::Terminal;
 pub(super) use self::terminal::{TerminalGuard, Withdrawal};
 use super::answers::{self, approval, denial, json_or_text, who};
+use super::argument_lines::argument_lines;
 use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::run::{
     Answer, AnswerForm, Channel, Coverage, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingCall,
-    PendingItem, Resume, Review, Scope,
+    PendingItem, Resume, Scope,
 };
 use crate::core::tool::{Arguments, Ask, Choice, Question, escape_untrusted};
 
@@ -102,19 +103,18 @@ impl<C: Console> Prompt<C> {
         Ok(text)
     }
 
-    /// Asks about each pending item in turn. Items without an answer stay pending.
-    pub(super) fn ask(&mut self, items: &[PendingItem]) -> io::Result<Resume> {
+    /// Asks about a pending item; `position` is its number among how many. Without an answer it stays pending.
+    pub(super) fn ask(&mut self, item: &PendingItem, position: (usize, usize)) -> io::Result<Resume> {
         let mut resume = Resume::default().partial();
-        for (item, call) in items.iter().filter_map(|item| Some((item, item.call()?))) {
-            let answer = match item.form() {
-                AnswerForm::Decision(review) => self.decision(item, &call, review)?,
-                AnswerForm::Result { schema } => self.result(&call, schema)?,
-                AnswerForm::Choice(ask) => self.answer(ask, item)?,
-                AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,
-                AnswerForm::Background(_) | AnswerForm::Continue { .. } => None,
-            };
-            resume.answers.extend(answer.map(|answer| (call.id.clone(), answer)));
-        }
+        let Some(call) = item.call() else { return Ok(resume) };
+        let answer = match item.form() {
+            AnswerForm::Decision(_) => self.decision(item, &call, position)?,
+            AnswerForm::Result { schema } => self.result(&call, schema)?,
+            AnswerForm::Choice(ask) => self.answer(ask, item)?,
+            AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,
+            AnswerForm::Background(_) | AnswerForm::Continue { .. } => None,
+        };
+        resume.answers.extend(answer.map(|answer| (call.id.clone(), answer)));
         Ok(resume)
     }
 
@@ -122,10 +122,12 @@ impl<C: Console> Prompt<C> {
         &mut self,
         item: &PendingItem,
         call: &PendingCall<'_>,
-        review: Review<'_>,
+        position: (usize, usize),
     ) -> io::Result<Option<Answer>> {
-        self.say(&format!("\nMay {} run?  {}", call.name, review.summary))?;
-        self.say(&format!("  {}", pretty(&call.arguments)))?;
+        let paint = self.console.paint();
+        let of = if position.1 > 1 { format!("  ({} of {})", position.0, position.1) } else { String::new() };
+        self.say(&format!("\n{}{of}", paint.bold(format!("May {} run?", call.name))))?;
+        self.say_arguments(&call.arguments)?;
         for line in view::circumstances(item, jiff::Timestamp::now()) {
             self.say(&format!("  {line}"))?;
         }
@@ -212,7 +214,7 @@ impl<C: Console> Prompt<C> {
 
     fn result(&mut self, call: &PendingCall<'_>, schema: Option<&Value>) -> io::Result<Option<Answer>> {
         self.say(&format!("\n{} waits for your application:", call.name))?;
-        self.say(&format!("  {}", pretty(&call.arguments)))?;
+        self.say_arguments(&call.arguments)?;
         if let Some(schema) = schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
         }
@@ -232,7 +234,7 @@ impl<C: Console> Prompt<C> {
         delivery: Delivery,
     ) -> io::Result<Option<Answer>> {
         self.say(&format!("\nThe server of {} needs input before it continues:", call.name))?;
-        self.say(&format!("  {}", pretty(&call.arguments)))?;
+        self.say_arguments(&call.arguments)?;
         match delivery {
             Delivery::Repeated => self.say(&format!("  {TWICE}"))?,
             Delivery::Restarted => self.say("  (the call was stopped, and is sent again with the answers)")?,
@@ -252,6 +254,12 @@ impl<C: Console> Prompt<C> {
 
     fn say(&mut self, text: &str) -> io::Result<()> {
         self.console.say(text)
+    }
+
+    /// Shows the arguments, never shortened, because the user approves all of them.
+    fn say_arguments(&mut self, arguments: &Arguments) -> io::Result<()> {
+        let lines = argument_lines(arguments, self.console.paint());
+        lines.iter().try_for_each(|line| self.say(&format!("  {line}")))
     }
 
     /// Reads a letter that decides. Text that was pasted, or arrived together with more lines, is rejected.
@@ -291,11 +299,6 @@ fn is_cut_off(entry: &Entry) -> bool {
     let text = entry.text.trim_start();
     let is_unfinished = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof());
     entry.dropped && text.starts_with(['{', '[']) && is_unfinished()
-}
-
-/// The arguments over several lines, never shortened, because the user approves all of them.
-fn pretty(arguments: &Arguments) -> String {
-    view::pretty(arguments).replace('\n', "\n  ")
 }
 
 #[cfg(test)]

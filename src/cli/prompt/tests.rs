@@ -57,8 +57,15 @@ fn input_item(id: &str) -> PendingItem {
 }
 
 fn ask(items: &[PendingItem], typed: &str) -> (Resume, String) {
-    let mut prompt = Prompt { console: Script::typing(typed) };
-    let resume = prompt.ask(items).unwrap();
+    ask_on(items, Script::typing(typed))
+}
+
+fn ask_on(items: &[PendingItem], console: Script) -> (Resume, String) {
+    let mut prompt = Prompt { console };
+    let mut resume = Resume::default().partial();
+    for (index, item) in items.iter().enumerate() {
+        resume.answers.extend(prompt.ask(item, (index + 1, items.len())).unwrap().answers);
+    }
     (resume, prompt.console.shown)
 }
 
@@ -119,9 +126,7 @@ fn cut(text: &str) -> Entry {
 }
 
 fn ask_with(items: &[PendingItem], entries: Vec<Entry>) -> (Resume, String) {
-    let mut prompt = Prompt { console: Script::new(entries) };
-    let resume = prompt.ask(items).unwrap();
-    (resume, prompt.console.shown)
+    ask_on(items, Script::new(entries))
 }
 
 #[test]
@@ -169,7 +174,7 @@ fn a_result_is_json_text_or_an_error_and_empty_input_leaves_it_pending() {
 fn the_end_of_the_input_leaves_everything_pending() {
     let (resume, questions) = ask(&[approval_item("1"), external_item("2"), input_item("3")], "");
     assert!(resume.answers.is_empty());
-    assert!(questions.contains("\"text\": \"late\""), "{questions}");
+    assert!(questions.contains("  text: \"late\"\n"), "{questions}");
 }
 
 #[test]

@@ -18,13 +18,6 @@ pub(in crate::cli) fn whole(arguments: &Arguments) -> String {
     escape_untrusted(&arguments.to_value().to_string())
 }
 
-/// The arguments over several lines, escaped like [`whole`].
-pub(in crate::cli) fn pretty(arguments: &Arguments) -> String {
-    let value = arguments.to_value();
-    let text = serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
-    text.lines().map(escape_untrusted).collect::<Vec<_>>().join("\n")
-}
-
 /// What an approver considers besides the call and its arguments. For items without a decision only the deadline.
 pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<String> {
     let AnswerForm::Decision(review) = item.form() else {
@@ -258,6 +251,5 @@ mod tests {
     fn arguments_hide_nothing() {
         let PendingItem::Approval(PendingApproval { arguments, .. }) = item(true, "pay") else { panic!("an approval") };
         assert_eq!(whole(&arguments), r#"{"to":"a\u{202e}b"}"#);
-        assert_eq!(pretty(&arguments), "{\n  \"to\": \"a\\u{202e}b\"\n}");
     }
 }

@@ -9,6 +9,8 @@ use super::usage::{MissingUsage, spent, total, wasted_usage};
 use super::words::{in_words, kept_line, left_out_lines, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
+use crate::core::error::Failure;
+use crate::core::id::CallId;
 use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Rejection, Restart, ToolAccess, ToolGrant};
 use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, ToolName, escape_untrusted};
@@ -41,6 +43,10 @@ pub(in crate::cli) struct LiveView {
     streamed: bool,
     /// Usage that attempts did not report.
     gaps: MissingUsage,
+    /// The error of the last failed attempt.
+    last_error: Option<Failure>,
+    /// The names of the calls in progress.
+    names: BTreeMap<CallId, String>,
 }
 
 /// The prefix of each line of model text, so that no such line can imitate output of the program.
@@ -55,7 +61,15 @@ enum Stream {
 impl LiveView {
     /// Creates an empty live view.
     pub(in crate::cli) fn new(look: DisplaySettings, answer: AnswerPlacement) -> Self {
-        Self { look, answer, streaming: None, streamed: false, gaps: MissingUsage::default() }
+        Self {
+            look,
+            answer,
+            streaming: None,
+            streamed: false,
+            gaps: MissingUsage::default(),
+            last_error: None,
+            names: BTreeMap::new(),
+        }
     }
 
     /// The output for one event.
@@ -77,6 +91,14 @@ impl LiveView {
         if let LifecycleKind::ModelFailed { usage, .. } = &event.fact {
             self.gaps.failed(usage);
         }
+        if let LifecycleKind::McpExecuting { call } = &event.fact {
+            self.names.insert(call.call_id.clone(), call.name.clone());
+        }
+    }
+
+    /// Whether the last line is unfinished.
+    pub(in crate::cli) fn is_mid_line(&self) -> bool {
+        self.streaming.is_some()
     }
 
     /// Ends an unfinished line, if there is one.
@@ -144,7 +166,9 @@ impl LiveView {
                     error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
                 let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(wasted_usage(usage)).collect();
                 let (about, retry_after) = (about.join(", "), retry_after.unwrap_or_default());
-                vec![format!("  {} model: {} ({about}){retry_after}", paint.red("✗"), block(&error.to_string()))]
+                let is_same = self.last_error.replace(error.clone()).is_some_and(|last| last.message == error.message);
+                let words = if is_same { "the same error again".to_owned() } else { block(&error.to_string()) };
+                vec![format!("  {} model: {words} ({about}){retry_after}", paint.red("✗"))]
             }
             LifecycleKind::CompactionStarted { model, replaces, .. } => {
                 let messages = count(usize::try_from(*replaces).unwrap_or(usize::MAX), "message");
@@ -255,7 +279,8 @@ impl LiveView {
             LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             LifecycleKind::ApprovalRequested { call, reason, .. } => {
                 let because = paint.dim(format!("    because: {}", escape_untrusted(reason)));
-                vec![self.request_line(&paint.yellow("?"), call, " requires approval"), because]
+                // The pending item follows with its arguments.
+                vec![format!("  {} {} requires approval", paint.yellow("?"), call.name), because]
             }
             LifecycleKind::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
@@ -367,9 +392,10 @@ impl LiveView {
         match delta {
             Delta::Text { text } => self.stream(Stream::Text, text),
             Delta::Reasoning { text } => self.stream(Stream::Reasoning, text),
-            Delta::Progress { progress, .. } => {
+            Delta::Progress { call, progress } => {
                 let mut shown = self.end_of_stream();
-                shown.push(LiveOutput::Line(self.look.paint.dim(format!("    … {}", in_words(progress)))));
+                let name = self.names.get(call).map(|name| format!("{name}: ")).unwrap_or_default();
+                shown.push(LiveOutput::Line(self.look.paint.dim(format!("    … {name}{}", in_words(progress)))));
                 shown
             }
         }

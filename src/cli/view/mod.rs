@@ -1,5 +1,6 @@
 //! Views of a run. Pure: they turn lifecycle events, journals and pending items into lines and do not print them.
 
+mod activity;
 mod approval;
 mod approval_scope;
 mod conversation;
@@ -15,9 +16,8 @@ mod usage;
 mod waterfall;
 mod words;
 
-pub(super) use approval::{
-    because, by_way_of, circumstances, clock, origin, pretty, second_look_at_arguments, term, whole,
-};
+pub(super) use activity::Activities;
+pub(super) use approval::{because, by_way_of, circumstances, clock, origin, second_look_at_arguments, term, whole};
 pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
 pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView};

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::desk::{Desk, person};
 use super::suspended_calls::fault_server;
 
 const NOTE: &str = "
@@ -89,7 +89,7 @@ fn a_call_is_approved_at_the_terminal_and_the_journal_says_so() {
     let decision = decision(&desk);
     assert_eq!(
         (&decision["via"], &decision["by"], &decision["answer"]),
-        (&json!("terminal"), &json!("kim"), &json!("approve"))
+        (&json!("terminal"), &json!(person()), &json!("approve"))
     );
 }
 
@@ -110,6 +110,75 @@ fn invalid_arguments_edited_at_the_terminal_are_asked_again() {
     let screen = at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
     assert!(screen.text.contains("the edited arguments") && screen.text.contains("Bruno Okafor"), "{}", screen.text);
     assert_eq!(decision(&desk)["edited_arguments"]["text"], "soon");
+}
+
+/// A desk whose model calls a tool that requires approval three times in one reply.
+fn three_approvals() -> Desk {
+    let calls = ["one", "two", "three"]
+        .map(|id| format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: {id} }} }}"));
+    Desk::playing(&format!("turns: [{{ calls: [{}] }}, {{ say: done }}]", calls.join(", ")))
+}
+
+fn decided(desk: &Desk) -> Vec<String> {
+    let decided = desk.journal("last").into_iter().filter(|fact| fact["type"] == "approval.decided");
+    decided.map(|fact| fact["call"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn an_edit_that_does_not_fit_is_asked_again_before_the_next_call() {
+    let desk = three_approvals();
+    let typed = [
+        (DECIDE, "a\n"),
+        ("(2 of 3)", ""),
+        (DECIDE, "e\n"),
+        ("as JSON", "{\"text\": 1}\n"),
+        ("the edited arguments", ""),
+        ("(2 of 3)", ""),
+        (DECIDE, "a\n"),
+        ("(3 of 3)", ""),
+        (DECIDE, "a\n"),
+    ];
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
+    assert_eq!(screen.text.matches("(1 of 3)").count(), 1, "{}", screen.text);
+    assert_eq!(decided(&desk), ["one", "two", "three"]);
+}
+
+#[test]
+fn an_interrupt_keeps_the_decisions_before_it() {
+    let desk = three_approvals();
+    let interrupted = [(DECIDE, "a\n"), ("(2 of 3)", ""), (DECIDE, "\u{3}")];
+    // The shell around the program takes the signal, too, so its exit code says nothing.
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &interrupted);
+    assert!(screen.text.contains("pending: the run waits for 2 answers"), "{}", screen.text);
+    assert_eq!(decided(&desk), ["one"]);
+    let rest = [("(1 of 2)", ""), (DECIDE, "a\n"), ("(2 of 2)", ""), (DECIDE, "a\n")];
+    at_a_terminal(&desk, &["resume", "last"], &rest).expect(0);
+    assert_eq!(decided(&desk), ["one", "two", "three"]);
+}
+
+#[test]
+fn an_approval_shows_text_as_text_and_the_call_once() {
+    let note =
+        r#"{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "import os\n\tos.exit()" } }"#;
+    let desk = Desk::playing(&format!("turns: [{{ calls: [{note}] }}, {{ say: done }}]"));
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "a\n")]).expect(0);
+    let asked = screen.text.split("May mcp_shop_add_note run?").nth(1).unwrap().split(DECIDE).next().unwrap();
+    assert!(
+        asked.contains("  customer_id: \"C-1001\"\r\n  text:\r\n    | import os\r\n    |     os.exit()\r\n"),
+        "{asked}"
+    );
+    let before = screen.text.split("May mcp_shop_add_note run?").next().unwrap();
+    assert!(!before.contains("import os"), "{before}");
+}
+
+#[test]
+fn a_server_that_takes_its_time_to_start_is_shown() {
+    let desk = Desk::playing("turns: [{ say: done }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let slow = "command: sh, args: [-c, 'sleep 1; exec toolgate demo-server']";
+    desk.write("toolgate.yaml", &config.replace("command: toolgate, args: [demo-server]", slow));
+    let screen = at_a_terminal(&desk, &["run", "Hello"], &[("connecting to the tool servers", "")]).expect(0);
+    assert!(screen.text.contains("shop"), "{}", screen.text);
 }
 
 #[test]
@@ -141,7 +210,7 @@ fn hostile_text_brings_only_colours_to_the_terminal() {
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
     let screen = at_a_terminal(&desk, &["run", "Ask"], &[("your answer", "1\n")]).expect(0);
-    let mut rest = screen.text.replace("\r\n", "\n").replace("\r\u{1b}[K", "");
+    let mut rest = screen.text.replace("\r\n", "\n").replace("\r\u{1b}[J", "").replace("\r\u{1b}[K", "");
     // The prompt asks the terminal to mark pastes while it is open.
     rest = rest.replace("\u{1b}[?2004h", "").replace("\u{1b}[?2004l", "");
     for colour in ["0", "1", "2", "31", "32", "33", "36"] {

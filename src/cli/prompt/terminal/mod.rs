@@ -161,8 +161,12 @@ impl Terminal {
 }
 
 impl Console for Terminal {
+    fn paint(&self) -> Paint {
+        Paint::choose(true, |name| std::env::var(name).ok())
+    }
+
     fn say(&mut self, text: &str) -> io::Result<()> {
-        self.write(&format!("{}\n", terminal_escape::escape(text, Paint::Plain)))
+        self.write(&format!("{}\n", terminal_escape::escape(text, self.paint())))
     }
 
     /// Keys pressed while the run was executing, or pressed twice, would approve a call that the user has not seen.

@@ -1,0 +1,206 @@
+//! Arguments of a call for the person who decides: text as text, an edit as a difference, a file to be written against
+//! the file that is there. Nothing is shortened, and characters that hide or reverse text are shown as codes.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use similar::{ChangeTag, TextDiff};
+
+use super::paint::Paint;
+use crate::core::tool::{Arguments, escape_untrusted};
+
+/// The names that servers give to the two sides of an edit.
+const EDITS: [(&str, &str); 7] = [
+    ("old_string", "new_string"),
+    ("oldText", "newText"),
+    ("old_str", "new_str"),
+    ("old_text", "new_text"),
+    ("old", "new"),
+    ("search", "replace"),
+    ("before", "after"),
+];
+/// The names of a file and of its whole new content.
+const PATHS: [&str; 4] = ["path", "file_path", "filePath", "filename"];
+const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "text"];
+/// The longest file that a new content is compared with, in bytes.
+const MAX_FILE: u64 = 1024 * 1024;
+/// How many unchanged lines are shown around a change.
+const CONTEXT: usize = 3;
+const STEP: &str = "  ";
+
+/// The arguments, one line or several for each.
+pub(super) fn argument_lines(arguments: &Arguments, paint: Paint) -> Vec<String> {
+    match arguments {
+        Arguments::Object(members) if members.is_empty() => vec!["no arguments".to_owned()],
+        Arguments::Object(members) => {
+            let mut lines = Vec::new();
+            write_members(members, "", paint, &mut lines);
+            lines
+        }
+        Arguments::Malformed(text) => vec![format!("not JSON: {}", escape_untrusted(text))],
+    }
+}
+
+fn write_members(members: &Map<String, Value>, margin: &str, paint: Paint, lines: &mut Vec<String>) {
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    let edit = EDITS.iter().find_map(|(old, new)| Some((old, new, text(old)?, text(new)?)));
+    let write =
+        PATHS.iter().find_map(|name| text(name)).zip(CONTENTS.iter().find_map(|name| Some((name, text(name)?))));
+    for (name, value) in members {
+        match (&edit, &write) {
+            (Some((old, new, before, after)), _) if name == *old => {
+                lines.push(format!("{margin}{old} → {new}:"));
+                write_difference(before, after, margin, paint, lines);
+            }
+            (Some((_, new, ..)), _) if name == *new => {}
+            (None, Some((path, (content, after)))) if name == *content => {
+                write_content(name, path, after, margin, paint, lines);
+            }
+            _ => write_value(&label(name), value, margin, paint, lines),
+        }
+    }
+}
+
+fn write_value(label: &str, value: &Value, margin: &str, paint: Paint, lines: &mut Vec<String>) {
+    let inner = format!("{margin}{STEP}");
+    match value {
+        Value::String(text) if text.contains('\n') => {
+            lines.push(format!("{margin}{label}:"));
+            lines.extend(text.split('\n').map(|line| format!("{inner}| {}", visible(line))));
+        }
+        Value::Object(members) if !members.is_empty() => {
+            lines.push(format!("{margin}{label}:"));
+            write_members(members, &inner, paint, lines);
+        }
+        Value::Array(items) if items.iter().any(|item| item.is_object() || is_text(item)) => {
+            lines.push(format!("{margin}{label}:"));
+            for (position, item) in items.iter().enumerate() {
+                write_value(&format!("[{position}]"), item, &inner, paint, lines);
+            }
+        }
+        _ => lines.push(format!("{margin}{label}: {}", escape_untrusted(&value.to_string()))),
+    }
+}
+
+/// The new content of a file: the differences from the file that this machine has under the name, or the whole content.
+fn write_content(name: &str, path: &str, after: &str, margin: &str, paint: Paint, lines: &mut Vec<String>) {
+    match present(Path::new(path)) {
+        Some(before) if before == after => {
+            lines.push(format!("{margin}{}: the same as the present file", label(name)));
+        }
+        Some(before) => {
+            let path = escape_untrusted(path);
+            lines.push(format!("{margin}{}, compared with the present {path} on this machine:", label(name)));
+            write_difference(&before, after, margin, paint, lines);
+        }
+        None => write_value(&label(name), &Value::from(after), margin, paint, lines),
+    }
+}
+
+/// The text of a regular file of moderate size.
+fn present(path: &Path) -> Option<String> {
+    let is_small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
+    let mut text = String::new();
+    let file = fs::File::open(path).ok().filter(|_| is_small)?;
+    file.take(MAX_FILE).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn write_difference(before: &str, after: &str, margin: &str, paint: Paint, lines: &mut Vec<String>) {
+    let difference = TextDiff::from_lines(before, after);
+    for (position, group) in difference.grouped_ops(CONTEXT).iter().enumerate() {
+        if position > 0 {
+            lines.push(format!("{margin}{STEP}…"));
+        }
+        for change in group.iter().flat_map(|operation| difference.iter_changes(operation)) {
+            let line = visible(change.value().trim_end_matches('\n'));
+            lines.push(match change.tag() {
+                ChangeTag::Equal => format!("{margin}{STEP}  {line}"),
+                ChangeTag::Delete => format!("{margin}{STEP}{}", paint.red(format!("- {line}"))),
+                ChangeTag::Insert => format!("{margin}{STEP}{}", paint.green(format!("+ {line}"))),
+            });
+        }
+    }
+}
+
+fn is_text(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.contains('\n'))
+}
+
+/// The name of an argument, in quotation marks unless it is a plain word.
+fn label(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => escape_untrusted(&Value::from(name).to_string()),
+    }
+}
+
+fn visible(line: &str) -> String {
+    escape_untrusted(&line.replace('\t', "    "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(arguments: Value) -> Vec<String> {
+        let Value::Object(members) = arguments else { panic!("an object") };
+        argument_lines(&Arguments::Object(members), Paint::Plain)
+    }
+
+    #[test]
+    fn text_is_shown_as_text_and_other_values_as_json() {
+        assert_eq!(
+            shown(
+                json!({"to": "a\u{202e}b", "lines": "import os\n\tos.exit()\n", "n": 1.5, "deep": {"list": [1, "x"]}})
+            ),
+            [
+                "to: \"a\\u{202e}b\"",
+                "lines:",
+                "  | import os",
+                "  |     os.exit()",
+                "  | ",
+                "n: 1.5",
+                "deep:",
+                "  list: [1,\"x\"]"
+            ]
+        );
+        assert_eq!(shown(json!({})), ["no arguments"]);
+        assert_eq!(shown(json!({"a: b\n": null})), ["\"a: b\\n\": null"]);
+    }
+
+    #[test]
+    fn an_edit_is_shown_as_a_difference() {
+        let edit = json!({"path": "/none/a.py", "edits": [{"oldText": "a\nb\nc", "newText": "a\nB\nc"}]});
+        assert_eq!(
+            shown(edit),
+            [
+                "path: \"/none/a.py\"",
+                "edits:",
+                "  [0]:",
+                "    oldText → newText:",
+                "        a",
+                "      - b",
+                "      + B",
+                "        c"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_is_shown_against_the_one_that_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.txt");
+        let write = |content: &str| shown(json!({"path": path, "content": content}));
+        assert_eq!(write("one\ntwo\n")[1..], ["content:", "  | one", "  | two", "  | "]);
+        fs::write(&path, "one\n").expect("written");
+        assert!(write("one\ntwo\n")[1].starts_with("content, compared with the present "));
+        assert_eq!(write("one\ntwo\n")[2..], ["    one", "  + two"]);
+        assert_eq!(write("one\n")[1], "content: the same as the present file");
+    }
+}

@@ -1,0 +1,184 @@
+//! Activities in progress, for the lines that a terminal updates in place below the live view: the start of servers, the
+//! model, and each call, with its seconds and its progress.
+
+use std::time::Instant;
+
+use super::DisplaySettings;
+use super::words::in_words;
+use crate::cli::text::{compact, duration, list, one_line};
+use crate::core::id::{CallId, ServerId};
+use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// How long one frame is shown, in milliseconds.
+const FRAME: u128 = 100;
+/// How long an activity lasts before it is shown. Shorter ones would only flicker.
+const SHOWN_AFTER: u128 = 200;
+
+/// The activities of one run.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Activities(Vec<Activity>);
+
+#[derive(Debug)]
+struct Activity {
+    of: Actor,
+    name: String,
+    /// The arguments of a call, or its latest progress.
+    remark: String,
+    since: Instant,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Actor {
+    Servers,
+    Model,
+    Call(CallId),
+}
+
+impl Activities {
+    /// Applies an event.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that begin or end an activity")]
+    pub(in crate::cli) fn apply(&mut self, event: &LifecycleEvent, now: Instant) {
+        let text = |text: &str| text.to_owned();
+        match &event.fact {
+            LifecycleKind::Started { .. } | LifecycleKind::Resumed { .. } => {
+                self.0.clear();
+                self.begin(Actor::Servers, text("connecting to the tool servers"), String::new(), now);
+            }
+            LifecycleKind::ToolsListed { .. } => self.end(&Actor::Servers),
+            LifecycleKind::ModelCalled { model, .. } | LifecycleKind::ModelRetrying { model, .. } => {
+                self.end(&Actor::Servers);
+                self.begin(Actor::Model, format!("model {model}"), String::new(), now);
+            }
+            LifecycleKind::ModelFailed { error, .. } => {
+                self.end(&Actor::Model);
+                let wait = error.retry_after_ms.map(|wait| format!("the provider asks to wait {}", duration(wait)));
+                self.begin(Actor::Model, text("before the next attempt"), wait.unwrap_or_default(), now);
+            }
+            LifecycleKind::ModelReplied { .. } | LifecycleKind::ModelCallRefused { .. } => self.end(&Actor::Model),
+            LifecycleKind::CompactionStarted { model, .. } => {
+                self.begin(Actor::Model, format!("model {model} summarizes the conversation"), String::new(), now);
+            }
+            LifecycleKind::CompactionCompleted { .. } | LifecycleKind::CompactionFailed { .. } => {
+                self.end(&Actor::Model);
+            }
+            LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
+                let arguments = call.arguments.as_ref().map(|value| compact(value, usize::MAX)).unwrap_or_default();
+                self.begin(Actor::Call(call.call_id.clone()), named(call), arguments, now);
+            }
+            LifecycleKind::McpCompleted { call, .. }
+            | LifecycleKind::BuiltinCompleted { call, .. }
+            | LifecycleKind::InputRequested { call, .. }
+            | LifecycleKind::InputRequired { call, .. }
+            | LifecycleKind::TaskStarted { call, .. } => self.end(&Actor::Call(call.call_id.clone())),
+            LifecycleKind::Fragment { delta: Delta::Progress { call, progress }, .. } => {
+                let reporting = Actor::Call(call.clone());
+                if let Some(activity) = self.0.iter_mut().find(|activity| activity.of == reporting) {
+                    activity.remark = in_words(progress);
+                }
+            }
+            // Text is on the screen, so the model is visibly at work.
+            LifecycleKind::Fragment { .. } => self.end(&Actor::Model),
+            LifecycleKind::Pending { .. }
+            | LifecycleKind::Paused { .. }
+            | LifecycleKind::Completed { .. }
+            | LifecycleKind::Failed { .. }
+            | LifecycleKind::Cancelled { .. } => self.0.clear(),
+            _ => {}
+        }
+    }
+
+    /// One line for each activity, none wider than the terminal. `starting` are the servers that are not ready yet.
+    pub(in crate::cli) fn lines(&self, now: Instant, starting: &[ServerId], look: DisplaySettings) -> Vec<String> {
+        let lasting = self.0.iter().map(|activity| (activity, now.saturating_duration_since(activity.since)));
+        let shown = lasting.filter(|(_, lasts)| lasts.as_millis() >= SHOWN_AFTER).map(|(activity, lasts)| {
+            let position = usize::try_from(lasts.as_millis() / FRAME).unwrap_or(0) % FRAMES.len();
+            let frame = FRAMES.get(position).copied().unwrap_or_default();
+            let head = format!("{} · {} s", activity.name, lasts.as_secs());
+            let head = one_line(&head, look.width.saturating_sub(6));
+            let room = look.width.saturating_sub(head.chars().count() + 8);
+            let remark = if activity.of == Actor::Servers { &list(starting) } else { &activity.remark };
+            let remark = if room < 8 { String::new() } else { one_line(remark, room) };
+            format!("  {} {head}  {}", look.paint.cyan(frame), look.paint.dim(remark))
+        });
+        shown.collect()
+    }
+
+    fn begin(&mut self, of: Actor, name: String, remark: String, since: Instant) {
+        self.end(&of);
+        self.0.push(Activity { of, name, remark, since });
+    }
+
+    fn end(&mut self, of: &Actor) {
+        self.0.retain(|activity| activity.of != *of);
+    }
+}
+
+/// The server and the tool, as the server names it.
+fn named(call: &CallRef) -> String {
+    match &call.tool {
+        Some(tool) => match &tool.server {
+            Some(server) => one_line(&format!("{server} · {}", tool.name), 60),
+            None => one_line(&tool.name, 60),
+        },
+        None => one_line(&call.name, 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::paint::Paint;
+    use crate::core::lifecycle::ToolRef;
+    use crate::core::run::ToolAccess;
+    use crate::core::tool::Progress;
+
+    fn event(fact: LifecycleKind) -> LifecycleEvent {
+        LifecycleEvent { seq: None, run_id: "run_1".into(), at: None, iteration: 1, fact }
+    }
+
+    fn executing(id: &str) -> LifecycleEvent {
+        let tool = Some(ToolRef { server: Some("work".into()), name: "slow".into() });
+        let arguments = Some(json!({"text": "x".repeat(200)}));
+        let call = CallRef { call_id: id.into(), name: "mcp_work_slow".into(), tool, priority: None, arguments };
+        event(LifecycleKind::McpExecuting { call })
+    }
+
+    #[test]
+    fn each_call_has_a_line_with_its_seconds_and_its_own_progress() {
+        let (mut activities, began) = (Activities::default(), Instant::now());
+        activities.apply(&executing("1"), began);
+        activities.apply(&executing("2"), began);
+        let progress = Progress { progress: 2.0, total: Some(4.0), message: Some("halfway".into()) };
+        let delta = Delta::Progress { call: "2".into(), progress };
+        activities.apply(&event(LifecycleKind::Fragment { delta, from: None }), began);
+        let look = DisplaySettings { paint: Paint::Plain, width: 60 };
+        assert!(activities.lines(began, &[], look).is_empty(), "a short call does not flicker");
+        let lines = activities.lines(began + Duration::from_millis(3_050), &[], look);
+        assert!(lines[0].starts_with("  ⠋ work · slow · 3 s  {\"text\":\"xxx"), "{lines:?}");
+        assert!(lines[1].starts_with("  ⠋ work · slow · 3 s  ") && lines[1].contains("halfway"), "{lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 60), "{lines:?}");
+    }
+
+    #[test]
+    fn the_model_is_shown_until_its_text_arrives() {
+        let (mut activities, began) = (Activities::default(), Instant::now());
+        let called = LifecycleKind::ModelCalled {
+            model: "main".into(),
+            fallback: false,
+            attempt: 1,
+            tool_access: ToolAccess::Enabled,
+        };
+        activities.apply(&event(called), began);
+        let look = DisplaySettings { paint: Paint::Plain, width: 60 };
+        let later = began + Duration::from_secs(1);
+        assert_eq!(activities.lines(later, &[], look), ["  ⠋ model main · 1 s  "]);
+        let delta = Delta::Text { text: "It".into() };
+        activities.apply(&event(LifecycleKind::Fragment { delta, from: None }), later);
+        assert!(activities.lines(later, &[], look).is_empty());
+    }
+}
