@@ -30,72 +30,111 @@ const MAX_FILE: u64 = 1024 * 1024;
 const CONTEXT: usize = 3;
 const STEP: &str = "  ";
 
+/// Whether the new content of a file is compared with the file of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PresentFile {
+    /// For the person at the terminal, whose files they are.
+    Compared,
+    /// For output that may be kept: the file may have secrets that the model never read.
+    Unread,
+}
+
 /// The arguments, one line or several for each.
-pub(super) fn argument_lines(arguments: &Arguments, paint: Paint) -> Vec<String> {
+pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Paint) -> Vec<String> {
     match arguments {
         Arguments::Object(members) if members.is_empty() => vec!["no arguments".to_owned()],
         Arguments::Object(members) => {
-            let mut lines = Vec::new();
-            write_members(members, "", paint, &mut lines);
-            lines
+            let mut writer = Writer { file, paint, lines: Vec::new() };
+            writer.members(members, "");
+            writer.lines
         }
         Arguments::Malformed(text) => vec![format!("not JSON: {}", escape_untrusted(text))],
     }
 }
 
-fn write_members(members: &Map<String, Value>, margin: &str, paint: Paint, lines: &mut Vec<String>) {
-    let text = |name: &str| members.get(name).and_then(Value::as_str);
-    let edit = EDITS.iter().find_map(|(old, new)| Some((old, new, text(old)?, text(new)?)));
-    let write =
-        PATHS.iter().find_map(|name| text(name)).zip(CONTENTS.iter().find_map(|name| Some((name, text(name)?))));
-    for (name, value) in members {
-        match (&edit, &write) {
-            (Some((old, new, before, after)), _) if name == *old => {
-                lines.push(format!("{margin}{old} → {new}:"));
-                write_difference(before, after, margin, paint, lines);
-            }
-            (Some((_, new, ..)), _) if name == *new => {}
-            (None, Some((path, (content, after)))) if name == *content => {
-                write_content(name, path, after, margin, paint, lines);
-            }
-            _ => write_value(&label(name), value, margin, paint, lines),
-        }
-    }
+struct Writer {
+    file: PresentFile,
+    paint: Paint,
+    lines: Vec<String>,
 }
 
-fn write_value(label: &str, value: &Value, margin: &str, paint: Paint, lines: &mut Vec<String>) {
-    let inner = format!("{margin}{STEP}");
-    match value {
-        Value::String(text) if text.contains('\n') => {
-            lines.push(format!("{margin}{label}:"));
-            lines.extend(text.split('\n').map(|line| format!("{inner}| {}", visible(line))));
-        }
-        Value::Object(members) if !members.is_empty() => {
-            lines.push(format!("{margin}{label}:"));
-            write_members(members, &inner, paint, lines);
-        }
-        Value::Array(items) if items.iter().any(|item| item.is_object() || is_text(item)) => {
-            lines.push(format!("{margin}{label}:"));
-            for (position, item) in items.iter().enumerate() {
-                write_value(&format!("[{position}]"), item, &inner, paint, lines);
+impl Writer {
+    fn members(&mut self, members: &Map<String, Value>, margin: &str) {
+        let text = |name: &str| members.get(name).and_then(Value::as_str);
+        let edit = EDITS.iter().find_map(|(old, new)| Some((old, new, text(old)?, text(new)?)));
+        let edit = edit.filter(|(_, _, before, after)| before != after);
+        let path = PATHS.iter().find_map(|name| text(name)).filter(|_| self.file == PresentFile::Compared);
+        let write = path.zip(CONTENTS.iter().find_map(|name| Some((name, text(name)?))));
+        for (name, value) in members {
+            match (&edit, &write) {
+                (Some((old, new, before, after)), _) if name == *old => {
+                    self.lines.push(format!("{margin}{old} → {new}:"));
+                    self.difference(before, after, margin);
+                }
+                (Some((_, new, ..)), _) if name == *new => {}
+                (None, Some((path, (content, after)))) if name == *content => {
+                    self.content(name, path, after, margin);
+                }
+                _ => self.value(&label(name), value, margin),
             }
         }
-        _ => lines.push(format!("{margin}{label}: {}", escape_untrusted(&value.to_string()))),
     }
-}
 
-/// The new content of a file: the differences from the file that this machine has under the name, or the whole content.
-fn write_content(name: &str, path: &str, after: &str, margin: &str, paint: Paint, lines: &mut Vec<String>) {
-    match present(Path::new(path)) {
-        Some(before) if before == after => {
-            lines.push(format!("{margin}{}: the same as the present file", label(name)));
+    fn value(&mut self, label: &str, value: &Value, margin: &str) {
+        let inner = format!("{margin}{STEP}");
+        match value {
+            Value::String(text) if text.contains('\n') => {
+                self.lines.push(format!("{margin}{label}:"));
+                self.lines.extend(text.split('\n').map(|line| format!("{inner}| {}", visible(line))));
+            }
+            Value::Object(members) if !members.is_empty() => {
+                self.lines.push(format!("{margin}{label}:"));
+                self.members(members, &inner);
+            }
+            Value::Array(items) if items.iter().any(|item| item.is_object() || is_text(item)) => {
+                self.lines.push(format!("{margin}{label}:"));
+                for (position, item) in items.iter().enumerate() {
+                    self.value(&format!("[{position}]"), item, &inner);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+                self.lines.push(format!("{margin}{label}: {}", escape_untrusted(&value.to_string())));
+            }
         }
-        Some(before) => {
-            let path = escape_untrusted(path);
-            lines.push(format!("{margin}{}, compared with the present {path} on this machine:", label(name)));
-            write_difference(&before, after, margin, paint, lines);
+    }
+
+    /// The new content of a file: the differences from the file that this machine has under the name, or the whole
+    /// content.
+    fn content(&mut self, name: &str, path: &str, after: &str, margin: &str) {
+        match present(Path::new(path)) {
+            Some(before) if before == after => {
+                self.lines.push(format!("{margin}{}: the same as the present file", label(name)));
+            }
+            Some(before) => {
+                let path = escape_untrusted(path);
+                self.lines.push(format!("{margin}{}, compared with the present {path} on this machine:", label(name)));
+                self.difference(&before, after, margin);
+            }
+            None => self.value(&label(name), &Value::from(after), margin),
         }
-        None => write_value(&label(name), &Value::from(after), margin, paint, lines),
+    }
+
+    fn difference(&mut self, before: &str, after: &str, margin: &str) {
+        let difference = TextDiff::from_lines(before, after);
+        for (position, group) in difference.grouped_ops(CONTEXT).iter().enumerate() {
+            if position > 0 {
+                self.lines.push(format!("{margin}{STEP}…"));
+            }
+            for change in group.iter().flat_map(|operation| difference.iter_changes(operation)) {
+                let line = visible(change.value().trim_end_matches('\n'));
+                let line = match change.tag() {
+                    ChangeTag::Equal => format!("  {line}"),
+                    ChangeTag::Delete => self.paint.red(format!("- {line}")),
+                    ChangeTag::Insert => self.paint.green(format!("+ {line}")),
+                };
+                self.lines.push(format!("{margin}{STEP}{line}"));
+            }
+        }
     }
 }
 
@@ -106,23 +145,6 @@ fn present(path: &Path) -> Option<String> {
     let file = fs::File::open(path).ok().filter(|_| is_small)?;
     file.take(MAX_FILE).read_to_string(&mut text).ok()?;
     Some(text)
-}
-
-fn write_difference(before: &str, after: &str, margin: &str, paint: Paint, lines: &mut Vec<String>) {
-    let difference = TextDiff::from_lines(before, after);
-    for (position, group) in difference.grouped_ops(CONTEXT).iter().enumerate() {
-        if position > 0 {
-            lines.push(format!("{margin}{STEP}…"));
-        }
-        for change in group.iter().flat_map(|operation| difference.iter_changes(operation)) {
-            let line = visible(change.value().trim_end_matches('\n'));
-            lines.push(match change.tag() {
-                ChangeTag::Equal => format!("{margin}{STEP}  {line}"),
-                ChangeTag::Delete => format!("{margin}{STEP}{}", paint.red(format!("- {line}"))),
-                ChangeTag::Insert => format!("{margin}{STEP}{}", paint.green(format!("+ {line}"))),
-            });
-        }
-    }
 }
 
 fn is_text(value: &Value) -> bool {
@@ -150,7 +172,7 @@ mod tests {
 
     fn shown(arguments: Value) -> Vec<String> {
         let Value::Object(members) = arguments else { panic!("an object") };
-        argument_lines(&Arguments::Object(members), Paint::Plain)
+        argument_lines(&Arguments::Object(members), PresentFile::Compared, Paint::Plain)
     }
 
     #[test]
@@ -193,6 +215,11 @@ mod tests {
     }
 
     #[test]
+    fn an_edit_without_a_difference_is_shown_whole() {
+        assert_eq!(shown(json!({"old": "a", "new": "a"})), ["old: \"a\"", "new: \"a\""]);
+    }
+
+    #[test]
     fn a_file_is_shown_against_the_one_that_is_there() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.txt");
@@ -202,5 +229,8 @@ mod tests {
         assert!(write("one\ntwo\n")[1].starts_with("content, compared with the present "));
         assert_eq!(write("one\ntwo\n")[2..], ["    one", "  + two"]);
         assert_eq!(write("one\n")[1], "content: the same as the present file");
+        let Value::Object(members) = json!({"path": path, "content": "two"}) else { panic!("an object") };
+        let kept = argument_lines(&Arguments::Object(members), PresentFile::Unread, Paint::Plain);
+        assert_eq!(kept[1], "content: \"two\"", "nothing of the file reaches output that may be kept");
     }
 }

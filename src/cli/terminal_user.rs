@@ -143,8 +143,8 @@ async fn record(
             // An approval covers the call that was shown, whatever changed since.
             Answer::Decision { digest: shown, .. } => *shown = binding_digest(run, item),
             // The same answer to another question has another meaning.
-            answer if answer.elicitation().is_some() => given.expected_version = Some(version),
-            _ => {}
+            Answer::Elicitation(_) => given.expected_version = Some(version),
+            Answer::Result(_) | Answer::Question(_) => {}
         }
     }
     let app = follow.app;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::app::App;
-use crate::cli::argument_lines::argument_lines;
+use crate::cli::argument_lines::{PresentFile, argument_lines};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -100,7 +100,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
         AnswerForm::Decision(_) => {
             lines.push(origin());
             lines.extend(waiting.context.description.iter().flat_map(|words| quoted("its description", words)));
-            lines.extend(argument_lines(&call.arguments, paint));
+            lines.extend(argument_lines(&call.arguments, PresentFile::Unread, paint));
             lines.extend(
                 waiting.context.original_arguments.iter().map(|written| {
                     format!("! a person edited the arguments; the model wrote: {}", view::whole(written))
@@ -115,7 +115,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
         }
         AnswerForm::Elicitation { questions, delivery } => {
             lines.push(origin());
-            lines.extend(argument_lines(&call.arguments, paint));
+            lines.extend(argument_lines(&call.arguments, PresentFile::Unread, paint));
             lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
             lines.extend(delivered(delivery).map(str::to_owned));
         }

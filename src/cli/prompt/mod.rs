@@ -20,7 +20,7 @@ use self::console::{Accepts, Console, Entry};
 use self::terminal::Terminal;
 pub(super) use self::terminal::{TerminalGuard, Withdrawal};
 use super::answers::{self, approval, denial, json_or_text, who};
-use super::argument_lines::argument_lines;
+use super::argument_lines::{PresentFile, argument_lines};
 use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::run::{
@@ -258,7 +258,7 @@ impl<C: Console> Prompt<C> {
 
     /// Shows the arguments, never shortened, because the user approves all of them.
     fn say_arguments(&mut self, arguments: &Arguments) -> io::Result<()> {
-        let lines = argument_lines(arguments, self.console.paint());
+        let lines = argument_lines(arguments, PresentFile::Compared, self.console.paint());
         lines.iter().try_for_each(|line| self.say(&format!("  {line}")))
     }
 

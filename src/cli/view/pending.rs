@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::DisplaySettings;
 use super::approval::{circumstances, term, whole};
 use super::question::{answering, question_lines};
-use crate::cli::argument_lines::argument_lines;
+use crate::cli::argument_lines::{PresentFile, argument_lines};
 use crate::cli::binding_digest;
 use crate::cli::terminal_escape;
 use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
@@ -129,7 +129,11 @@ fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<
         AnswerForm::Result { .. } => [shortened("result of")].into_iter().chain(term()).collect(),
         AnswerForm::Decision(_) => {
             let mut lines = vec![format!("  decision on {call}  {name}")];
-            lines.extend(argument_lines(&arguments, look.paint).iter().map(|line| format!("{MARGIN}{line}")));
+            lines.extend(
+                argument_lines(&arguments, PresentFile::Unread, look.paint)
+                    .iter()
+                    .map(|line| format!("{MARGIN}{line}")),
+            );
             lines.extend(circumstances(item, now).iter().map(|line| format!("{MARGIN}{line}")));
             lines
         }
