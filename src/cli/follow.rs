@@ -44,12 +44,17 @@ impl Display {
         match self {
             Self::Json => out.json(event),
             Self::Quiet => {}
-            // The activity of the call shows it.
+            // The activity of the call shows them.
             Self::Live(_) if out.shows_passing() && is_progress(event) => {}
-            Self::Live(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
-                LiveOutput::Line(line) => out.line(line),
-                LiveOutput::Fragment(text) => out.fragment(&text),
-            }),
+            Self::Live(live_view) => {
+                if out.shows_passing() && live_view.defer(event) {
+                    return;
+                }
+                live_view.render(event).into_iter().for_each(|shown| match shown {
+                    LiveOutput::Line(line) => out.line(line),
+                    LiveOutput::Fragment(text) => out.fragment(&text),
+                });
+            }
             Self::Lines(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
                 LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.note(text),
             }),

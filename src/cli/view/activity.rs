@@ -91,7 +91,10 @@ impl Activities {
     /// One line for each activity, none wider than the terminal. `starting` are the servers that are not ready yet.
     pub(in crate::cli) fn lines(&self, now: Instant, starting: &[ServerId], look: DisplaySettings) -> Vec<String> {
         let lasting = self.0.iter().map(|activity| (activity, now.saturating_duration_since(activity.since)));
-        let shown = lasting.filter(|(_, lasts)| lasts.as_millis() >= SHOWN_AFTER).map(|(activity, lasts)| {
+        // A resumed run may have all its servers already.
+        let is_shown = |activity: &Activity| activity.of != Actor::Servers || !starting.is_empty();
+        let lasting = lasting.filter(|(activity, lasts)| lasts.as_millis() >= SHOWN_AFTER && is_shown(activity));
+        let shown = lasting.map(|(activity, lasts)| {
             let position = usize::try_from(lasts.as_millis() / FRAME).unwrap_or(0) % FRAMES.len();
             let frame = FRAMES.get(position).copied().unwrap_or_default();
             let head = format!("{} · {} s", activity.name, lasts.as_secs());
@@ -136,6 +139,7 @@ mod tests {
     use crate::core::lifecycle::ToolRef;
     use crate::core::run::ToolAccess;
     use crate::core::tool::Progress;
+    use crate::core::trace::TraceId;
 
     fn event(fact: LifecycleKind) -> LifecycleEvent {
         LifecycleEvent { seq: None, run_id: "run_1".into(), at: None, iteration: 1, fact }
@@ -162,6 +166,19 @@ mod tests {
         assert!(lines[0].starts_with("  ⠋ work · slow · 3 s  {\"text\":\"xxx"), "{lines:?}");
         assert!(lines[1].starts_with("  ⠋ work · slow · 3 s  ") && lines[1].contains("halfway"), "{lines:?}");
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{lines:?}");
+    }
+
+    #[test]
+    fn servers_are_shown_only_while_one_is_not_ready() {
+        let (mut activities, began) = (Activities::default(), Instant::now());
+        activities.apply(&event(LifecycleKind::Resumed { trace_id: TraceId([1; 16]) }), began);
+        let look = DisplaySettings { paint: Paint::Plain, width: 60 };
+        let later = began + Duration::from_secs(1);
+        assert_eq!(
+            activities.lines(later, &["shop".into(), "web".into()], look),
+            ["  ⠋ connecting to the tool servers · 1 s  shop, web"]
+        );
+        assert!(activities.lines(later, &[], look).is_empty());
     }
 
     #[test]

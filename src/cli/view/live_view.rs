@@ -47,6 +47,8 @@ pub(in crate::cli) struct LiveView {
     last_error: Option<Failure>,
     /// The names of the calls in progress.
     names: BTreeMap<CallId, String>,
+    /// The calls in progress whose beginning is shown with their end.
+    deferred: BTreeMap<CallId, CallRef>,
 }
 
 /// The prefix of each line of model text, so that no such line can imitate output of the program.
@@ -69,6 +71,7 @@ impl LiveView {
             gaps: MissingUsage::default(),
             last_error: None,
             names: BTreeMap::new(),
+            deferred: BTreeMap::new(),
         }
     }
 
@@ -94,6 +97,15 @@ impl LiveView {
         if let LifecycleKind::McpExecuting { call } = &event.fact {
             self.names.insert(call.call_id.clone(), call.name.clone());
         }
+    }
+
+    /// Keeps the beginning of a call for the line before its end. Returns whether the event is one.
+    pub(in crate::cli) fn defer(&mut self, event: &LifecycleEvent) -> bool {
+        let (LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call }) = &event.fact else {
+            return false;
+        };
+        self.deferred.insert(call.call_id.clone(), call.clone());
+        true
     }
 
     /// Whether the last line is unfinished.
@@ -357,14 +369,15 @@ impl LiveView {
         format!("  {mark} {} {}{remark}", call.name, self.look.paint.dim(arguments))
     }
 
-    fn ended(&self, call: &CallRef, remark: &str, end: &CallEnd) -> Vec<String> {
+    fn ended(&mut self, call: &CallRef, remark: &str, end: &CallEnd) -> Vec<String> {
         let paint = self.look.paint;
         let mark = if end.is_error { paint.red("✗") } else { paint.green("✓") };
         let room = self.look.room(call.name.chars().count() + remark.chars().count() + 8).min(COMPACT);
         let result = one_line(end.result.as_deref().unwrap_or_default(), room);
         let ended = format!("  {mark} {} {}  {result}", call.name, paint.dim(remark));
         let kept = end.kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept))));
-        std::iter::once(ended).chain(kept).collect()
+        let begun = self.deferred.remove(&call.call_id).map(|call| self.request_line(&paint.cyan("→"), &call, ""));
+        begun.into_iter().chain([ended]).chain(kept).collect()
     }
 
     fn does_not_fit(&self, what: &str, problem: &Problem) -> String {

@@ -280,3 +280,18 @@ fn pending_items_come_with_the_command_that_settles_them() {
     let again = RepeatedFlags::new(vec!["--config".into(), "desk.yaml".into()], Vec::new());
     insta::assert_snapshot!(pending_lines(&"run_1".into(), &items, &again, LOOK).join("\n"));
 }
+
+#[test]
+fn the_beginning_of_a_deferred_call_stands_before_its_end() {
+    let mut live_view = LiveView::new(LOOK, AnswerPlacement::Inline);
+    let executing = event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") });
+    assert!(live_view.defer(&executing) && !live_view.defer(&event(text("Hello"))));
+    let end = CallEnd { is_error: false, error: None, result_bytes: 5, result: Some("found".into()), kept: Vec::new() };
+    let completed = LifecycleKind::BuiltinCompleted { call: call("mcp_shop_find"), duration_ms: Some(85), end };
+    let lines = live_view.render(&event(completed));
+    let [LiveOutput::Line(begun), LiveOutput::Line(ended)] = &lines[..] else { panic!("{lines:?}") };
+    assert!(
+        begun.starts_with("  → mcp_shop_find {\"customer_id\"") && ended == "  ✓ mcp_shop_find 85 ms  found",
+        "{lines:?}"
+    );
+}
