@@ -1,5 +1,6 @@
 //! Arguments of a call for the person who decides: text as text, an edit as a difference, a file to be written against
-//! the file that is there. Nothing is shortened, and characters that hide or reverse text are shown as codes.
+//! the file that is there. No value is shortened; a difference leaves out only unchanged lines far from a change.
+//! Characters that hide or reverse text are shown as codes.
 
 use std::fs;
 use std::io::Read as _;

@@ -5,7 +5,7 @@ use std::io;
 
 use reqwest::Url;
 
-const OLLAMA_PORT: u16 = 11434;
+use super::endpoint::OLLAMA_PORT;
 
 /// The remedy for a request that was not sent. `None` if the cause says enough.
 pub(super) fn for_connection(url: &Url, error: &(dyn Error + 'static)) -> Option<String> {

@@ -16,7 +16,8 @@ use super::settings::SettingsError;
 use toolgate_settings::model::Key;
 use toolgate_settings::model::{Proxy, Settings, Timeouts};
 
-const OLLAMA_PORT: u16 = 11434;
+/// The usual port of Ollama.
+pub(super) const OLLAMA_PORT: u16 = 11434;
 
 /// The address of a wire's requests, below the base address.
 pub(crate) struct Address<'a> {
