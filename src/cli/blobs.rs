@@ -12,9 +12,9 @@ use super::setup::{self, ConfigFlag};
 use super::text::size;
 use super::view::media_line;
 use crate::app::{App, AppError};
-use crate::core::blob::BlobHandle;
+use crate::core::blob::{Blob, BlobHandle};
 use crate::core::chat::Media;
-use crate::ports::{Blob, BlobInfo};
+use crate::ports::BlobInfo;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,7 +71,7 @@ impl Save {
         setup::close(app, out).await;
         let blob = found?;
         match self.output.as_deref() {
-            Some(path) if path == Path::new("-") => out.bytes(&blob.bytes),
+            Some(path) if path == Path::new("-") => out.bytes(blob.bytes()),
             Some(path) => self.write(path, &blob, out)?,
             None => self.write(&default_name(&self.handle, &blob.media_type), &blob, out)?,
         }
@@ -84,13 +84,13 @@ impl Save {
             true => options.write(true).create(true).truncate(true),
             false => options.write(true).create_new(true),
         };
-        let written = options.open(path).and_then(|mut file| file.write_all(&blob.bytes));
+        let written = options.open(path).and_then(|mut file| file.write_all(blob.bytes()));
         written.map_err(|error| {
             let refusal = CliError::file("cannot write", path, &error);
             let is_there = error.kind() == std::io::ErrorKind::AlreadyExists;
             if is_there { refusal.with_remedy("--force overwrites it") } else { refusal }
         })?;
-        out.note(format!("saved {}, {}, as {}", blob.media_type, size(blob.bytes.len() as u64), path.display()));
+        out.note(format!("saved {}, {}, as {}", blob.media_type, size(blob.bytes().len() as u64), path.display()));
         Ok(())
     }
 }

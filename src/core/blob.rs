@@ -1,7 +1,8 @@
-//! Blob handles: names of content that is stored outside the journal, derived from its hash. The journal stays small
-//! and readable, however large the media are.
+//! Blobs and their handles: content that is stored outside the journal, and its name, derived from its hash. The journal
+//! stays small and readable, however large the media are.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -15,6 +16,15 @@ const ALGORITHM: &str = "sha256-";
 /// equal handles, wherever they came from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobHandle([u8; 32]);
+
+/// Content with its media type. A clone shares the bytes, and their hash is computed once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Blob {
+    handle: BlobHandle,
+    /// For example `image/png`.
+    pub media_type: String,
+    bytes: Arc<Vec<u8>>,
+}
 
 /// A text that is not a blob handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +56,37 @@ impl BlobHandle {
     /// The SHA-256 of the bytes.
     pub fn digest(&self) -> &[u8; 32] {
         &self.0
+    }
+}
+
+impl Blob {
+    /// Hashes the bytes.
+    pub fn new(media_type: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self::stored(BlobHandle::for_bytes(&bytes), media_type.into(), bytes)
+    }
+
+    /// A blob from a store, which keeps it under this handle.
+    pub fn stored(handle: BlobHandle, media_type: String, bytes: Vec<u8>) -> Self {
+        Self { handle, media_type, bytes: Arc::new(bytes) }
+    }
+
+    pub fn handle(&self) -> BlobHandle {
+        self.handle
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes, copied only if another clone of the blob exists.
+    pub fn into_bytes(self) -> Vec<u8> {
+        Arc::unwrap_or_clone(self.bytes)
+    }
+}
+
+impl fmt::Debug for Blob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Blob({}, {}, {} bytes)", self.handle, self.media_type, self.bytes.len())
     }
 }
 

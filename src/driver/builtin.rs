@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::run::Run;
 use toolgate_core::tool::result::{ReadRequest, read};
 use toolgate_core::tool::{Builtin, FailureKind, Outcome, ToolOutput, Toolset};
-use toolgate_ports::Blob;
 
 use super::{Driver, Ports};
 
@@ -87,7 +86,7 @@ impl Ports {
         };
         // Megabytes of JSON take their time, during which other runs continue. The permit is held as long as the
         // memory.
-        let reading = tokio::task::spawn_blocking(move || (piece(blob, &reading, limit), drop(turn)).0);
+        let reading = tokio::task::spawn_blocking(move || (piece(&blob, &reading, limit), drop(turn)).0);
         match reading.await {
             Ok(piece) => Outcome::Returned(piece),
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -96,10 +95,10 @@ impl Ports {
     }
 }
 
-fn piece(blob: Blob, reading: &ReadRequest, limit: usize) -> ToolOutput {
-    let (handle, size) = (&reading.handle, blob.bytes.len());
-    match String::from_utf8(blob.bytes) {
-        Ok(text) => read(&text, reading, limit),
+fn piece(blob: &Blob, reading: &ReadRequest, limit: usize) -> ToolOutput {
+    let (handle, size) = (&reading.handle, blob.bytes().len());
+    match std::str::from_utf8(blob.bytes()) {
+        Ok(text) => read(text, reading, limit),
         Err(_) => {
             ToolOutput::error(format!("{handle} is {} of {size} bytes, and no text to be read.", blob.media_type))
         }

@@ -1,10 +1,10 @@
 //! Media of a model's reply: stored in the blob store before the reply is journaled; the journal has their handles.
 
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::chat::{Media, Part, Reply};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::RunId;
-use toolgate_ports::{Blob, BlobError, BlobStore, ModelFailure, StoreError};
+use toolgate_ports::{BlobError, BlobStore, ModelFailure, StoreError};
 
 use super::journal::STORE_WAITS;
 use super::{Driver, Ports};
@@ -51,7 +51,7 @@ impl Driver<'_> {
             Failure::new(ErrorCode::ProviderInvalidResponse, message)
         };
         let bytes = Media::decode(data).ok_or_else(|| MediaStoreError::Unusable(unusable("it is not base64")))?;
-        let stored = self.ports.put(blobs, run, Blob { media_type: media_type.clone(), bytes }).await;
+        let stored = self.ports.put(blobs, run, Blob::new(media_type.as_str(), bytes)).await;
         stored.map_err(|error| match error {
             BlobError::Store(error) => MediaStoreError::Store(error),
             // A retry would cost again and fail again.

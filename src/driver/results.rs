@@ -1,16 +1,17 @@
 //! Processing of tool results before they are journaled: validated against the tool's output schema, cut to the limits
 //! of journal and model, and stored in full before anything names them.
 
+use toolgate_core::blob::Blob;
 use toolgate_core::chat::Part;
 use toolgate_core::id::RunId;
 use toolgate_core::json;
 use toolgate_core::run::Limits;
-use toolgate_core::tool::result::{BlobWrite, OverflowStorage, ResultCheck, bounded, bounded_message, shortened};
+use toolgate_core::tool::result::{OverflowStorage, ResultCheck, bounded, bounded_message, shortened};
 use toolgate_core::tool::{
     CallFailure, CallReply, ElicitationRequest, FailureKind, Outcome, Problem, Question, TaskHandle, Tool, ToolOutput,
     Validation,
 };
-use toolgate_ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
+use toolgate_ports::{BlobError, InputFindings, MAX_BLOB_BYTES};
 
 use super::Ports;
 
@@ -134,10 +135,10 @@ impl Ports {
     }
 
     /// Stores the content that a result is about to name. Durable on return.
-    pub async fn keep_all(&self, run: &RunId, wholes: Vec<BlobWrite>) -> Result<(), BlobError> {
+    pub async fn keep_all(&self, run: &RunId, wholes: Vec<Blob>) -> Result<(), BlobError> {
         let Some(blobs) = &self.blobs else { return Ok(()) };
-        for BlobWrite { handle: _, media_type, bytes } in wholes {
-            self.put(blobs.as_ref(), run, Blob { media_type, bytes }).await?;
+        for blob in wholes {
+            self.put(blobs.as_ref(), run, blob).await?;
         }
         Ok(())
     }

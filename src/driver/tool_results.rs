@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::chat::{Media, Message, Part};
 use toolgate_core::run::Run;
-use toolgate_ports::{Blob, BlobStore, StoreError};
+use toolgate_ports::{BlobStore, StoreError};
 
 use super::Ports;
 use super::journal::STORE_WAITS;
@@ -86,7 +86,7 @@ impl MediaFetcher<'_> {
         if is_shown_to_models(part)
             && let Some(blob) = self.fetch(&handle).await?
         {
-            part.fill(&blob.bytes);
+            part.fill(blob.bytes());
         }
         Ok(())
     }

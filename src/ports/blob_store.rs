@@ -5,21 +5,13 @@
 //! between leaves a blob without a name, never a name without a blob.
 
 use async_trait::async_trait;
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::RunId;
 
 use super::StoreError;
 
 /// The largest blob, in bytes: 64 MiB.
 pub const MAX_BLOB_BYTES: usize = 64 * 1024 * 1024;
-
-/// Content with its type.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Blob {
-    /// The media type, for example `image/png`.
-    pub media_type: String,
-    pub bytes: Vec<u8>,
-}
 
 /// The metadata of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,23 +56,16 @@ pub trait BlobStore: Send + Sync {
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError>;
 }
 
-impl Blob {
-    /// Its handle, unless the blob is larger than the maximum.
-    pub fn handle(&self) -> Result<BlobHandle, BlobError> {
-        match self.bytes.len() {
-            size if size > MAX_BLOB_BYTES => Err(BlobError::TooLarge { size }),
-            _ => Ok(BlobHandle::for_bytes(&self.bytes)),
-        }
-    }
-
-    /// Its metadata.
-    pub fn info(&self) -> BlobInfo {
-        BlobInfo { media_type: self.media_type.clone(), size: self.bytes.len() as u64 }
+impl From<&Blob> for BlobInfo {
+    fn from(blob: &Blob) -> Self {
+        Self { media_type: blob.media_type.clone(), size: blob.bytes().len() as u64 }
     }
 }
 
-impl std::fmt::Debug for Blob {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Blob({}, {} bytes)", self.media_type, self.bytes.len())
+/// Rejects a blob that is larger than [`MAX_BLOB_BYTES`].
+pub fn check_blob_size(blob: &Blob) -> Result<(), BlobError> {
+    match blob.bytes().len() {
+        size if size > MAX_BLOB_BYTES => Err(BlobError::TooLarge { size }),
+        _ => Ok(()),
     }
 }

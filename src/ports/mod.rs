@@ -22,7 +22,7 @@ mod webhooks;
 
 pub use access_keys::{AccessKey, AccessKeys, KeyFilter, KeyHash};
 pub use approval_cache::{ApprovalCache, ApprovedCall, Grant, GrantContext, GrantFilter, GuardedTool, Revoked};
-pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
+pub use blob_store::{BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES, check_blob_size};
 pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};
 pub use event_sink::{EventSink, Update};

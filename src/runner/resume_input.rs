@@ -1,8 +1,9 @@
 //! Validation of an input before it is recorded, and the blobs that are stored with it.
 
+use toolgate_core::blob::Blob;
 use toolgate_core::id::{CallId, RunId, ServerId};
 use toolgate_core::run::{Answer, Call, Decision, ElicitationAnswer, Event, Input, Resume, ResumeError, Run, Spec};
-use toolgate_core::tool::result::{BlobWrite, bounded, bounded_message};
+use toolgate_core::tool::result::{bounded, bounded_message};
 use toolgate_core::tool::{Action, Arguments, Outcome, Problem, Question};
 use toolgate_driver::{Agent, DriveError, Journal};
 use toolgate_ports::{BlobError, InputFindings, StoreError};
@@ -15,7 +16,7 @@ use super::{AgentRunner, RunnerError};
 pub(super) struct ValidatedInput {
     pub(super) events: Vec<Event>,
     /// The blobs to store before the events are written.
-    pub(super) blobs: Vec<BlobWrite>,
+    pub(super) blobs: Vec<Blob>,
 }
 
 impl AgentRunner {
@@ -141,7 +142,7 @@ impl AgentRunner {
 
     /// The input with results that are ready to be recorded, and the blobs to store first. Equal inputs give equal
     /// results, so that a repeated input is recognized.
-    pub(super) fn trim_results(&self, journal: &Journal, input: &Input) -> (Input, Vec<BlobWrite>) {
+    pub(super) fn trim_results(&self, journal: &Journal, input: &Input) -> (Input, Vec<Blob>) {
         let Input::Resume(resume) = input else { return (input.clone(), Vec::new()) };
         let limit = journal.run().started().spec.limits.result_bytes();
         let (mut resume, mut blobs) = (resume.clone(), Vec::new());
@@ -170,7 +171,7 @@ impl AgentRunner {
 
     /// Stores the blobs that the events refer to. Unlike the result of a call, an input can be sent again: if its blobs
     /// cannot be stored, the input is rejected.
-    pub(super) async fn store_blobs(&self, run: &RunId, blobs: Vec<BlobWrite>) -> Result<(), RunnerError> {
+    pub(super) async fn store_blobs(&self, run: &RunId, blobs: Vec<Blob>) -> Result<(), RunnerError> {
         let stored = self.inner.ports.keep_all(run, blobs).await;
         stored.map_err(|error| match error {
             BlobError::Store(error) => DriveError::from(error).into(),

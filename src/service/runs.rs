@@ -6,12 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::sync::OnceCell;
 use toolgate_core::address::AllowedClasses;
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{AgentName, RunId};
 use toolgate_core::run::{Channel, Input, JournalEntry, Resume, Run, Started};
 use toolgate_core::trace::Trace;
-use toolgate_ports::{Blob, RunFilter, RunRow};
+use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, Retry, RunSubscription, RunnerError};
 
 use super::answers::Answers;

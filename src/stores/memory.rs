@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{GrantId, NodeId, RunId};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, ToolGrant};
 use toolgate_ports::{
-    Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
-    GuardedTool, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
+    Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
+    GuardedTool, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError, check_blob_size,
 };
 
 use self::contents::{BlobRecord, Contents, Lease, Run};
@@ -183,7 +183,8 @@ impl RunStore for MemoryStore {
 #[async_trait]
 impl BlobStore for MemoryStore {
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
-        let handle = blob.handle()?;
+        check_blob_size(&blob)?;
+        let handle = blob.handle();
         let mut contents = self.contents();
         let record = contents.blobs.entry(handle).or_insert_with(|| BlobRecord { blob, runs: BTreeSet::new() });
         record.runs.insert(run.clone());
@@ -210,7 +211,7 @@ impl BlobStore for MemoryStore {
     }
 
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
-        Ok(self.contents().blobs.get(handle).map(|record| record.blob.info()))
+        Ok(self.contents().blobs.get(handle).map(|record| BlobInfo::from(&record.blob)))
     }
 }
 

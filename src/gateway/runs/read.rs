@@ -99,5 +99,5 @@ pub(super) async fn blob(
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
     ];
-    Ok((headers, blob.bytes).into_response())
+    Ok((headers, blob.into_bytes()).into_response())
 }

@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use toolgate_core::blob::Blob;
 use toolgate_core::json;
 use toolgate_core::run::{Event, JournalEntry, Segment};
-use toolgate_ports::Blob;
 
 use super::error::EnvelopeError;
 use super::token::Claims;
@@ -30,7 +30,7 @@ struct BlobJson {
 
 impl Content {
     pub(super) fn new(journal: Vec<JournalEntry>, conversation: Option<Segment>, blobs: Vec<Blob>) -> Self {
-        let carried = |blob: Blob| BlobJson { media_type: blob.media_type, data: STANDARD_NO_PAD.encode(blob.bytes) };
+        let carried = |blob: Blob| BlobJson { data: STANDARD_NO_PAD.encode(blob.bytes()), media_type: blob.media_type };
         Self { journal, conversation, blobs: blobs.into_iter().map(carried).collect() }
     }
 
@@ -55,7 +55,7 @@ impl Content {
 
     pub(super) fn blobs(&self) -> Result<Vec<Blob>, EnvelopeError> {
         let blob = |carried: &BlobJson| match STANDARD_NO_PAD.decode(&carried.data) {
-            Ok(bytes) => Ok(Blob { media_type: carried.media_type.clone(), bytes }),
+            Ok(bytes) => Ok(Blob::new(carried.media_type.as_str(), bytes)),
             Err(_) => Err(EnvelopeError::Unreadable),
         };
         self.blobs.iter().map(blob).collect()

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolgate_core::blob::Blob;
 use toolgate_core::id::{CallId, RunId};
 use toolgate_core::run::{Answer, Ending, Event, Input, JournalEntry, PendingItem, Resume, ResumeError, Run};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{DriveError, Journal};
-use toolgate_ports::{Blob, BlobError, StoreError};
+use toolgate_ports::{BlobError, StoreError};
 
 use super::content::{Content, head};
 use super::token::{Claims, mint};

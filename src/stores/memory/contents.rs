@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Blob, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RunRow, SessionRow, StoredResponse,
+    AccessKey, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RunRow, SessionRow, StoredResponse,
     WebhookDelivery, WebhookEndpoint,
 };
 

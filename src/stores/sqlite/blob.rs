@@ -1,9 +1,8 @@
 //! Blobs: stored once under their hash, with a row for each run that uses them.
 
 use rusqlite::{Connection, Error};
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::RunId;
-use toolgate_ports::Blob;
 
 use super::query::query;
 use super::writer::Write;
@@ -26,7 +25,6 @@ pub(super) const DESCRIBE: &str = "SELECT media_type, length(bytes) FROM blob WH
 /// A blob that a run adds.
 pub(super) struct PutBlob {
     pub(super) run: RunId,
-    pub(super) handle: BlobHandle,
     pub(super) blob: Blob,
 }
 
@@ -34,7 +32,7 @@ impl Write for PutBlob {
     type Answer = ();
 
     fn apply(&self, db: &Connection) -> Result<(), Error> {
-        put(&self.run, &self.handle, (&self.blob.media_type, &self.blob.bytes), db)
+        put(&self.run, &self.blob.handle(), (&self.blob.media_type, self.blob.bytes()), db)
     }
 }
 

@@ -38,12 +38,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{GrantId, NodeId, RunId};
 use toolgate_core::run::{JournalEntry, ToolGrant};
 use toolgate_ports::{
-    Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
-    GuardedTool, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
+    Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
+    GuardedTool, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError, check_blob_size,
 };
 
 use self::append::AppendEvents;
@@ -188,8 +188,9 @@ impl RunStore for SqliteStore {
 #[async_trait]
 impl BlobStore for SqliteStore {
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
-        let handle = blob.handle()?;
-        self.writer.make(PutBlob { run: run.clone(), handle, blob }).await?;
+        check_blob_size(&blob)?;
+        let handle = blob.handle();
+        self.writer.make(PutBlob { run: run.clone(), blob }).await?;
         Ok(handle)
     }
 
@@ -203,7 +204,7 @@ impl BlobStore for SqliteStore {
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
         let row = self.lookups.optional(query(blob::GET).bind(handle.digest().as_slice())).await?;
-        Ok(row.map(|(media_type, bytes)| Blob { media_type, bytes }))
+        Ok(row.map(|(media_type, bytes)| Blob::stored(*handle, media_type, bytes)))
     }
 
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {

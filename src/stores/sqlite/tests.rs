@@ -272,7 +272,7 @@ async fn an_append_happens_even_if_its_caller_stops_waiting() {
 async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
-    let blob = Blob { media_type: "text/plain".into(), bytes: b"same".to_vec() };
+    let blob = Blob::new("text/plain", b"same".to_vec());
     for run in ["run_a", "run_b", "run_a"] {
         store.put(&run.into(), blob.clone()).await.unwrap();
     }
@@ -287,7 +287,7 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
 async fn a_blob_that_does_not_fit_is_rejected_alone() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(small(&directory, 56)).await.unwrap();
-    let huge = Blob { media_type: "text/plain".into(), bytes: vec![0; 1_000_000] };
+    let huge = Blob::new("text/plain", vec![0; 1_000_000]);
     let Err(BlobError::Store(StoreError::Full(why))) = store.put(&"run_a".into(), huge.clone()).await else {
         panic!("it was kept")
     };

@@ -9,12 +9,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::Notify;
-use toolgate::core::blob::BlobHandle;
+use toolgate::core::blob::{Blob, BlobHandle};
 use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
 use toolgate::core::run::{Event, JournalEntry, Segment};
 use toolgate::ports::{
-    Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, Claim, Purged, RunFilter, RunRow, RunStore,
-    SessionFilter, SessionRow, SessionSaved, SessionStore, StoreError,
+    Append, AppendError, BlobError, BlobInfo, BlobStore, Claim, Purged, RunFilter, RunRow, RunStore, SessionFilter,
+    SessionRow, SessionSaved, SessionStore, StoreError,
 };
 
 use super::intruder;

@@ -48,7 +48,7 @@ async fn journal(world: &World, run: &RunId) -> String {
 }
 
 async fn kept(runner: &AgentRunner, handle: &BlobHandle) -> Option<Vec<u8>> {
-    runner.blobs().unwrap().get(handle).await.unwrap().map(|blob| blob.bytes)
+    runner.blobs().unwrap().get(handle).await.unwrap().map(|blob| blob.into_bytes())
 }
 
 /// The stored results that the journal of a run refers to.

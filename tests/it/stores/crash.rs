@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::core::blob::BlobHandle;
-use toolgate::ports::{Blob, BlobStore, RunFilter, RunStore};
+use toolgate::core::blob::Blob;
+use toolgate::ports::{BlobStore, RunFilter, RunStore};
 use toolgate::stores::{Durability, SqliteStore};
 
 use super::journals::{append, facts, run};
@@ -71,7 +71,7 @@ async fn check(file: &Path, acknowledged: &BTreeMap<usize, u64>) {
         let row = rows.iter().find(|row| row.id == run(*number)).unwrap();
         assert!(row.version >= *length, "{} has {} events, {length} were acknowledged", row.id, row.version);
         let blob = blob(*number, *length);
-        assert_eq!(store.get(&BlobHandle::for_bytes(&blob.bytes)).await.unwrap(), Some(blob), "{}", row.id);
+        assert_eq!(store.get(&blob.handle()).await.unwrap(), Some(blob), "{}", row.id);
     }
     store.close().await;
 }
@@ -87,7 +87,7 @@ async fn append_until_killed(file: &Path) {
 
 /// The blob that a run stores before its journal has that length.
 fn blob(number: usize, length: u64) -> Blob {
-    Blob { media_type: "text/plain".into(), bytes: format!("{number} {length} ").repeat(1_000).into_bytes() }
+    Blob::new("text/plain", format!("{number} {length} ").repeat(1_000).into_bytes())
 }
 
 async fn drive(store: Arc<SqliteStore>, number: usize) {

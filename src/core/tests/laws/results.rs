@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate_core::blob::BlobHandle;
+use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::chat::{Media, Message, Part, Role};
 use toolgate_core::run::{Event, Run};
-use toolgate_core::tool::result::{
-    BlobWrite, MIN_RESULT_BYTES, OverflowStorage, Piece, ReadRequest, StoredForm, bounded, read,
-};
+use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, Piece, ReadRequest, StoredForm, bounded, read};
 use toolgate_core::tool::{Outcome, ToolOutput};
 
 use crate::choices::{strictly, tapes};
@@ -86,8 +84,8 @@ fn text_bytes(output: &ToolOutput) -> usize {
     output.content.iter().map(text).sum()
 }
 
-fn whole<'a>(wholes: &'a [BlobWrite], handle: &BlobHandle) -> &'a BlobWrite {
-    wholes.iter().find(|whole| whole.handle == *handle).expect("named content is stored")
+fn whole<'a>(wholes: &'a [Blob], handle: &BlobHandle) -> &'a Blob {
+    wholes.iter().find(|whole| whole.handle() == *handle).expect("named content is stored")
 }
 
 /// Every piece of a text, read from the beginning by following each answer's next offset.
@@ -138,14 +136,14 @@ proptest! {
         let structured = output.structured.clone();
         let (fit, wholes) = bounded(output, limit, KEPT);
         for (index, whole) in wholes.iter().enumerate() {
-            prop_assert_eq!(BlobHandle::for_bytes(&whole.bytes), whole.handle);
-            prop_assert!(wholes[..index].iter().all(|other| other.handle != whole.handle), "kept twice");
+            prop_assert_eq!(BlobHandle::for_bytes(whole.bytes()), whole.handle());
+            prop_assert!(wholes[..index].iter().all(|other| other.handle() != whole.handle()), "kept twice");
         }
         for kept in &fit.kept {
             let whole = whole(&wholes, &kept.handle);
             // Equal bytes are one blob, which has the type of the first content that named it.
             let first = fit.kept.iter().find(|first| first.handle == kept.handle).unwrap();
-            prop_assert_eq!((whole.bytes.len() as u64, &whole.media_type), (kept.bytes, &first.media_type));
+            prop_assert_eq!((whole.bytes().len() as u64, &whole.media_type), (kept.bytes, &first.media_type));
         }
         let says = fit.content.iter().filter_map(Part::as_text).collect::<String>();
         for (start, _) in says.match_indices("kept as media://") {
@@ -154,7 +152,7 @@ proptest! {
         }
         if let (Some(structured), None) = (structured, &fit.structured) {
             let again = fit.kept.iter().find_map(|kept| {
-                let text = || String::from_utf8(whole(&wholes, &kept.handle).bytes.clone()).unwrap();
+                let text = || String::from_utf8(whole(&wholes, &kept.handle).bytes().to_vec()).unwrap();
                 match kept.form {
                     StoredForm::Structured | StoredForm::Both => Some(serde_json::from_str(&text()).unwrap()),
                     StoredForm::Same => Some(Value::from(text())),
@@ -176,7 +174,7 @@ proptest! {
             prop_assert_eq!(fit.joined_text(), text);
             return Ok(());
         };
-        let whole = String::from_utf8(whole(&wholes, &kept.handle).bytes.clone()).unwrap();
+        let whole = String::from_utf8(whole(&wholes, &kept.handle).bytes().to_vec()).unwrap();
         prop_assert_eq!(&whole, &text);
         let shown = fit.joined_text();
         let (head, rest) = shown.split_once("[toolgate] ").unwrap();
@@ -274,7 +272,7 @@ fn fastmcps_duplicate_of_a_large_result_is_stored_once() {
     ] {
         let output = ToolOutput { structured: Some(structured), ..ToolOutput::text(text.clone()) };
         let (fit, wholes) = bounded(output, 65_536, KEPT);
-        assert_eq!(wholes.iter().map(|whole| whole.bytes.len()).collect::<Vec<_>>(), [text.len()]);
+        assert_eq!(wholes.iter().map(|whole| whole.bytes().len()).collect::<Vec<_>>(), [text.len()]);
         assert_eq!((fit.kept[0].form, fit.kept.len(), fit.structured, fit.content.len()), (form, 1, None, 1));
     }
 }

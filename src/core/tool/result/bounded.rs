@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::document::{document, media_type, text_mut, text_of, weight};
 use super::truncation::{OmittedText, cut};
 use super::{StoredContent, StoredForm};
-use crate::blob::BlobHandle;
+use crate::blob::{Blob, BlobHandle};
 use crate::chat::{Media, Part};
 use crate::json;
 use crate::tool::ToolOutput;
@@ -32,18 +32,10 @@ pub enum OverflowStorage<'a> {
     Failed(&'a str),
 }
 
-/// Content that has to be stored before the result that names it is recorded.
-#[derive(Clone, PartialEq, Eq)]
-pub struct BlobWrite {
-    pub handle: BlobHandle,
-    pub media_type: String,
-    pub bytes: Vec<u8>,
-}
-
 /// The result with at most `limit` bytes of text in its content, and as many in its structured form, with the content
-/// to store. A structured form that is nested too deep for the journal is always stored. The function is deterministic.
+/// to store before the result is recorded. A structured form that is nested too deep for the journal is always stored. The function is deterministic.
 /// A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
-pub fn bounded(mut output: ToolOutput, limit: usize, storage: OverflowStorage<'_>) -> (ToolOutput, Vec<BlobWrite>) {
+pub fn bounded(mut output: ToolOutput, limit: usize, storage: OverflowStorage<'_>) -> (ToolOutput, Vec<Blob>) {
     // Only toolgate may claim that content is stored.
     output.kept.clear();
     let mut limiter = ResultLimiter { storage, kept: Vec::new(), wholes: Vec::new() };
@@ -67,7 +59,7 @@ pub fn bounded(mut output: ToolOutput, limit: usize, storage: OverflowStorage<'_
 struct ResultLimiter<'a> {
     storage: OverflowStorage<'a>,
     kept: Vec<StoredContent>,
-    wholes: Vec<BlobWrite>,
+    wholes: Vec<Blob>,
 }
 
 impl<'a> ResultLimiter<'a> {
@@ -173,13 +165,15 @@ impl<'a> ResultLimiter<'a> {
                 OmittedText::Lost("it is more than a store keeps, which is 64 MiB")
             }
             OverflowStorage::UpTo(_) => {
-                let handle = BlobHandle::for_bytes(&bytes);
-                let kept = StoredContent { handle, media_type: media_type.clone(), bytes: bytes.len() as u64, form };
+                let size = bytes.len() as u64;
+                let blob = Blob::new(media_type.clone(), bytes);
+                let handle = blob.handle();
+                let kept = StoredContent { handle, media_type, bytes: size, form };
                 if !self.kept.contains(&kept) {
                     self.kept.push(kept);
                 }
-                if !self.wholes.iter().any(|whole| whole.handle == handle) {
-                    self.wholes.push(BlobWrite { handle, media_type, bytes });
+                if !self.wholes.iter().any(|whole| whole.handle() == handle) {
+                    self.wholes.push(blob);
                 }
                 OmittedText::Kept(handle)
             }
@@ -229,12 +223,6 @@ fn same(text: &str, value: &Value, json: &str) -> Option<StoredForm> {
         return Some(StoredForm::Both);
     }
     (wrapped == Some(&parsed)).then_some(StoredForm::Wrapped)
-}
-
-impl std::fmt::Debug for BlobWrite {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "BlobWrite({}, {}, {} bytes)", self.handle, self.media_type, self.bytes.len())
-    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ fn only_long_texts_are_cut() {
     let shown = texts(&fit);
     assert_eq!((shown[0], shown[2], shown.len()), ("a summary", "the end", 3));
     assert!(shown[1].starts_with("line 0\nline 1\n") && shown[1].ends_with("line 2999\n"));
-    assert_eq!((wholes.len(), &*wholes[0].bytes), (1, long.as_bytes()));
+    assert_eq!((wholes.len(), wholes[0].bytes()), (1, long.as_bytes()));
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn thousands_of_small_parts_become_one_text() {
     let (fit, wholes) = bounded(ToolOutput { content, ..ToolOutput::default() }, 4096, KEPT);
     assert_eq!((fit.content.len(), wholes.len()), (1, 1));
     assert!(texts(&fit)[0].starts_with("part 0\npart 1\n") && texts(&fit)[0].ends_with("part 4999"));
-    assert!(wholes[0].bytes.starts_with(b"part 0\npart 1\npart 2\n"));
+    assert!(wholes[0].bytes().starts_with(b"part 0\npart 1\npart 2\n"));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn images_are_stored_and_invalid_ones_are_reported() {
             "[toolgate] audio/wav of 1048577 bytes is not kept: the limit is 1 MiB.",
         ]
     );
-    assert_eq!(wholes.iter().map(|whole| whole.handle).collect::<Vec<_>>(), [picture_at, broken_at]);
+    assert_eq!(wholes.iter().map(Blob::handle).collect::<Vec<_>>(), [picture_at, broken_at]);
     let nowhere = bounded(output.clone(), 4096, OverflowStorage::Nowhere("why not"));
     assert_eq!(nowhere, (output, Vec::new()), "without a store they stay in place");
 }
@@ -89,7 +89,7 @@ fn a_large_structured_form_beside_a_short_text_is_named_in_the_text() {
         BlobHandle::for_bytes(json.as_bytes())
     );
     assert_eq!((texts(&fit), &fit.structured), (vec!["2000 rows", &expected], &None));
-    assert_eq!((&*wholes[0].bytes, &*wholes[0].media_type), (json.as_bytes(), "application/json"));
+    assert_eq!((wholes[0].bytes(), &*wholes[0].media_type), (json.as_bytes(), "application/json"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod truncation;
 
 pub(super) use pointer::find;
 
-pub use bounded::{BlobWrite, MIN_RESULT_BYTES, OverflowStorage, bounded};
+pub use bounded::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 pub use reading::{Piece, ReadRequest, read};
 pub use truncation::{bounded_message, shortened};
 

@@ -317,7 +317,7 @@ async fn a_stored_result_can_be_read_on_the_next_node() {
     elsewhere.resume(&envelope, decisions([("call_2_1", yes())])).await;
 
     let blob = elsewhere.runner.blobs().unwrap().get(&kept).await.unwrap().unwrap();
-    assert_eq!(String::from_utf8(blob.bytes).unwrap(), long);
+    assert_eq!(String::from_utf8(blob.into_bytes()).unwrap(), long);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use toolgate::core::blob::BlobHandle;
-use toolgate::ports::{Blob, BlobError, BlobInfo, MAX_BLOB_BYTES};
+use toolgate::core::blob::{Blob, BlobHandle};
+use toolgate::ports::{BlobError, BlobInfo, MAX_BLOB_BYTES};
 
 use super::Store;
 use crate::stores::journals::run;
 
 fn picture(bytes: impl Into<Vec<u8>>) -> Blob {
-    Blob { media_type: "image/png".into(), bytes: bytes.into() }
+    Blob::new("image/png", bytes.into())
 }
 
 pub(crate) async fn a_blob_is_read_exactly_as_written<S: Store>(store: Arc<S>) {
@@ -25,7 +25,7 @@ pub(crate) async fn a_blob_is_read_exactly_as_written<S: Store>(store: Arc<S>) {
 pub(crate) async fn the_same_bytes_are_one_blob_under_their_first_type<S: Store>(store: Arc<S>) {
     let first = store.put(&run(1), picture("same")).await.unwrap();
     let again = store.put(&run(1), picture("same")).await.unwrap();
-    let elsewhere = store.put(&run(2), Blob { media_type: "text/plain".into(), ..picture("same") }).await.unwrap();
+    let elsewhere = store.put(&run(2), Blob::new("text/plain", b"same".to_vec())).await.unwrap();
     assert_eq!((first, first), (again, elsewhere));
     assert_eq!(store.get(&first).await.unwrap(), Some(picture("same")));
 }

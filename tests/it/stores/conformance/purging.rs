@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use toolgate::core::blob::Blob;
 use toolgate::core::run::{PendingCounts, RunResult, Status};
-use toolgate::ports::{AppendError, Blob, BlobStore, Purged, RunFilter, RunRow};
+use toolgate::ports::{AppendError, BlobStore, Purged, RunFilter, RunRow};
 
 use super::Store;
 use crate::stores::journals::{Appending, append, fact, run};
@@ -58,7 +59,7 @@ pub(crate) async fn nothing_is_appended_to_a_purged_run<S: Store>(store: Arc<S>)
 }
 
 pub(crate) async fn a_blob_is_deleted_with_the_last_run_that_uses_it<S: Store>(store: Arc<S>) {
-    let blob = |bytes: &str| Blob { media_type: "text/plain".into(), bytes: bytes.into() };
+    let blob = |bytes: &str| Blob::new("text/plain", bytes.into());
     let alone = store.put(&run(1), blob("alone")).await.unwrap();
     let shared = store.put(&run(1), blob("shared")).await.unwrap();
     let others = store.put(&run(2), blob("others")).await.unwrap();
