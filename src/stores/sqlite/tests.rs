@@ -276,7 +276,7 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
     for run in ["run_a", "run_b", "run_a"] {
         store.put(&run.into(), blob.clone()).await.unwrap();
     }
-    store.share(&"run_c".into(), &[blob.handle().unwrap(), BlobHandle::for_bytes(b"nothing")]).await.unwrap();
+    store.share(&"run_c".into(), &[blob.handle(), BlobHandle::for_bytes(b"nothing")]).await.unwrap();
     let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let (blobs,): (i64,) = query("SELECT count(*) FROM blob").one(&db).unwrap();
     let notes: Vec<(String,)> = query("SELECT run FROM blob_use ORDER BY run").all(&db).unwrap();
@@ -292,7 +292,7 @@ async fn a_blob_that_does_not_fit_is_rejected_alone() {
         panic!("it was kept")
     };
     assert!(why.starts_with("there is no room for"), "{why}");
-    assert_eq!(store.get(&huge.handle().unwrap()).await.unwrap(), None);
+    assert_eq!(store.get(&huge.handle()).await.unwrap(), None);
     store.append(append("run_a", 0, 10)).await.unwrap();
 }
 

@@ -80,7 +80,7 @@ fn media(report: &Report) -> &[Media] {
 
 async fn bytes_behind(world: &World, handle: &str) -> Vec<u8> {
     let blobs = world.runner.blobs().expect("the store keeps blobs");
-    blobs.get(&BlobHandle::parse(handle).unwrap()).await.unwrap().expect("it is there").bytes
+    blobs.get(&BlobHandle::parse(handle).unwrap()).await.unwrap().expect("it is there").into_bytes()
 }
 
 on_every_store! {
@@ -106,7 +106,7 @@ on_every_store! {
 
         let found = other.report(&report.run_id).await.unwrap();
         let handle = BlobHandle::parse(media(&found)[0].url.as_deref().unwrap()).unwrap();
-        assert_eq!(other.blobs().unwrap().get(&handle).await.unwrap().unwrap().bytes, PICTURE);
+        assert_eq!(other.blobs().unwrap().get(&handle).await.unwrap().unwrap().bytes(), PICTURE);
     }
 
     async fn media_that_landed_outlive_a_store_that_is_away_for_a_moment(kept: Kept) {
