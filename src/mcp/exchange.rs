@@ -36,7 +36,7 @@ const NO_ANSWER: &str = "the stream ended before the answer";
 
 /// How long to read on after a question: messages that the server wrote with it, without waiting for the answer,
 /// arrive in this time.
-const ELICITATION_GRACE: Duration = Duration::from_millis(50);
+const ELICITATION_GRACE: Duration = Duration::from_millis(250);
 
 /// The receiver of progress reports.
 pub(super) type ProgressReceiver<'a> = &'a (dyn Fn(Progress) + Send + Sync);

@@ -157,6 +157,11 @@ pub(super) fn impatient(settings: ServerSettings) -> ServerSettings {
     ServerSettings { call_timeout: Duration::from_secs(1), ..settings }
 }
 
+/// The same server with time for messages that a loaded machine takes long to read.
+pub(super) fn unhurried(settings: ServerSettings) -> ServerSettings {
+    ServerSettings { call_timeout: Duration::from_secs(600), ..settings }
+}
+
 /// The same server with that start timeout.
 pub(super) fn within(start_timeout: Duration, settings: ServerSettings) -> ServerSettings {
     ServerSettings { start_timeout, ..settings }

@@ -173,7 +173,10 @@ async fn an_error_without_a_message_ends_the_call_at_once() {
 
 #[tokio::test]
 async fn twenty_megabytes_arrive_whole_be_they_sent_once_or_twice_in_a_line() {
-    let servers = servers([("once", fault(&["huge-result=20"])), ("twice", fault(&["huge-line-structured=20"]))]);
+    let servers = servers([
+        ("once", unhurried(fault(&["huge-result=20"]))),
+        ("twice", unhurried(fault(&["huge-line-structured=20"]))),
+    ]);
     for id in ["once", "twice"] {
         let answer = returned(call(&servers, id, "echo", json!({"text": "more"})).await);
         let length: usize = answer.content.iter().filter_map(|part| part.as_text()).map(str::len).sum();
@@ -186,7 +189,7 @@ async fn twenty_megabytes_arrive_whole_be_they_sent_once_or_twice_in_a_line() {
 #[tokio::test]
 async fn a_message_beyond_the_bound_ends_its_call_at_once_and_says_how_large_it_may_be() {
     let (settings, wire) = watched(&["huge-result=65"]);
-    let servers = servers([("bad", settings)]);
+    let servers = servers([("bad", unhurried(settings))]);
     let outcome = call(&servers, "bad", "echo", json!({"text": "more"})).await;
     let expected = "the MCP server `bad` broke off the connection: it sent a message longer than 64 MiB; let the tool \
                     return less, or in pieces";
