@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::error::CliError;
 use super::interrupt::{Interrupts, OnInterrupt};
 use super::output::Output;
+use super::paint::Paint;
 use super::prompt;
 use super::view::{Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
 use crate::app::App;
@@ -30,13 +31,27 @@ pub(super) enum Display {
 impl Display {
     /// Chooses the format from the flags and the terminal.
     pub(super) fn choose(json: bool, quiet: bool, out: &Output) -> Self {
-        let live_view = |paint, answer| Box::new(LiveView::new(DisplaySettings { paint, width: out.width() }, answer));
         match (json, quiet, out.is_terminal()) {
             (true, _, _) => Self::Json,
             (false, true, _) => Self::Quiet,
-            (false, false, true) => Self::Live(live_view(out.paint(), AnswerPlacement::Inline)),
-            (false, false, false) => Self::Lines(live_view(out.note_paint(), AnswerPlacement::Apart)),
+            (false, false, true) => Self::live(AnswerPlacement::Inline, out),
+            (false, false, false) => {
+                let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
+                Self::Lines(Box::new(LiveView::new(look, AnswerPlacement::Apart)))
+            }
         }
+    }
+
+    /// The format of a conversation at a terminal.
+    pub(super) fn conversation(out: &Output) -> Self {
+        Self::live(AnswerPlacement::Conversation, out)
+    }
+
+    fn live(answer: AnswerPlacement, out: &Output) -> Self {
+        let look = DisplaySettings { paint: out.paint(), width: out.width() };
+        let live_view = LiveView::new(look, answer);
+        let typesets = look.paint == Paint::Colour && out.shows_passing();
+        Self::Live(Box::new(if typesets { live_view.typesetting() } else { live_view }))
     }
 
     /// Displays an event.
@@ -53,10 +68,12 @@ impl Display {
                 live_view.render(event).into_iter().for_each(|shown| match shown {
                     LiveOutput::Line(line) => out.line(line),
                     LiveOutput::Fragment(text) => out.fragment(&text),
+                    LiveOutput::Unfinished(lines) => out.passing(&lines),
                 });
             }
             Self::Lines(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
                 LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.note(text),
+                LiveOutput::Unfinished(_) => {}
             }),
         }
     }

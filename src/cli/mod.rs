@@ -10,6 +10,7 @@ mod attach;
 mod binding_digest;
 mod blobs;
 mod caller;
+mod chat;
 mod completions;
 mod config;
 mod demo;
@@ -48,6 +49,8 @@ mod time_arg;
 mod tools;
 mod view;
 
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -64,7 +67,8 @@ const EXAMPLES: &str = "\
 Begin with:
   toolgate demo                     see a whole run, without a key and without a network
   toolgate init                     write a configuration that works at once
-  toolgate run \"What is in stock?\"  run the agent it describes
+  toolgate chat                     converse with the agent it describes
+  toolgate run \"What is in stock?\"  run that agent once
   toolgate approvals list           list pending approvals
   toolgate sessions list            list conversations of successive runs
   toolgate tools                    list the agent's tools, and which require approval
@@ -86,6 +90,7 @@ struct Cli {
 enum Command {
     Demo(demo::Demo),
     Init(init::Init),
+    Chat(Box<chat::Chat>),
     Run(Box<run::Run>),
     Resume(Box<resume::ResumeRun>),
     Serve(serve::Serve),
@@ -108,7 +113,7 @@ enum Command {
 pub fn main() -> ExitCode {
     // This also restores the terminal after a panic.
     let _terminal = prompt::TerminalGuard;
-    let cli = match Cli::try_parse_from(std::env::args_os()) {
+    let cli = match Cli::try_parse_from(words()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
@@ -125,6 +130,18 @@ pub fn main() -> ExitCode {
     runtime.shutdown_background();
     logging::flush();
     exit.into()
+}
+
+/// The words of the command line. At a terminal, in a folder with a configuration, the program alone means `chat`.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let is_interactive = || std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let is_configured =
+        || std::env::var_os("TOOLGATE_CONFIG").is_some() || std::path::Path::new(crate::config::FILE_NAME).is_file();
+    if words.len() == 1 && is_interactive() && is_configured() {
+        words.push("chat".into());
+    }
+    words
 }
 
 /// Help and version are successful output; every other clap error is a usage error.
@@ -157,6 +174,7 @@ impl Command {
         let done = match self {
             Self::Demo(command) => command.execute(out).await,
             Self::Init(command) => command.execute(out),
+            Self::Chat(command) => command.execute(out).await,
             Self::Run(command) => command.execute(out).await,
             Self::Resume(command) => command.execute(out).await,
             Self::Serve(command) => command.execute(out).await,
@@ -186,6 +204,7 @@ impl Command {
             Self::Mcp(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)
+            | Self::Chat(_)
             | Self::Serve(_)
             | Self::Keys(_)
             | Self::Sessions(_)

@@ -26,6 +26,10 @@ impl Paint {
         self.wrap("2", text)
     }
 
+    pub(super) fn italic(self, text: impl Display) -> String {
+        self.wrap("3", text)
+    }
+
     pub(super) fn red(self, text: impl Display) -> String {
         self.wrap("31", text)
     }

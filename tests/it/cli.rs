@@ -4,6 +4,7 @@ mod approval_descriptions;
 mod approvals;
 mod at_a_terminal;
 mod canaries;
+mod chat;
 mod compensation;
 mod concurrent_changes;
 mod costs;

@@ -67,7 +67,7 @@ impl Grants {
             return Ok(Exit::Done);
         };
         let paint = out.paint();
-        grants.iter().flat_map(|grant| lines(grant, now, paint)).for_each(|line| out.line(line));
+        grants.iter().flat_map(|grant| grant_lines(grant, now, paint)).for_each(|line| out.line(line));
         out.note(count(grants.len(), "grant"));
         let again = setup::again(&self.config, &ConfigOverrides::default());
         let command = again.elsewhere(&["approvals", "revoke", first.id.as_str()]);
@@ -76,7 +76,8 @@ impl Grants {
     }
 }
 
-fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
+/// The lines about a grant.
+pub(in crate::cli) fn grant_lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
     let principal = grant
         .principal
         .as_ref()

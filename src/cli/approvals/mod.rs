@@ -15,6 +15,8 @@ mod suggest;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::grants::grant_lines;
+
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;

@@ -8,9 +8,10 @@ use tokio::time::MissedTickBehavior;
 use crate::cli::answers::who;
 use crate::cli::error::CliError;
 use crate::cli::follow::Follow;
-use crate::cli::interrupt::{Interrupt, OnInterrupt};
+use crate::cli::interrupt::{Interrupt, Interrupts, OnInterrupt};
 use crate::cli::output::Output;
-use crate::cli::{prompt, terminal_user};
+use crate::cli::prompt::{self, EscapeKey};
+use crate::cli::terminal_user;
 use crate::core::id::RunId;
 use crate::core::lifecycle::LifecycleKind;
 use crate::core::run::{Channel, Status};
@@ -23,7 +24,7 @@ const POLL: Duration = Duration::from_millis(500);
 const REFRESH: Duration = Duration::from_millis(100);
 
 /// Shows events until the run is idle. The first Ctrl-C cancels the run, and the next one stops following it. If the
-/// first one pauses the run, the second cancels it.
+/// first one pauses the run, the second cancels it. At a terminal, Esc does the same as the first Ctrl-C.
 pub(in crate::cli) async fn until_idle(
     follow: &mut Follow<'_>,
     execution: Execution,
@@ -36,17 +37,16 @@ pub(in crate::cli) async fn until_idle(
     let mut events = app.operator().follow(&run, follow.seen, Some(updates), settings);
     let (mut is_cancelled, mut is_paused) = (false, false);
     // The runner holds calls open for as long as the person at this terminal needs.
-    let attendance = match follow.display.is_live() && prompt::is_person_at_terminal() {
-        true => app.runner.attend(&run),
-        false => None,
-    };
+    let is_attended = follow.display.is_live() && prompt::is_person_at_terminal();
+    let attendance = if is_attended { app.runner.attend(&run) } else { None };
+    let mut escape = is_attended.then(EscapeKey::watch);
     let mut refresh = tokio::time::interval(REFRESH);
     refresh.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let rested = loop {
         tokio::select! {
             // Every event that is ready is shown before the report.
             biased;
-            interrupt = follow.interrupts.next() => match interrupt {
+            interrupt = next_interrupt(&mut follow.interrupts, escape.as_mut()) => match interrupt {
                 Interrupt::Leave => return Err(CliError::Terminated(run)),
                 Interrupt::Stop if is_cancelled => return Err(CliError::Interrupted),
                 Interrupt::Stop if follow.on_interrupt == OnInterrupt::Pause && !is_paused => {
@@ -63,6 +63,8 @@ pub(in crate::cli) async fn until_idle(
                     follow.show(&event, out);
                     if attendance.is_some() && matches!(event.event.fact, LifecycleKind::InputRequested { .. }) {
                         terminal_user::ask(follow, &run, out).await?;
+                        // The prompt took the terminal.
+                        escape = Some(EscapeKey::watch());
                     }
                 }
                 Some(StreamItem::Draining) | None => break None,
@@ -93,6 +95,15 @@ pub(in crate::cli) async fn until_idle(
         follow.pending(&report, out);
     }
     Ok(report)
+}
+
+/// The next interrupt, or Esc in its place.
+async fn next_interrupt(interrupts: &mut Interrupts, escape: Option<&mut EscapeKey>) -> Interrupt {
+    let Some(escape) = escape else { return interrupts.next().await };
+    tokio::select! {
+        interrupt = interrupts.next() => interrupt,
+        () = escape.pressed() => Interrupt::Stop,
+    }
 }
 
 async fn cancel(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {

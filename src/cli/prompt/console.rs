@@ -6,11 +6,38 @@ use crate::cli::paint::Paint;
 
 /// The input that a question accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Accepts {
+pub(in crate::cli) enum Accepts<'a> {
     /// Text, typed or pasted.
     Text,
-    /// A letter that decides. Pasted text is rejected.
+    /// Text that is there already, to be changed.
+    Change(&'a str),
+    /// A letter that decides, without Enter. Pasted text is rejected.
     Key,
+    /// A message of a conversation: text with history and completion. Alt-Enter, or Enter after a backslash, begins
+    /// another line of it.
+    Message(&'a Recall),
+}
+
+/// What the keys of a message recall: Up and Down the earlier messages, Tab the words that complete its beginning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::cli) struct Recall {
+    /// Oldest first.
+    pub(in crate::cli) messages: Vec<String>,
+    pub(in crate::cli) words: Vec<String>,
+}
+
+impl Recall {
+    /// The longest common beginning of the words that begin with this text, if it is longer than the text.
+    pub(super) fn completion(&self, text: &str) -> Option<String> {
+        let mut words = self.words.iter().filter(|word| word.starts_with(text));
+        let first = words.next()?;
+        let common = words.fold(first.as_str(), |common, word| {
+            let same = common.char_indices().zip(word.chars()).find(|((_, a), b)| a != b);
+            let end = same.map_or(common.len().min(word.len()), |((at, _), _)| at);
+            common.get(..end).unwrap_or_default()
+        });
+        (common.len() > text.len()).then(|| common.to_owned())
+    }
 }
 
 /// An entered line.
@@ -37,8 +64,11 @@ pub(in crate::cli) trait Console {
     /// Discards input typed before the user could read the question. Call it when the question is on the screen.
     fn discard_typed_ahead(&mut self) -> io::Result<()>;
 
+    /// Lets the user change a text in the editor that the environment names (`VISUAL`, `EDITOR`); `None` without one.
+    fn editor(&mut self, text: &str) -> io::Result<Option<String>>;
+
     /// Reads one line; `None` at the end of the input. Fails if the prompt is withdrawn.
-    fn line(&mut self, question: &str, accepts: Accepts) -> io::Result<Option<Entry>>;
+    fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>>;
 }
 
 /// Strict fake console: enters these lines one after another, then ends the input.
@@ -76,8 +106,26 @@ impl Console for Script {
         Ok(())
     }
 
-    fn line(&mut self, question: &str, _: Accepts) -> io::Result<Option<Entry>> {
+    fn editor(&mut self, _: &str) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn line(&mut self, question: &str, _: Accepts<'_>) -> io::Result<Option<Entry>> {
         self.shown.push_str(&crate::cli::terminal_escape::escape(question, Paint::Plain));
         Ok(self.entries.next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_completed_as_far_as_it_is_clear() {
+        let recall = Recall { words: ["/tools", "/trace", "/model"].map(str::to_owned).to_vec(), ..Recall::default() };
+        let complete = |text| recall.completion(text);
+        assert_eq!([complete("/m"), complete("/tr")], [Some("/model".into()), Some("/trace".into())]);
+        assert_eq!([complete("/t"), complete("/x"), complete("/model")], [None, None, None]);
+        assert_eq!(complete(""), Some("/".into()));
     }
 }

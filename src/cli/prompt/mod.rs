@@ -4,6 +4,7 @@
 //! A paste of several lines is one answer to a text question, and is rejected where a single letter decides.
 
 mod console;
+mod escape_key;
 mod question;
 #[cfg(not(unix))]
 #[path = "plain.rs"]
@@ -16,7 +17,9 @@ use std::io::{self, IsTerminal as _};
 
 use serde_json::Value;
 
+pub(super) use self::console::Recall;
 use self::console::{Accepts, Console, Entry};
+pub(super) use self::escape_key::EscapeKey;
 use self::terminal::Terminal;
 pub(super) use self::terminal::{TerminalGuard, Withdrawal};
 use super::answers::{self, approval, denial, json_or_text, who};
@@ -103,6 +106,11 @@ impl<C: Console> Prompt<C> {
         Ok(text)
     }
 
+    /// Reads the next message of a conversation; `None` at the end of the input.
+    pub(super) fn message(&mut self, question: &str, recall: &Recall) -> io::Result<Option<String>> {
+        self.entry(question, Accepts::Message(recall))
+    }
+
     /// Asks about a pending item; `position` is its number among how many. Without an answer it stays pending.
     pub(super) fn ask(&mut self, item: &PendingItem, position: (usize, usize)) -> io::Result<Resume> {
         let mut resume = Resume::default().partial();
@@ -144,7 +152,7 @@ impl<C: Console> Prompt<C> {
                     None => continue,
                 },
                 Some("d" | "n" | "no" | "deny") => denial(self.text("  why (the model reads it): ")?),
-                Some("e" | "edit") => match self.edited()? {
+                Some("e" | "edit") => match self.edited(&call.arguments)? {
                     Some(edited) => approval(Scope::Once, None, Some(edited)),
                     None => continue,
                 },
@@ -196,15 +204,29 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    fn edited(&mut self) -> io::Result<Option<Arguments>> {
-        let Some(text) = self.text("  the arguments, as JSON (empty: leave them): ")? else {
-            return Ok(None);
+    /// Asks for other arguments, in the user's editor or on a line that begins with the present ones. `None` if they stay
+    /// as they are.
+    fn edited(&mut self, arguments: &Arguments) -> io::Result<Option<Arguments>> {
+        let before = arguments.to_value();
+        let pretty = serde_json::to_string_pretty(&before)?;
+        let text = match self.console.editor(&pretty) {
+            Ok(Some(text)) => text,
+            Ok(None) => {
+                let question = "  the arguments, as JSON (unchanged or empty: leave them): ";
+                let Some(text) = self.entry(question, Accepts::Change(&before.to_string()))? else { return Ok(None) };
+                text
+            }
+            Err(error) => {
+                self.say(&format!("  {error}"))?;
+                return Ok(None);
+            }
         };
         if text.trim().is_empty() {
             return Ok(None);
         }
         match answers::edited_arguments(&text) {
-            Ok(arguments) => Ok(Some(arguments)),
+            Ok(edited) if edited.to_value() == before => Ok(None),
+            Ok(edited) => Ok(Some(edited)),
             Err(why) => {
                 self.say(&format!("  {why}"))?;
                 Ok(None)
@@ -276,8 +298,12 @@ impl<C: Console> Prompt<C> {
 
     /// Reads a line of text; a paste may contain several lines.
     fn text(&mut self, question: &str) -> io::Result<Option<String>> {
+        self.entry(question, Accepts::Text)
+    }
+
+    fn entry(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<String>> {
         loop {
-            match self.console.line(question, Accepts::Text)? {
+            match self.console.line(question, accepts)? {
                 Some(entry) if is_cut_off(&entry) => self.say(
                     "  several lines came at once, and this terminal does not mark pastes: nothing was taken; \
                      write the JSON on one line, or answer with `toolgate resume --file`",

@@ -20,6 +20,11 @@ impl Terminal {
         io::stdin().is_terminal().then_some(Self)
     }
 
+    /// Lines are read here, and no keys.
+    pub(super) fn escape(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     pub(super) fn withdrawal(&self) -> Withdrawal {
         Withdrawal
     }
@@ -34,7 +39,11 @@ impl Console for Terminal {
         Ok(())
     }
 
-    fn line(&mut self, question: &str, _: Accepts) -> io::Result<Option<Entry>> {
+    fn editor(&mut self, _: &str) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn line(&mut self, question: &str, _: Accepts<'_>) -> io::Result<Option<Entry>> {
         write!(io::stderr(), "{}", terminal_escape::escape(question, Paint::Plain))?;
         io::stderr().flush()?;
         let mut line = String::new();

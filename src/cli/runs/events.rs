@@ -85,6 +85,7 @@ impl View {
             None => out.json(event),
             Some(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
                 LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.line(text),
+                LiveOutput::Unfinished(_) => {}
             }),
         }
     }

@@ -13,6 +13,8 @@ mod trace;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::trace::print_waterfall;
+
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;

@@ -54,15 +54,19 @@ impl TraceOf {
             spans(app, &run, journal, SpanContent::default()).iter().for_each(|span| out.json(span));
             return Ok(());
         }
-        // The waterfall shows no content.
-        let silent = SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() };
-        let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        let is_running = app.runner.report(&run).await?.status == Status::Running;
-        let waterfall = Waterfall::new(spans(app, &run, journal, silent));
-        let waterfall = if is_running { waterfall.unfinished() } else { waterfall };
-        waterfall.draw(look).iter().for_each(|line| out.line(line));
-        Ok(())
+        print_waterfall(app, &run, out).await
     }
+}
+
+/// Prints the spans of a run as a waterfall, which shows no content.
+pub(in crate::cli) async fn print_waterfall(app: &App, run: &RunId, out: &mut Output) -> Result<(), CliError> {
+    let silent = SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() };
+    let look = DisplaySettings { paint: out.paint(), width: out.width() };
+    let is_running = app.runner.report(run).await?.status == Status::Running;
+    let waterfall = Waterfall::new(spans(app, run, app.runner.journal(run).await?, silent));
+    let waterfall = if is_running { waterfall.unfinished() } else { waterfall };
+    waterfall.draw(look).iter().for_each(|line| out.line(line));
+    Ok(())
 }
 
 fn send(app: &App, run: &RunId, journal: Vec<JournalEntry>, out: &mut Output) -> Result<(), CliError> {

@@ -48,7 +48,7 @@ impl Activities {
             LifecycleKind::ToolsListed { .. } => self.end(&Actor::Servers),
             LifecycleKind::ModelCalled { model, .. } | LifecycleKind::ModelRetrying { model, .. } => {
                 self.end(&Actor::Servers);
-                self.begin(Actor::Model, format!("model {model}"), String::new(), now);
+                self.begin(Actor::Model, format!("model {model}"), text("Esc interrupts"), now);
             }
             LifecycleKind::ModelFailed { error, .. } => {
                 self.end(&Actor::Model);
@@ -193,7 +193,7 @@ mod tests {
         activities.apply(&event(called), began);
         let look = DisplaySettings { paint: Paint::Plain, width: 60 };
         let later = began + Duration::from_secs(1);
-        assert_eq!(activities.lines(later, &[], look), ["  ⠋ model main · 1 s  "]);
+        assert_eq!(activities.lines(later, &[], look), ["  ⠋ model main · 1 s  Esc interrupts"]);
         let delta = Delta::Text { text: "It".into() };
         activities.apply(&event(LifecycleKind::Fragment { delta, from: None }), later);
         assert!(activities.lines(later, &[], look).is_empty());

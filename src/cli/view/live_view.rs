@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
 use super::approval_scope::reach;
+use super::typesetter::Typesetter;
 use super::usage::{MissingUsage, spent, total, wasted_usage};
 use super::words::{in_words, kept_line, left_out_lines, why_rejected};
+use crate::cli::paint::Paint;
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
@@ -21,6 +23,8 @@ pub(in crate::cli) enum LiveOutput {
     Line(String),
     /// A part of a line that continues.
     Fragment(String),
+    /// Lines that the next output replaces.
+    Unfinished(Vec<String>),
 }
 
 /// The place where the model's final answer is printed.
@@ -28,6 +32,8 @@ pub(in crate::cli) enum LiveOutput {
 pub(in crate::cli) enum AnswerPlacement {
     /// In the live view, streamed to the user at a terminal.
     Inline,
+    /// The same in a conversation, whose prompt has shown the message and its agent already.
+    Conversation,
     /// Alone on standard output; the live view omits it and does not stream.
     Apart,
 }
@@ -37,6 +43,8 @@ pub(in crate::cli) enum AnswerPlacement {
 pub(in crate::cli) struct LiveView {
     look: DisplaySettings,
     answer: AnswerPlacement,
+    /// Typesets the model's text, where the terminal can replace lines.
+    typesetter: Option<Typesetter>,
     /// The kind of the fragments since the last whole line.
     streaming: Option<Stream>,
     /// Whether the text of this turn was already streamed.
@@ -66,6 +74,7 @@ impl LiveView {
         Self {
             look,
             answer,
+            typesetter: None,
             streaming: None,
             streamed: false,
             gaps: MissingUsage::default(),
@@ -73,6 +82,11 @@ impl LiveView {
             names: BTreeMap::new(),
             deferred: BTreeMap::new(),
         }
+    }
+
+    /// Typesets the model's text, and folds its reasoning.
+    pub(in crate::cli) fn typesetting(self) -> Self {
+        Self { typesetter: Some(Typesetter::new(self.look)), ..self }
     }
 
     /// The output for one event.
@@ -115,24 +129,32 @@ impl LiveView {
 
     /// Ends an unfinished line, if there is one.
     pub(in crate::cli) fn end_of_stream(&mut self) -> Vec<LiveOutput> {
-        self.streaming.take().map(|_| LiveOutput::Line(String::new())).into_iter().collect()
+        let Some(ended) = self.streaming.take() else { return Vec::new() };
+        let Some(typesetter) = &mut self.typesetter else { return vec![LiveOutput::Line(String::new())] };
+        let lines = match ended {
+            Stream::Text => typesetter.end(),
+            Stream::Reasoning => vec![typesetter.end_reasoning()],
+        };
+        lines.into_iter().map(in_gutter).collect()
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
     fn lines(&mut self, event: &LifecycleEvent) -> Vec<String> {
         let paint = self.look.paint;
         match &event.fact {
+            LifecycleKind::Started { restart, .. } if self.answer == AnswerPlacement::Conversation => {
+                restarted(*restart, paint).into_iter().collect()
+            }
             LifecycleKind::Started { agent, model, session_id, input, restart, .. } => {
                 let about =
                     format!("agent {agent} · model {model} · session {}", escape_untrusted(session_id.as_str()));
                 let mut lines = vec![format!("{} {}", paint.bold("run"), paint.bold(&event.run_id))];
                 lines.push(paint.dim(about));
-                if let Some(Restart::WorkingDirectory) = restart {
-                    lines.push(paint.yellow("the session begins afresh: its earlier runs worked on another folder"));
-                }
+                lines.extend(restarted(*restart, paint));
                 lines.extend(input.iter().map(|text| self.quote(text)));
                 lines
             }
+            LifecycleKind::Resumed { .. } if self.answer == AnswerPlacement::Conversation => Vec::new(),
             LifecycleKind::Resumed { .. } => {
                 vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} resumed", event.run_id)))]
             }
@@ -147,7 +169,9 @@ impl LiveView {
                 }]
             }
             LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
-                let mut lines = vec![paint.dim(format!("{} available", count(tools.len(), "tool")))];
+                let is_told = self.answer != AnswerPlacement::Conversation;
+                let available = is_told.then(|| paint.dim(format!("{} available", count(tools.len(), "tool"))));
+                let mut lines: Vec<String> = available.into_iter().collect();
                 let left_out = left_out_lines(left_out).into_iter();
                 lines.extend(left_out.map(|line| paint.yellow(format!("  ! {line}"))));
                 let differs = |tool| paint.yellow(format!("  ! {tool} changed since the run began"));
@@ -318,7 +342,10 @@ impl LiveView {
         let text = text.as_deref().unwrap_or_default();
         let mut lines = Vec::new();
         if !told_already {
-            lines.extend(gutter(text).iter().map(|line| format!("  {line}")));
+            match &self.typesetter {
+                Some(typesetter) => lines.extend(typesetter.typeset(text).iter().map(|line| format!("{GUTTER}{line}"))),
+                None => lines.extend(gutter(text).iter().map(|line| format!("  {line}"))),
+            }
         }
         let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
         lines.push(self.look.paint.dim(format!("  {who}: {}, {}", duration(*duration_ms), spent(usage))));
@@ -418,6 +445,19 @@ impl LiveView {
         let mut shown = if self.streaming == Some(stream) { Vec::new() } else { self.end_of_stream() };
         let mark = if self.streaming.is_none() { GUTTER } else { "" };
         self.streaming = Some(stream);
+        if let Some(typesetter) = &mut self.typesetter {
+            let unfinished = match stream {
+                Stream::Text => {
+                    self.streamed = true;
+                    shown.extend(typesetter.push(text).into_iter().map(in_gutter));
+                    typesetter.unfinished()
+                }
+                Stream::Reasoning => vec![typesetter.push_reasoning(text)],
+            };
+            let lines = unfinished.into_iter().map(|line| format!("{GUTTER}{line}"));
+            shown.push(LiveOutput::Unfinished(lines.collect()));
+            return shown;
+        }
         let text = format!("{mark}{}", text.replace('\n', &format!("\n{GUTTER}")));
         shown.push(LiveOutput::Fragment(match stream {
             Stream::Text => {
@@ -428,6 +468,16 @@ impl LiveView {
         }));
         shown
     }
+}
+
+fn in_gutter(line: String) -> LiveOutput {
+    LiveOutput::Line(format!("{GUTTER}{line}"))
+}
+
+/// Why a session begins afresh, where a user would not expect it.
+fn restarted(restart: Option<Restart>, paint: Paint) -> Option<String> {
+    (restart == Some(Restart::WorkingDirectory))
+        .then(|| paint.yellow("the session begins afresh: its earlier runs worked on another folder"))
 }
 
 /// The tools with grants, each with the calls that the grants cover.

@@ -6,12 +6,14 @@ mod approval_scope;
 mod conversation;
 mod explain;
 mod live_view;
+mod markdown;
 mod pending;
 mod question;
 mod show;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod typesetter;
 mod usage;
 mod waterfall;
 mod words;
@@ -24,7 +26,7 @@ pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView};
 pub(super) use pending::{RepeatedFlags, pending_lines};
 pub(super) use question::{answering, question_lines};
 pub(super) use summary::RunSummary;
-pub(super) use usage::{MissingUsage, UsageJson, cost, dollars, tokens};
+pub(super) use usage::{MissingUsage, UsageJson, cost, dollars, spent, tokens};
 pub(super) use waterfall::Waterfall;
 pub(super) use words::{findings, in_words, left_out_lines, media_line};
 

@@ -82,7 +82,7 @@ fn was_sent(desk: &Desk) -> bool {
 #[test]
 fn a_call_is_approved_at_the_terminal_and_the_journal_says_so() {
     let desk = Desk::playing(NOTE);
-    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "a\n")]).expect(0);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "a")]).expect(0);
     for told in ["May mcp_shop_add_note run?", "because: no rule of policy `accept-edits`", "now has 1 note(s)"] {
         assert!(screen.text.contains(told), "{told}: {}", screen.text);
     }
@@ -96,16 +96,25 @@ fn a_call_is_approved_at_the_terminal_and_the_journal_says_so() {
 #[test]
 fn a_call_is_denied_at_the_terminal_and_the_model_reads_why() {
     let desk = Desk::playing(NOTE);
-    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "d\n"), ("why", "not today\n")]).expect(0);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "d"), ("why", "not today\n")]).expect(0);
     assert!(screen.text.contains("not today") && !was_sent(&desk), "{}", screen.text);
     assert_eq!(decision(&desk)["reason"], "not today");
 }
 
 #[test]
+fn arguments_are_edited_on_a_line_that_begins_with_them_and_unchanged_ones_decide_nothing() {
+    let desk = Desk::playing(NOTE);
+    let back = "\u{1b}[D\u{1b}[D\u{7f}\u{7f}\u{7f}\u{7f}soon\n";
+    let typed = [(DECIDE, "e"), ("\"late\"}", "\n"), (DECIDE, "e"), ("\"late\"}", back)];
+    at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
+    assert_eq!(decision(&desk)["edited_arguments"]["text"], "soon");
+}
+
+#[test]
 fn invalid_arguments_edited_at_the_terminal_are_asked_again() {
     let desk = Desk::playing(NOTE);
-    let edit = |json| [(DECIDE, "e\n"), ("as JSON", json)];
-    let (wrong, right) = ("{\"text\": 1}\n", "{\"customer_id\": \"C-1002\", \"text\": \"soon\"}\n");
+    let edit = |json| [(DECIDE, "e"), ("as JSON", json)];
+    let (wrong, right) = ("\u{15}{\"text\": 1}\n", "\u{15}{\"customer_id\": \"C-1002\", \"text\": \"soon\"}\n");
     let typed = [edit(wrong), edit(right)].concat();
     let screen = at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
     assert!(screen.text.contains("the edited arguments") && screen.text.contains("Bruno Okafor"), "{}", screen.text);
@@ -128,15 +137,15 @@ fn decided(desk: &Desk) -> Vec<String> {
 fn an_edit_that_does_not_fit_is_asked_again_before_the_next_call() {
     let desk = three_approvals();
     let typed = [
-        (DECIDE, "a\n"),
+        (DECIDE, "a"),
         ("(2 of 3)", ""),
-        (DECIDE, "e\n"),
-        ("as JSON", "{\"text\": 1}\n"),
+        (DECIDE, "e"),
+        ("as JSON", "\u{15}{\"text\": 1}\n"),
         ("the edited arguments", ""),
         ("(2 of 3)", ""),
-        (DECIDE, "a\n"),
+        (DECIDE, "a"),
         ("(3 of 3)", ""),
-        (DECIDE, "a\n"),
+        (DECIDE, "a"),
     ];
     let screen = at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
     assert_eq!(screen.text.matches("(1 of 3)").count(), 1, "{}", screen.text);
@@ -146,12 +155,12 @@ fn an_edit_that_does_not_fit_is_asked_again_before_the_next_call() {
 #[test]
 fn an_interrupt_keeps_the_decisions_before_it() {
     let desk = three_approvals();
-    let interrupted = [(DECIDE, "a\n"), ("(2 of 3)", ""), (DECIDE, "\u{3}")];
+    let interrupted = [(DECIDE, "a"), ("(2 of 3)", ""), (DECIDE, "\u{3}")];
     // The shell around the program takes the signal, too, so its exit code says nothing.
     let screen = at_a_terminal(&desk, &["run", "Note it"], &interrupted);
     assert!(screen.text.contains("pending: the run waits for 2 answers"), "{}", screen.text);
     assert_eq!(decided(&desk), ["one"]);
-    let rest = [("(1 of 2)", ""), (DECIDE, "a\n"), ("(2 of 2)", ""), (DECIDE, "a\n")];
+    let rest = [("(1 of 2)", ""), (DECIDE, "a"), ("(2 of 2)", ""), (DECIDE, "a")];
     at_a_terminal(&desk, &["resume", "last"], &rest).expect(0);
     assert_eq!(decided(&desk), ["one", "two", "three"]);
 }
@@ -161,7 +170,7 @@ fn an_approval_shows_text_as_text_and_the_call_once() {
     let note =
         r#"{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "import os\n\tos.exit()" } }"#;
     let desk = Desk::playing(&format!("turns: [{{ calls: [{note}] }}, {{ say: done }}]"));
-    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "a\n")]).expect(0);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "a")]).expect(0);
     let asked = screen.text.split("May mcp_shop_add_note run?").nth(1).unwrap().split(DECIDE).next().unwrap();
     assert!(
         asked.contains("  customer_id: \"C-1001\"\r\n  text:\r\n    | import os\r\n    |     os.exit()\r\n"),
@@ -184,9 +193,9 @@ fn a_server_that_takes_its_time_to_start_is_shown() {
 #[test]
 fn an_open_prompt_leaves_the_item_pending() {
     let desk = Desk::playing(NOTE);
-    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "q\n")]).expect(10);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "q")]).expect(10);
     assert!(screen.text.contains("pending: the run waits for 1 answer") && !was_sent(&desk), "{}", screen.text);
-    at_a_terminal(&desk, &["resume", "last"], &[(DECIDE, "y\n")]).expect(0);
+    at_a_terminal(&desk, &["resume", "last"], &[(DECIDE, "y")]).expect(0);
     assert_eq!(decision(&desk)["answer"], "approve");
 }
 
@@ -196,7 +205,7 @@ fn input_typed_before_a_question_does_not_answer_it() {
         .map(|id| format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: {id} }} }}"));
     let desk = Desk::playing(&format!("turns: [{{ calls: [{}] }}, {{ say: done }}]", calls.join(", ")));
     // The second question follows at once after the first answer, and finds the key that was pressed twice.
-    let screen = typing_early(&desk, &["run", "x"], "a\na\n", &[(DECIDE, "a\na\n"), (DECIDE, "q\n")]).expect(10);
+    let screen = typing_early(&desk, &["run", "x"], "a\na\n", &[(DECIDE, "a\na\n"), (DECIDE, "q")]).expect(10);
     let decided = desk.journal("last").into_iter().filter(|fact| fact["type"] == "approval.decided").count();
     assert_eq!(decided, 1, "{}", screen.text);
     assert!(screen.text.contains("pending: the run waits for 1 answer"), "{}", screen.text);

@@ -27,7 +27,7 @@ const TEXTS: [Kind; 4] = [
     Kind {
         name: "denial reason",
         desk: guarded,
-        on_the_way: &[(DECIDE, "d\r")],
+        on_the_way: &[(DECIDE, "d")],
         prompt: "the model reads it): ",
         answer: |desk| fact(desk, "approval.decided")["decision"]["reason"].take(),
     },
@@ -41,7 +41,7 @@ const TEXTS: [Kind; 4] = [
     Kind {
         name: "elicitation",
         desk: eliciting,
-        on_the_way: &[(DECIDE, "a\r")],
+        on_the_way: &[(DECIDE, "a")],
         prompt: "required > ",
         answer: |desk| fact(desk, "tool.input.given")["given"]["reactions"]["who"]["content"]["name"].take(),
     },
@@ -160,7 +160,7 @@ fn a_paste_decides_no_approval_and_leaves_no_command() {
         shell.runs("toolgate run Go").sees(DECIDE);
         shell.types(&paste).sees(told);
         shell.sees(DECIDE);
-        shell.types("q\r").sees("[10] ready> ");
+        shell.types("q").sees("[10] ready> ");
         shell.has_executed_everything();
         assert!(!was_executed(&desk) && desk.journal("last").iter().all(|fact| fact["type"] != "approval.decided"));
     }
@@ -171,10 +171,10 @@ fn arguments_are_pasted_over_several_lines_and_a_first_line_alone_is_refused() {
     let desk = guarded();
     let mut shell = Shell::at(&desk);
     shell.runs("toolgate run Go").sees(DECIDE);
-    shell.types("e\r").sees("as JSON (empty: leave them): ");
-    shell.types("{\n\"text\":\ntouch pwned\n").sees("nothing was taken");
-    shell.sees("as JSON (empty: leave them): ");
-    shell.types(&pasted("{\r  \"customer_id\": \"C-1002\",\r  \"text\": \"soon\"\r}\r")).types("\r");
+    shell.types("e").sees("as JSON (unchanged or empty: leave them): ");
+    shell.types("\x15{\n\"text\":\ntouch pwned\n").sees("nothing was taken");
+    shell.sees("as JSON (unchanged or empty: leave them): ");
+    shell.types("\x15").types(&pasted("{\r  \"customer_id\": \"C-1002\",\r  \"text\": \"soon\"\r}\r")).types("\r");
     shell.sees("[0] ready> ");
     shell.has_executed_everything();
     assert!(!was_executed(&desk));
@@ -202,7 +202,7 @@ fn json_of_any_size_is_pasted_whole() {
 fn text_that_is_typed_while_a_run_is_under_way_does_not_reach_the_shell() {
     let desk = with_server("{ id: slow, name: mcp_odd_slow, arguments: { ms: 1500 } }", &["--stdio"]);
     let mut shell = Shell::at(&desk);
-    shell.runs("toolgate run Go").sees("mcp_odd_slow");
+    shell.runs("toolgate run Go").sees("odd · slow");
     shell.types("touch pwned\rtouch pwn");
     shell.sees("[0] ready> ");
     shell.has_executed_everything();

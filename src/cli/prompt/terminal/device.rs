@@ -96,7 +96,7 @@ impl Device {
 
     /// Whether this process is in the foreground process group of the terminal. In the background it must not touch the
     /// terminal: the system would stop the process.
-    fn is_ours(&self) -> bool {
+    pub(super) fn is_ours(&self) -> bool {
         tcgetpgrp(&self.input).is_ok_and(|group| group == rustix::process::getpgrp())
     }
 

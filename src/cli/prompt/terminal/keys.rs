@@ -25,6 +25,11 @@ pub(super) enum Key {
     Delete,
     Left,
     Right,
+    /// Up and Down: the message before and after.
+    Earlier,
+    Later,
+    /// Alt-Enter: a line break in the text.
+    Break,
     Home,
     End,
     EndOfInput,
@@ -74,6 +79,8 @@ impl Bindings {
             (0x05, Key::End),
             (0x02, Key::Left),
             (0x06, Key::Right),
+            (0x10, Key::Earlier),
+            (0x0e, Key::Later),
         ])
     }
 
@@ -122,6 +129,20 @@ impl Decoder {
         bytes.iter().filter_map(|byte| self.next(*byte)).collect()
     }
 
+    /// Takes an ESC that no other byte followed: the key itself was pressed.
+    pub(super) fn take_escape(&mut self) -> bool {
+        let is_pressed = self.is_after_escape();
+        if is_pressed {
+            self.state = State::Text(Vec::new());
+        }
+        is_pressed
+    }
+
+    /// Whether ESC was the last byte: the key, or the beginning of a sequence.
+    pub(super) fn is_after_escape(&self) -> bool {
+        matches!(self.state, State::Escape)
+    }
+
     /// Whether the end of a paste has not arrived yet.
     pub(super) fn is_in_paste(&self) -> bool {
         matches!(self.state, State::Paste { .. })
@@ -162,9 +183,12 @@ impl Decoder {
                     0x1b => State::Escape,
                     _ => State::Text(Vec::new()),
                 };
-                // Alt with the key that erases a character erases a word. Alt with any other key does nothing.
-                let is_erase = self.bindings.key(byte) == Some(Key::Erase);
-                is_erase.then_some(Key::EraseWord).or_else(|| self.signal(byte))
+                // Alt with any other key does nothing.
+                match self.bindings.key(byte) {
+                    Some(Key::Erase) => Some(Key::EraseWord),
+                    Some(Key::Enter) => Some(Key::Break),
+                    Some(_) | None => self.signal(byte),
+                }
             }
             State::Shifted => {
                 self.state = State::Text(Vec::new());
@@ -222,6 +246,8 @@ impl Decoder {
 
 fn moved(byte: u8) -> Option<Key> {
     match byte {
+        b'A' => Some(Key::Earlier),
+        b'B' => Some(Key::Later),
         b'C' => Some(Key::Right),
         b'D' => Some(Key::Left),
         b'H' => Some(Key::Home),
@@ -291,11 +317,22 @@ mod tests {
 
     #[test]
     fn keys_that_mean_nothing_here_are_dropped_whole() {
-        assert_eq!(decoder().decode(b"a\x1b[Ab\x1bOPc\x1b[1;5Cd\x1b[[Ae\x1bxf\x1b[<0;1;2M\x00\x0cg"), typed("abcdefg"));
+        assert_eq!(decoder().decode(b"a\x1b[Eb\x1bOPc\x1b[1;5Cd\x1b[[Ae\x1bxf\x1b[<0;1;2M\x00\x0cg"), typed("abcdefg"));
         assert_eq!(
-            decoder().decode(b"\x1b[D\x1bOC\x1b[3~\x1b[H\x1b[F"),
-            [Key::Left, Key::Right, Key::Delete, Key::Home, Key::End]
+            decoder().decode(b"\x1b[D\x1bOC\x1b[3~\x1b[H\x1b[F\x1b[A\x1bOB\x1b\r"),
+            [Key::Left, Key::Right, Key::Delete, Key::Home, Key::End, Key::Earlier, Key::Later, Key::Break]
         );
+    }
+
+    #[test]
+    fn escape_is_a_key_only_where_no_byte_follows() {
+        let mut decoder = decoder();
+        assert!(!decoder.take_escape());
+        assert_eq!(decoder.decode(b"\x1b"), []);
+        assert!(decoder.is_after_escape() && decoder.take_escape() && !decoder.take_escape());
+        assert_eq!(decoder.decode(b"[A"), typed("[A"));
+        assert_eq!(decoder.decode(b"\x1b[A"), [Key::Earlier]);
+        assert!(!decoder.take_escape());
     }
 
     #[test]

@@ -39,6 +39,7 @@ impl Line {
     pub(super) fn edit(&mut self, key: Key) {
         match key {
             Key::Char(c) => self.insert([c]),
+            Key::Break => self.insert(['\n']),
             Key::Paste(text) => {
                 self.has_paste = true;
                 self.insert(text.chars());
@@ -51,8 +52,31 @@ impl Line {
             Key::Right => self.cursor = (self.cursor + 1).min(self.text.len()),
             Key::Home => self.cursor = 0,
             Key::End => self.cursor = self.text.len(),
-            Key::Enter | Key::EndOfInput | Key::Interrupt | Key::Quit | Key::Suspend | Key::OversizedPaste => {}
+            Key::Enter
+            | Key::Earlier
+            | Key::Later
+            | Key::EndOfInput
+            | Key::Interrupt
+            | Key::Quit
+            | Key::Suspend
+            | Key::OversizedPaste => {}
         }
+    }
+
+    /// Replaces the text, with the cursor at its end.
+    pub(super) fn replace(&mut self, text: &str) {
+        *self = Self { text: text.chars().collect(), ..Self::default() };
+        self.cursor = self.text.len();
+    }
+
+    /// Replaces a backslash before the cursor by a line break. Returns whether there was one.
+    pub(super) fn continue_after_backslash(&mut self) -> bool {
+        let is_continued = self.cursor > 0 && self.text.get(self.cursor - 1) == Some(&'\\');
+        if is_continued {
+            self.edit(Key::Erase);
+            self.edit(Key::Break);
+        }
+        is_continued
     }
 
     fn insert(&mut self, inserted: impl IntoIterator<Item = char>) {
@@ -148,6 +172,17 @@ mod tests {
         ] {
             assert_eq!(line([typed("one two three"), keys.clone()].concat()).text(), text, "{keys:?}");
         }
+    }
+
+    #[test]
+    fn a_line_break_is_inserted_by_its_key_and_by_a_backslash() {
+        let mut line = line([typed("one\\"), vec![Key::Break, Key::Erase]].concat());
+        assert!(line.continue_after_backslash() && !line.continue_after_backslash());
+        typed("two").into_iter().chain([Key::Break]).for_each(|key| line.edit(key));
+        assert_eq!(line.text(), "one\ntwo\n");
+        line.replace("all new");
+        line.edit(Key::Char('!'));
+        assert_eq!(line.text(), "all new!");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! why it is not a library.
 
 mod device;
+mod editor;
 mod keys;
 mod line;
 mod signals;
@@ -15,7 +16,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use self::device::{BURST, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::{Line, layout};
-use super::console::{Accepts, Console, Entry};
+use super::console::{Accepts, Console, Entry, Recall};
 use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;
 
@@ -67,6 +68,34 @@ impl Terminal {
     /// A guard that withdraws this prompt when dropped.
     pub(super) fn withdrawal(&self) -> Withdrawal {
         Withdrawal(self.id)
+    }
+
+    /// Waits until Esc is pressed alone; fails when the prompt is withdrawn. Other keys are dropped, but those that send
+    /// a signal. A process in the background waits for no key: reading one would stop it.
+    pub(super) fn escape(&mut self) -> io::Result<()> {
+        let mut within = None;
+        loop {
+            if !self.device.is_ours() {
+                return Err(device::withdrawn());
+            }
+            self.keyboard()?;
+            let (is_readable, _) = self.device.wait(&self.commands, within)?;
+            if is_readable && !self.device.is_ours() {
+                return Err(device::withdrawn());
+            }
+            match self.next_event(Some(Duration::ZERO))? {
+                PromptEvent::Keys(keys) if keys.contains(&Key::Interrupt) => {
+                    // The terminal sends the next Ctrl-C itself.
+                    device::suspend();
+                    send(Signal::INT)?;
+                    return Err(device::withdrawn());
+                }
+                PromptEvent::Keys(keys) => keys.iter().try_for_each(|key| self.handle_key(key))?,
+                PromptEvent::Quiet if self.keyboard()?.decoder.take_escape() => return Ok(()),
+                PromptEvent::Quiet | PromptEvent::Resumed => {}
+            }
+            within = self.keyboard()?.decoder.is_after_escape().then_some(BURST);
+        }
     }
 
     fn keyboard(&mut self) -> io::Result<&mut Keyboard> {
@@ -129,6 +158,9 @@ impl Terminal {
             | Key::Delete
             | Key::Left
             | Key::Right
+            | Key::Earlier
+            | Key::Later
+            | Key::Break
             | Key::Home
             | Key::End
             | Key::EndOfInput
@@ -180,10 +212,23 @@ impl Console for Terminal {
         Ok(())
     }
 
-    fn line(&mut self, question: &str, accepts: Accepts) -> io::Result<Option<Entry>> {
+    fn editor(&mut self, text: &str) -> io::Result<Option<String>> {
+        let Some(command) = editor::command() else { return Ok(None) };
+        self.keyboard()?;
+        device::suspend();
+        let edited = editor::edit(&command, text);
+        device::resume();
+        edited.map(Some)
+    }
+
+    fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>> {
         let mut view =
             View::new(terminal_escape::escape(question, Paint::Plain), self.device.clone(), self.keyboard()?.echoes);
         let mut line = Line::default();
+        let mut recalled = Recalled::new(accepts);
+        if let Accepts::Change(text) = accepts {
+            line.replace(text);
+        }
         view.draw(&line)?;
         loop {
             let keys = match self.next_event(None)? {
@@ -198,6 +243,17 @@ impl Console for Terminal {
             let mut keys = keys.into_iter();
             while let Some(key) = keys.next() {
                 match key {
+                    Key::Char(_) if accepts == Accepts::Key => {
+                        line.edit(key);
+                        view.finish(&line)?;
+                        let rest = self.rest_of_burst(keys)?;
+                        // Enter after the letter belongs to it.
+                        let rest = rest.strip_prefix(&[Key::Enter]).unwrap_or(&rest);
+                        return Ok(Some(Entry { dropped: dropped(&line, rest), ..Entry::new(&line) }));
+                    }
+                    Key::Enter if recalled.is_message() && line.continue_after_backslash() => {}
+                    Key::Earlier | Key::Later => recalled.step(&key, &mut line),
+                    Key::Char('\t') if recalled.is_message() => recalled.complete(&mut line),
                     Key::Enter => {
                         view.finish(&line)?;
                         let rest = self.rest_of_burst(keys)?;
@@ -227,6 +283,7 @@ impl Console for Terminal {
                     | Key::Delete
                     | Key::Left
                     | Key::Right
+                    | Key::Break
                     | Key::Home
                     | Key::End
                     | Key::EndOfInput
@@ -234,6 +291,48 @@ impl Console for Terminal {
                 }
             }
             view.draw(&line)?;
+        }
+    }
+}
+
+/// The place in the history of messages, and the text that was typed before it was left.
+struct Recalled<'a> {
+    recall: Option<&'a Recall>,
+    /// Counts back from the newest message; 0 is the text being typed.
+    back: usize,
+    typed: String,
+}
+
+impl<'a> Recalled<'a> {
+    fn new(accepts: Accepts<'a>) -> Self {
+        let recall = match accepts {
+            Accepts::Message(recall) => Some(recall),
+            Accepts::Text | Accepts::Change(_) | Accepts::Key => None,
+        };
+        Self { recall, back: 0, typed: String::new() }
+    }
+
+    fn is_message(&self) -> bool {
+        self.recall.is_some()
+    }
+
+    fn step(&mut self, key: &Key, line: &mut Line) {
+        let messages = self.recall.map_or(&[][..], |recall| &recall.messages);
+        let back = if *key == Key::Earlier { (self.back + 1).min(messages.len()) } else { self.back.saturating_sub(1) };
+        if back == self.back {
+            return;
+        }
+        if self.back == 0 {
+            self.typed = line.text();
+        }
+        let text = messages.len().checked_sub(back).and_then(|at| messages.get(at)).unwrap_or(&self.typed);
+        line.replace(text);
+        self.back = back;
+    }
+
+    fn complete(&self, line: &mut Line) {
+        if let Some(whole) = self.recall.and_then(|recall| recall.completion(&line.text())) {
+            line.replace(&whole);
         }
     }
 }
@@ -390,6 +489,22 @@ mod tests {
         }
         assert!(!dropped(&line(""), &keys("\n\n")));
         assert!(dropped(&line(""), &keys("x")));
+    }
+
+    #[test]
+    fn earlier_messages_are_recalled_and_the_text_being_typed_comes_back() {
+        let recall = Recall { messages: vec!["one".into(), "two".into()], words: vec!["/tools".into()] };
+        let mut recalled = Recalled::new(Accepts::Message(&recall));
+        let mut line = line("thr");
+        let mut after = |key| {
+            recalled.step(&key, &mut line);
+            line.text()
+        };
+        let texts = [Key::Earlier, Key::Earlier, Key::Earlier, Key::Later, Key::Later, Key::Later].map(&mut after);
+        assert_eq!(texts, ["two", "one", "one", "two", "thr", "thr"]);
+        line.replace("/t");
+        recalled.complete(&mut line);
+        assert_eq!(line.text(), "/tools");
     }
 
     #[test]

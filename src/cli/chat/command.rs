@@ -1,0 +1,122 @@
+//! Commands of a conversation: lines that begin with a slash.
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Help,
+    Tools,
+    Model(Option<String>),
+    Policy(Option<String>),
+    Agent(Option<String>),
+    Attach(String),
+    Approvals,
+    Cost,
+    Trace,
+    Resume,
+    Cancel,
+    Compact,
+    Fork,
+    New,
+    Quit,
+}
+
+/// The commands as `/help` lists them: name, argument, effect.
+const COMMANDS: [(&str, &str, &str); 15] = [
+    ("/help", "", "lists the commands"),
+    ("/tools", "", "lists the agent's tools, and which require approval"),
+    ("/model", "[NAME]", "lists the models, or asks another one from the next message on"),
+    ("/policy", "[NAME]", "lists the policies, or applies another one from the next message on"),
+    ("/agent", "[NAME]", "lists the agents, or begins a conversation with another one"),
+    ("/attach", "FILE", "adds an image, a PDF or a text to the next message"),
+    ("/approvals", "", "lists the grants that cover calls in this conversation"),
+    ("/cost", "", "tokens and cost of this conversation"),
+    ("/trace", "", "the spans of the last turn as a waterfall"),
+    ("/resume", "", "asks again for the pending items of the last turn"),
+    ("/cancel", "", "cancels the last turn, if it is pending"),
+    ("/compact", "", "replaces the beginning of the conversation by a summary"),
+    ("/fork", "", "the next message begins a copy of this conversation, which stays as it is"),
+    ("/new", "", "begins a new conversation"),
+    ("/quit", "", "leaves, as Ctrl-D does"),
+];
+
+impl Command {
+    /// Parses a line; `None` for a message. The error says what to write instead.
+    pub(super) fn parse(line: &str) -> Option<Result<Self, String>> {
+        let line = line.trim_end();
+        let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let letters = name.strip_prefix('/')?;
+        if letters.is_empty() || !letters.chars().all(|c| c.is_ascii_lowercase()) {
+            return None;
+        }
+        let argument = Some(argument.trim()).filter(|argument| !argument.is_empty()).map(str::to_owned);
+        let takes_none = |command| match &argument {
+            None => Ok(command),
+            Some(_) => Err(format!("{name} takes no argument")),
+        };
+        Some(match name {
+            "/help" => takes_none(Self::Help),
+            "/tools" => takes_none(Self::Tools),
+            "/model" => Ok(Self::Model(argument)),
+            "/policy" => Ok(Self::Policy(argument)),
+            "/agent" => Ok(Self::Agent(argument)),
+            "/attach" => argument.map(Self::Attach).ok_or_else(|| "which file? /attach FILE".to_owned()),
+            "/approvals" => takes_none(Self::Approvals),
+            "/cost" => takes_none(Self::Cost),
+            "/trace" => takes_none(Self::Trace),
+            "/resume" => takes_none(Self::Resume),
+            "/cancel" => takes_none(Self::Cancel),
+            "/compact" => takes_none(Self::Compact),
+            "/fork" => takes_none(Self::Fork),
+            "/new" => takes_none(Self::New),
+            "/quit" | "/exit" => takes_none(Self::Quit),
+            _ => Err(format!(
+                "there is no command {name}; /help lists the commands, and a message may begin with a space before the slash"
+            )),
+        })
+    }
+
+    /// Their names, for completion.
+    pub(super) fn names() -> Vec<String> {
+        COMMANDS.iter().map(|(name, ..)| (*name).to_owned()).collect()
+    }
+
+    /// The lines of `/help`.
+    pub(super) fn help() -> Vec<String> {
+        let line =
+            |(name, argument, effect): &(&str, &str, &str)| format!("  {:<16} {effect}", format!("{name} {argument}"));
+        let keys = "  Alt-Enter, or Enter after \\, begins another line of the message; Up and Down recall earlier ones; \
+                    Tab completes a command; Esc interrupts a turn";
+        COMMANDS.iter().map(line).chain([keys.to_owned()]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_command_only_if_its_first_word_is_a_slash_and_letters() {
+        for message in ["hello", "/etc/hosts is wrong", "/", " /help", "1/2", "/Help"] {
+            assert_eq!(Command::parse(message), None, "{message}");
+        }
+        let model = Command::Model(Some("big one".into()));
+        for (line, command) in [("/help", Command::Help), ("/model  big one ", model), ("/exit", Command::Quit)] {
+            assert_eq!(Command::parse(line), Some(Ok(command)), "{line}");
+        }
+        for (line, reason) in [
+            ("/tols", "there is no command /tols"),
+            ("/cost please", "/cost takes no argument"),
+            ("/attach", "which file? /attach FILE"),
+        ] {
+            let refused = Command::parse(line).unwrap().unwrap_err();
+            assert!(refused.starts_with(reason), "{refused}");
+        }
+    }
+
+    #[test]
+    fn every_listed_command_exists() {
+        for (name, argument, _) in COMMANDS {
+            assert!(matches!(Command::parse(&format!("{name} {argument}")), Some(Ok(_))), "{name}");
+        }
+    }
+}

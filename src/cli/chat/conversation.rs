@@ -1,0 +1,266 @@
+//! State of a conversation at the terminal, and the effects of its messages and commands.
+
+use std::path::Path;
+
+use super::Command;
+use crate::app::App;
+use crate::cli::approvals::grant_lines;
+use crate::cli::attach::attach;
+use crate::cli::drive_to_idle::{Tasks, settle};
+use crate::cli::error::CliError;
+use crate::cli::follow::Display;
+use crate::cli::output::Output;
+use crate::cli::runs::print_waterfall;
+use crate::cli::text::{count, list};
+use crate::cli::tools;
+use crate::cli::view::{RepeatedFlags, spent};
+use crate::core::chat::{Message, Part};
+use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
+use crate::core::run::JournalEntry;
+use crate::core::tool::escape_untrusted;
+use crate::ports::GrantFilter;
+use crate::runner::{Agent, Execution, Fork, NewSession, Request, SessionCompaction};
+
+/// A conversation: a session, and what its next message is sent with.
+pub(super) struct Conversation<'a> {
+    pub(super) app: &'a App,
+    again: RepeatedFlags,
+    agent: std::sync::Arc<Agent>,
+    /// `None` until the first message.
+    session: Option<SessionId>,
+    /// The latest run.
+    last: Option<RunId>,
+    /// Whether the next message continues a copy of the conversation.
+    forks: bool,
+    model: Option<ModelName>,
+    /// The permission mode: the name of a policy.
+    mode: Option<String>,
+    attachments: Vec<Part>,
+}
+
+impl<'a> Conversation<'a> {
+    pub(super) fn new(
+        app: &'a App,
+        agent: AgentName,
+        session: Option<SessionId>,
+        again: RepeatedFlags,
+    ) -> Result<Self, CliError> {
+        let agent = app.runner.agent(&agent)?;
+        let (last, forks, model, mode) = (None, false, None, None);
+        Ok(Self { app, again, agent, session, last, forks, model, mode, attachments: Vec::new() })
+    }
+
+    pub(super) fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
+    }
+
+    pub(super) fn agent(&self) -> &AgentName {
+        &self.agent.name
+    }
+
+    pub(super) fn head(&self) -> String {
+        let model = self.model.as_ref().unwrap_or(&self.agent.model_name);
+        format!("agent {} · model {model} · policy {}", self.agent.name, escape_untrusted(self.policy()))
+    }
+
+    /// The prompt, with the policy that was chosen in place of the agent's own.
+    pub(super) fn question(&self) -> String {
+        let mode = self.mode.as_ref().map(|mode| format!("{} ", escape_untrusted(mode))).unwrap_or_default();
+        format!("\n{mode}> ")
+    }
+
+    fn policy(&self) -> &str {
+        self.mode.as_deref().unwrap_or(&self.agent.policy.name)
+    }
+
+    /// Sends a message: starts the next run of the session.
+    pub(super) async fn send(&mut self, text: String, out: &mut Output) -> Result<(), CliError> {
+        let mut message = Message::user(text);
+        message.content.append(&mut self.attachments.clone());
+        let runner = &self.app.runner;
+        let execution = match &self.last {
+            Some(run) if self.forks => runner.fork(run, Fork { message: Some(message), ..Fork::default() }).await?,
+            Some(_) | None => {
+                let mut request = Request::new(self.agent.name.clone(), "");
+                request.input = message;
+                request.session = Some(self.known_session().await?);
+                request.model.clone_from(&self.model);
+                request.mode.clone_from(&self.mode);
+                self.app.runner.start(request).await?
+            }
+        };
+        (self.forks, self.attachments) = (false, Vec::new());
+        self.follow(execution, &[], out).await
+    }
+
+    /// The session, created with the first message.
+    async fn known_session(&mut self) -> Result<SessionId, CliError> {
+        if let Some(session) = &self.session {
+            return Ok(session.clone());
+        }
+        let new = NewSession {
+            id: None,
+            tenant: Tenant::default(),
+            agent: self.agent.name.clone(),
+            principal: None,
+            title: None,
+            settings: Default::default(),
+            by: None,
+        };
+        let session = self.app.runner.create_session(new).await?.id;
+        self.session = Some(session.clone());
+        Ok(session)
+    }
+
+    /// Shows a run until it is idle.
+    async fn follow(&mut self, execution: Execution, known: &[JournalEntry], out: &mut Output) -> Result<(), CliError> {
+        self.last = Some(execution.run.clone());
+        self.session = Some(self.app.runner.load(&execution.run).await?.started().session.clone());
+        let display = Display::conversation(out);
+        settle(self.app, execution, known, display, Tasks::InTerminal.into(), &self.again, out).await?;
+        Ok(())
+    }
+
+    /// Executes a command.
+    pub(super) async fn execute(&mut self, command: Command, out: &mut Output) -> Result<(), CliError> {
+        match command {
+            Command::Help => Command::help().iter().for_each(|line| out.line(line)),
+            Command::Tools => tools::print(&self.app.runner.tools(&self.agent.name).await?, out),
+            Command::Model(name) => self.choose_model(name, out)?,
+            Command::Policy(name) => self.choose_policy(name, out)?,
+            Command::Agent(name) => self.choose_agent(name, out)?,
+            Command::Attach(file) => {
+                self.attachments.push(attach(Path::new(&file))?);
+                out.note(format!("{} to the next message", count(self.attachments.len(), "attachment")));
+            }
+            Command::Approvals => self.approvals(out).await?,
+            Command::Cost => self.cost(out).await?,
+            Command::Trace => print_waterfall(self.app, &self.last_run().await?, out).await?,
+            Command::Resume => self.resume(out).await?,
+            Command::Cancel => {
+                let run = self.last_run().await?;
+                self.app.runner.cancel(&run, Some("cancelled in the conversation".to_owned()), None).await?;
+                out.note(format!("cancelled {run}"));
+            }
+            Command::Compact => {
+                let session = self.session.clone().ok_or_else(nothing_yet)?;
+                let execution = self.app.runner.compact(SessionCompaction::new(session)).await?;
+                self.follow(execution, &[], out).await?;
+            }
+            Command::Fork => {
+                self.last = Some(self.last_run().await?);
+                self.forks = true;
+                out.note("the next message begins a copy of this conversation");
+            }
+            Command::New => self.start_over(out),
+            // The loop of the conversation leaves.
+            Command::Quit => {}
+        }
+        Ok(())
+    }
+
+    fn start_over(&mut self, out: &mut Output) {
+        (self.session, self.last, self.forks) = (None, None, false);
+        out.line(out.paint().bold(self.head()));
+    }
+
+    fn choose_model(&mut self, name: Option<String>, out: &mut Output) -> Result<(), CliError> {
+        let known = || self.agent.models().map(|(name, _)| name.as_str());
+        let current = self.model.as_ref().unwrap_or(&self.agent.model_name).as_str().to_owned();
+        if let Some(name) = choice("model", name, known(), &current, out)? {
+            self.model = Some(ModelName::from(name.as_str()));
+            out.line(out.paint().bold(self.head()));
+        }
+        Ok(())
+    }
+
+    fn choose_policy(&mut self, name: Option<String>, out: &mut Output) -> Result<(), CliError> {
+        let known = self.agent.policies().map(|policy| policy.name.as_str());
+        if let Some(name) = choice("policy", name, known, self.policy(), out)? {
+            self.mode = Some(name);
+            out.line(out.paint().bold(self.head()));
+        }
+        Ok(())
+    }
+
+    fn choose_agent(&mut self, name: Option<String>, out: &mut Output) -> Result<(), CliError> {
+        let known = self.app.runner.agents().map(|agent| agent.name.as_str());
+        if let Some(name) = choice("agent", name, known, self.agent.name.as_str(), out)? {
+            self.agent = self.app.runner.agent(&AgentName::from(name.as_str()))?;
+            (self.model, self.mode) = (None, None);
+            self.start_over(out);
+        }
+        Ok(())
+    }
+
+    async fn approvals(&self, out: &mut Output) -> Result<(), CliError> {
+        let filter = GrantFilter {
+            agent: Some(self.agent.name.clone()),
+            session: self.session.clone(),
+            ..GrantFilter::default()
+        };
+        let grants = self.app.runner.grants(&filter).await?;
+        if grants.is_empty() {
+            out.note("no grant is in force; an approval for this session, or always, creates one");
+        }
+        let (now, paint) = (jiff::Timestamp::now(), out.paint());
+        grants.iter().flat_map(|grant| grant_lines(grant, now, paint)).for_each(|line| out.line(line));
+        Ok(())
+    }
+
+    async fn cost(&self, out: &mut Output) -> Result<(), CliError> {
+        let session = self.session.as_ref().ok_or_else(nothing_yet)?;
+        let row = self.app.runner.session(&Tenant::default(), session).await?.ok_or_else(nothing_yet)?;
+        let runs = count(usize::try_from(row.runs).unwrap_or(usize::MAX), "run");
+        out.line(format!("{runs}, {}", spent(&row.total_usage())));
+        Ok(())
+    }
+
+    async fn resume(&mut self, out: &mut Output) -> Result<(), CliError> {
+        let run = self.last_run().await?;
+        let status = self.app.runner.report(&run).await?.status;
+        if status.is_ended() {
+            return Err(CliError::usage(format!("the last turn is {}, so nothing is pending", status.as_str())));
+        }
+        let known = self.app.runner.journal(&run).await?;
+        let execution = self.app.runner.resume_or_follow(&run).await?;
+        self.follow(execution, &known, out).await
+    }
+
+    /// The latest run: of this process, or of the session that it continues.
+    async fn last_run(&self) -> Result<RunId, CliError> {
+        if let Some(run) = &self.last {
+            return Ok(run.clone());
+        }
+        let session = self.session.as_ref().ok_or_else(nothing_yet)?;
+        let row = self.app.runner.session(&Tenant::default(), session).await?;
+        row.and_then(|row| row.head).map(|head| head.run).ok_or_else(nothing_yet)
+    }
+}
+
+/// The chosen name, if it is known. Without one, lists the names.
+fn choice<'n>(
+    what: &str,
+    name: Option<String>,
+    known: impl Iterator<Item = &'n str>,
+    current: &str,
+    out: &mut Output,
+) -> Result<Option<String>, CliError> {
+    let known: Vec<&str> = known.collect();
+    let Some(name) = name else {
+        for name in &known {
+            let mark = if *name == current { "●" } else { " " };
+            out.line(format!("  {mark} {}", escape_untrusted(name)));
+        }
+        return Ok(None);
+    };
+    if known.contains(&name.as_str()) {
+        return Ok(Some(name));
+    }
+    let message = format!("there is no {what} `{}`; there are: {}", escape_untrusted(&name), list(known));
+    Err(CliError::not_found(message))
+}
+
+fn nothing_yet() -> CliError {
+    CliError::usage("this conversation has no message yet")
+}

@@ -1,0 +1,264 @@
+//! `toolgate chat`: a conversation at the terminal. Each message is a run of one session; servers and model connections
+//! stay open between them.
+
+mod command;
+mod conversation;
+
+use clap::Args;
+
+use self::command::Command;
+use self::conversation::Conversation;
+use super::error::CliError;
+use super::exit::Exit;
+use super::interrupt::{Interrupt, Interrupts};
+use super::output::Output;
+use super::prompt::{self, Recall};
+use super::session_arg;
+use super::setup::{self, ConfigFlag, ConfigOverrides};
+use super::text::{age, count, one_line};
+use super::view::message_lines;
+use crate::app::App;
+use crate::config::{ModelSettings, Settings, StoreSettings};
+use crate::core::chat::Part;
+use crate::core::id::{AgentName, ModelName, SessionId, Tenant};
+use crate::ports::SessionFilter;
+
+/// The number of conversations that `--pick` offers.
+const OFFERED: usize = 10;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate chat
+  toolgate chat --agent reviewer --policy plan
+  toolgate chat -c                     continues the last conversation
+  toolgate chat --pick                 asks which conversation to continue
+
+Type a message, or /help for the commands. Esc interrupts a turn and keeps what is done; Ctrl-D leaves.";
+
+/// Converse with an agent: servers stay connected between messages
+#[derive(Args, Debug, Default)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Chat {
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Which agent [default: that of the conversation; for a new one the only agent, or else `assistant`]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Continues this conversation: the id of a session, a unique beginning of it, or `last`
+    #[arg(long, value_name = "ID", conflicts_with_all = ["continues", "pick"])]
+    session: Option<String>,
+
+    /// Continues the last conversation
+    #[arg(long = "continue", short = 'c', conflicts_with = "pick")]
+    continues: bool,
+
+    /// Asks which conversation to continue
+    #[arg(long, short)]
+    pick: bool,
+
+    #[command(flatten)]
+    changes: ConfigOverrides,
+}
+
+/// An entry at the prompt of the conversation.
+enum Entered {
+    Line(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D, or the terminal is gone.
+    End,
+    /// A signal ends the program.
+    Leave,
+}
+
+impl Chat {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        if !out.is_terminal() || !prompt::is_person_at_terminal() {
+            return Err(CliError::usage("a conversation needs a terminal")
+                .with_remedy("`toolgate run --session last \"…\"` continues one from a script"));
+        }
+        let mut settings = setup::settings(&self.config)?;
+        self.changes.apply(&mut settings, None)?;
+        offer_all(&mut settings);
+        let app = setup::open(settings).await?;
+        prompt::claim_terminal();
+        let ended = self.converse(&app, out).await;
+        setup::close_after(&ended, app, out).await;
+        ended
+    }
+
+    async fn converse(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
+        let mut interrupts = Interrupts::listen();
+        let session = self.session(app, &mut interrupts, out).await?;
+        let agent = match (&self.agent, &session) {
+            (None, Some(id)) => app.runner.session(&Tenant::default(), id).await?.map(|row| row.agent),
+            _ => None,
+        };
+        let agent = match agent {
+            Some(agent) => agent,
+            None => setup::agent(&app.settings, self.agent.as_deref())?,
+        };
+        setup::require_model(&app.settings, &agent)?;
+        let again = setup::again(&self.config, &self.changes);
+        let mut conversation = Conversation::new(app, agent, session, again)?;
+        let mut recall = Recall { messages: Vec::new(), words: Command::names() };
+        self.begin(&conversation, &mut recall, out).await?;
+        let mut is_leaving = false;
+        loop {
+            let entered = next_line(&conversation.question(), &recall, &mut interrupts).await;
+            let line = match entered {
+                Entered::Line(line) if line.trim().is_empty() => continue,
+                Entered::Line(line) => line,
+                Entered::Interrupt if !is_leaving => {
+                    is_leaving = true;
+                    out.note("press Ctrl-C again, or Ctrl-D, to leave");
+                    continue;
+                }
+                Entered::Interrupt | Entered::End => break,
+                Entered::Leave => return Ok(Exit::Terminated),
+            };
+            is_leaving = false;
+            recall.messages.push(line.clone());
+            let done = match Command::parse(&line) {
+                Some(Ok(Command::Quit)) => break,
+                Some(Ok(command)) => conversation.execute(command, out).await,
+                Some(Err(reason)) => Err(CliError::usage(reason)),
+                None => conversation.send(line, out).await,
+            };
+            match done {
+                Ok(()) => {}
+                Err(error @ (CliError::Terminated(_) | CliError::Interrupted)) => return Err(error),
+                Err(error @ (CliError::Coded { .. } | CliError::Config(_))) => super::report::error(&error, out),
+            }
+            // Ctrl-C during a turn was for the turn.
+            interrupts = Interrupts::listen();
+        }
+        if let (Some(session), false) = (conversation.session(), app.settings.store == StoreSettings::Memory) {
+            let again = setup::again(&self.config, &self.changes);
+            out.note(format!("continue with:\n  {}", again.command(&["chat", "--session", session.as_str()])));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The conversation to continue; `None` for a new one.
+    async fn session(
+        &self,
+        app: &App,
+        interrupts: &mut Interrupts,
+        out: &mut Output,
+    ) -> Result<Option<SessionId>, CliError> {
+        let tenant = Tenant::default();
+        match self.session.as_deref().or(self.continues.then_some("last")) {
+            Some(named) => Ok(Some(session_arg::find(app, &tenant, named).await?)),
+            None if self.pick => self.picked(app, interrupts, out).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn picked(
+        &self,
+        app: &App,
+        interrupts: &mut Interrupts,
+        out: &mut Output,
+    ) -> Result<Option<SessionId>, CliError> {
+        let filter = SessionFilter {
+            agent: self.agent.as_deref().map(AgentName::from),
+            limit: OFFERED,
+            ..SessionFilter::default()
+        };
+        let rows = app.runner.sessions(&filter).await?;
+        if rows.is_empty() {
+            out.note("there is no conversation yet; this is the first");
+            return Ok(None);
+        }
+        let now = jiff::Timestamp::now();
+        for (index, row) in rows.iter().enumerate() {
+            let used = row.head.as_ref().map_or(row.updated_at, |head| head.updated_at);
+            let runs = count(usize::try_from(row.runs).unwrap_or(usize::MAX), "turn");
+            let title = one_line(&row.title, out.width().saturating_sub(40).max(20));
+            out.line(format!("  {:>2}. {:<9} {:>5} ago  {title}", index + 1, runs, age(used, now)));
+        }
+        loop {
+            let question = "which one (its number; empty: a new conversation): ";
+            match next_line(question, &Recall::default(), interrupts).await {
+                Entered::Line(line) if line.trim().is_empty() => return Ok(None),
+                Entered::Line(line) => {
+                    let number = line.trim().parse::<usize>().ok();
+                    if let Some(row) = number.and_then(|number| rows.get(number.checked_sub(1)?)) {
+                        return Ok(Some(row.id.clone()));
+                    }
+                    out.note(format!("there is no number {}", one_line(&line, 20)));
+                }
+                Entered::Interrupt | Entered::End | Entered::Leave => return Err(CliError::Interrupted),
+            }
+        }
+    }
+
+    /// Prints the head of the conversation, and the end of one that is continued.
+    async fn begin(
+        &self,
+        conversation: &Conversation<'_>,
+        recall: &mut Recall,
+        out: &mut Output,
+    ) -> Result<(), CliError> {
+        let paint = out.paint();
+        out.line(paint.bold(conversation.head()));
+        out.line(paint.dim("/help lists the commands, Esc interrupts a turn, Ctrl-D leaves"));
+        let app = conversation.app;
+        let scripted = setup::stand_in_warning(&app.settings, conversation.agent());
+        for warning in app.warnings_of(conversation.agent()).iter().chain(&scripted) {
+            out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
+        }
+        if let Some(session) = conversation.session() {
+            let messages = app.runner.session_messages(&Tenant::default(), session).await?;
+            let earlier = messages.iter().filter(|earlier| earlier.message.role == crate::core::chat::Role::User);
+            let texts = earlier.map(|earlier| earlier.message.content.iter().filter_map(Part::as_text).collect());
+            recall.messages = texts.filter(|text: &String| !text.trim().is_empty()).collect();
+            let last = messages.iter().rev().take(2).rev();
+            last.flat_map(|last| message_lines(&last.message)).for_each(|line| out.line(paint.dim(line.trim_end())));
+        }
+        // Servers start while the user types.
+        let (runner, agent) = (app.runner.clone(), conversation.agent().clone());
+        tokio::spawn(async move { runner.tools(&agent).await });
+        Ok(())
+    }
+}
+
+/// Lets a conversation choose every configured model and policy: its user may change the configuration as well.
+fn offer_all(settings: &mut Settings) {
+    let is_usable = |model: &ModelSettings| !matches!(model, ModelSettings::Missing { .. });
+    let models: Vec<ModelName> =
+        settings.models.iter().filter(|(_, model)| is_usable(model)).map(|(name, _)| name.clone()).collect();
+    for agent in settings.agents.values_mut() {
+        let others: Vec<ModelName> =
+            models.iter().filter(|model| !agent.models().any(|own| own == *model)).cloned().collect();
+        agent.selectable_models.extend(others);
+        let own = agent.policy.name.clone();
+        let others = settings.policies.values().filter(|policy| policy.name != own);
+        let others: Vec<_> =
+            others.filter(|policy| !agent.modes.iter().any(|mode| mode.name == policy.name)).cloned().collect();
+        agent.modes.extend(others);
+    }
+}
+
+/// Reads the next line, unless a signal comes first.
+async fn next_line(question: &str, recall: &Recall, interrupts: &mut Interrupts) -> Entered {
+    let Some(mut prompt) = prompt::at_terminal() else { return Entered::End };
+    // Dropping it withdraws the prompt.
+    let _open = prompt.withdrawal();
+    let (question, recall) = (question.to_owned(), recall.clone());
+    let reading = tokio::task::spawn_blocking(move || prompt.message(&question, &recall));
+    tokio::select! {
+        biased;
+        interrupt = interrupts.next() => match interrupt {
+            Interrupt::Stop => Entered::Interrupt,
+            Interrupt::Leave => Entered::Leave,
+        },
+        read = reading => match read {
+            Ok(Ok(Some(line))) => Entered::Line(line),
+            Ok(Ok(None) | Err(_)) | Err(_) => Entered::End,
+        },
+    }
+}

@@ -1,0 +1,222 @@
+//! `toolgate chat` in a terminal.
+#![cfg(target_os = "linux")]
+
+use serde_json::Value;
+
+use super::desk::Desk;
+use super::shell::{Shell, pasted};
+
+/// Two short turns, and a third that calls a guarded tool.
+const TURNS: &str = "
+turns:
+  - say: Forty-two.
+  - say: As I said.
+  - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: Noted. }
+summary:
+  say: They talked about numbers.
+";
+
+fn sessions(desk: &Desk) -> Vec<Value> {
+    desk.toolgate(&["sessions", "list", "--json"]).json_lines()
+}
+
+fn user_texts(desk: &Desk, session: &str) -> Vec<String> {
+    let messages = desk.toolgate(&["sessions", "messages", session, "--json"]).expect(0).json_lines();
+    let users = messages.iter().filter(|message| message["role"] == "user");
+    users.filter_map(|message| message["content"][0]["text"].as_str().map(str::to_owned)).collect()
+}
+
+/// A conversation at its first prompt.
+fn chat(desk: &Desk, arguments: &str) -> Shell {
+    let mut shell = Shell::at(desk);
+    shell.runs(&format!("toolgate chat {arguments}"));
+    shell.sees("Ctrl-D leaves");
+    shell.sees("> ");
+    shell
+}
+
+/// Leaves the conversation and returns what it printed last.
+fn left(shell: &mut Shell) -> String {
+    shell.types("\x04");
+    shell.sees("[0] ready> ")
+}
+
+#[test]
+fn messages_are_runs_of_one_session_and_servers_start_once() {
+    let desk = Desk::playing(TURNS);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let counted = "command: sh, args: [-c, 'echo x >> starts; exec toolgate demo-server']";
+    desk.write("toolgate.yaml", &config.replace("command: toolgate, args: [demo-server]", counted));
+    let mut shell = chat(&desk, "");
+    shell.runs("What is it?").sees("Forty-two.");
+    shell.sees("> ");
+    shell.runs("What was it?").sees("As I said.");
+    shell.sees("> ");
+    let end = left(&mut shell);
+    let session = sessions(&desk).remove(0);
+    assert_eq!((&session["runs"], &session["title"]), (&2.into(), &"What is it?".into()));
+    assert!(end.contains(&format!("toolgate chat --session {}", session["id"].as_str().unwrap())), "{end}");
+    assert_eq!(std::fs::read_to_string(desk.path().join("starts")).unwrap(), "x\n");
+}
+
+#[test]
+fn the_last_conversation_is_continued_and_its_end_is_shown() {
+    let desk = Desk::playing(TURNS);
+    desk.toolgate(&["run", "--session", "chat-77", "What is it?"]).expect(0);
+    for arguments in ["-c", "--session chat", "--pick"] {
+        let mut shell = Shell::at(&desk);
+        shell.runs(&format!("toolgate chat {arguments}"));
+        if arguments == "--pick" {
+            shell.sees("1. 1 turn");
+            shell.sees("a new conversation): ");
+            shell.runs("7").sees("there is no number 7");
+            shell.sees("a new conversation): ");
+            shell.runs("1");
+        }
+        shell.sees("Ctrl-D leaves");
+        let shown = shell.sees("> ");
+        assert!(shown.contains("user: What is it?") && shown.contains("assistant: Forty-two."), "{shown}");
+        // Up recalls the message of the earlier process.
+        shell.types("\x1b[A");
+        shell.sees("What is it?");
+        shell.types("\x15");
+        left(&mut shell);
+    }
+    let mut shell = chat(&desk, "-c");
+    shell.runs("Again").sees("As I said.");
+    shell.sees("> ");
+    left(&mut shell);
+    assert_eq!(user_texts(&desk, "chat-77"), ["What is it?", "Again"]);
+}
+
+#[test]
+fn escape_interrupts_a_turn_and_the_conversation_goes_on() {
+    let desk = Desk::playing("turns: [{ hang: true }]");
+    desk.write("other.yaml", "turns: [{ say: Here I am. }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let models = "models: { other: { scripted: { file: other.yaml } }, played:";
+    desk.write(
+        "toolgate.yaml",
+        &config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played"),
+    );
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("Esc interrupts");
+    shell.types("\x1b").sees("cancelled: interrupted at the terminal");
+    shell.sees("> ");
+    shell.runs("/model").sees("● played");
+    shell.sees("> ");
+    shell.runs("/model other").sees("model other");
+    shell.sees("> ");
+    shell.runs("Still there?").sees("Here I am.");
+    shell.sees("> ");
+    left(&mut shell);
+    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    // The message without a reply is joined to the next one.
+    assert_eq!(desk.toolgate(&["sessions", "show", &session]).out.matches("run_").count(), 2);
+}
+
+#[test]
+fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
+    let desk = Desk::playing(TURNS);
+    desk.toolgate(&["run", "--session", "chat-77", "One"]).expect(0);
+    desk.toolgate(&["run", "--session", "chat-77", "Two"]).expect(0);
+    let mut shell = chat(&desk, "-c");
+    shell.runs("Note it").sees("[q] leave it pending: ");
+    shell.types("q").sees("pending: the run waits for 1 answer");
+    shell.sees("> ");
+    shell.runs("And now?").sees("has a run that is pending");
+    shell.sees("> ");
+    shell.runs("/resume").sees("[q] leave it pending: ");
+    shell.types("a").sees("Noted.");
+    shell.sees("> ");
+    shell.runs("/resume").sees("nothing is pending");
+    shell.sees("> ");
+    left(&mut shell);
+}
+
+#[test]
+fn commands_show_and_change_what_the_next_message_is_sent_with() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    for (command, shown) in [
+        ("/help", "/compact"),
+        ("/tols", "there is no command /tols"),
+        ("/tools", "mcp_shop_find_customer"),
+        ("/cost", "this conversation has no message yet"),
+        ("/trace", "this conversation has no message yet"),
+        ("/approvals", "no grant is in force"),
+        ("/policy nonsense", "there is no policy `nonsense`; there are: "),
+        ("/policy plan", "policy plan"),
+        ("/attach nothing.png", "cannot attach `nothing.png`"),
+        ("Hello", "Forty-two."),
+        ("/cost", "1 run, usage unknown"),
+        ("/trace", "turn 1"),
+        ("/fork", "the next message begins a copy"),
+        ("Hello again", "As I said."),
+        ("/compact", "compacted"),
+        ("/agent", "● desk"),
+        ("/new", "policy plan"),
+    ] {
+        shell.runs(command).sees(shown);
+        shell.sees("> ");
+    }
+    left(&mut shell);
+    let listed = sessions(&desk);
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    let started = desk.journal("last").remove(0);
+    assert_eq!(started["spec"]["mode"], Value::Null, "a compaction calls no tool: {started}");
+}
+
+#[test]
+fn a_message_has_several_lines_and_a_command_is_completed() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    shell.types("/tra\t").sees("/trace");
+    shell.types("\x15");
+    shell.types("one\\\rtwo\x1b\rthree ").types(&pasted("four\rfive")).types("\r").sees("Forty-two.");
+    shell.sees("> ");
+    left(&mut shell);
+    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(user_texts(&desk, &session), ["one\ntwo\nthree four\nfive"]);
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_leaves_when_it_is_pressed_twice() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    shell.types("half a mess\x03").sees("press Ctrl-C again, or Ctrl-D, to leave");
+    shell.sees("> ");
+    shell.types("\x03").sees("[0] ready> ");
+    assert!(sessions(&desk).is_empty(), "no session without a message");
+}
+
+#[test]
+fn the_program_alone_converses_where_a_configuration_is() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = Shell::at(&desk);
+    shell.runs("toolgate").sees("agent desk · model played · policy accept-edits");
+    shell.sees("> ");
+    left(&mut shell);
+    let refused = desk.toolgate(&["chat"]).expect(2);
+    assert!(refused.err.contains("a conversation needs a terminal"), "{}", refused.err);
+}
+
+#[test]
+fn arguments_are_edited_in_the_editor_of_the_user() {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }, { say: Noted. }]",
+    );
+    let mut shell = Shell::at(&desk);
+    shell.runs("EDITOR='sed -i s/late/soon/' toolgate chat").sees("> ");
+    shell.runs("Note it").sees("[q] leave it pending: ");
+    shell.types("e").sees("arguments edited");
+    shell.sees("Noted.");
+    shell.sees("> ");
+    left(&mut shell);
+    let mut shell = Shell::at(&desk);
+    shell.runs("EDITOR=false toolgate run 'Note it'").sees("[q] leave it pending: ");
+    shell.types("e").sees("the editor `false` ended with exit status: 1");
+    shell.sees("[q] leave it pending: ");
+    shell.types("q").sees("[10] ready> ");
+}
