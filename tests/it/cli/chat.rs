@@ -151,7 +151,7 @@ fn commands_show_and_change_what_the_next_message_is_sent_with() {
         ("/attach nothing.png", "cannot attach `nothing.png`"),
         ("Hello", "Forty-two."),
         ("/cost", "1 run, usage unknown"),
-        ("/trace", "turn 1"),
+        ("/trace", "invoke_agent desk"),
         ("/fork", "the next message begins a copy"),
         ("Hello again", "As I said."),
         ("/compact", "compacted"),
