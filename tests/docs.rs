@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use regex::Regex;
 use toolgate::core::error::ErrorCode;
 use toolgate::models::scripted::Script;
 
@@ -87,53 +86,6 @@ fn scripted_turns_are_documented_with_a_working_example() {
     let (_, example) = page.split_once("```yaml\n").unwrap();
     let script: Script = serde_saphyr::from_str(example.split_once("```").unwrap().0).unwrap();
     assert_eq!(script.turns.len(), 2);
-}
-
-#[test]
-fn links_between_pages_lead_somewhere() {
-    let pages = pages();
-    assert!(pages.len() > 80, "only {} pages were found", pages.len());
-    let links = pages.iter().flat_map(|page| links(page).into_iter().map(move |link| (page, link)));
-    let broken: Vec<String> = links
-        .filter(|(page, link)| !leads_somewhere(page, link))
-        .map(|(page, link)| format!("{page}: {link}"))
-        .collect();
-    assert!(broken.is_empty(), "{} broken links:\n{}", broken.len(), broken.join("\n"));
-}
-
-/// The Markdown files of the repository's root and of `docs`, as paths from the root.
-fn pages() -> Vec<String> {
-    let folders = ["", "docs", "docs/decisions", "docs/errors"].map(|folder| root().join(folder));
-    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
-    let files =
-        entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md"));
-    files.map(|path| path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned()).collect()
-}
-
-/// The targets of a page's links that are no addresses. Code has none.
-fn links(page: &str) -> Vec<String> {
-    let text = Regex::new(r"(?s)```.*?```|`[^`\n]*`").unwrap().replace_all(&read(page), "").into_owned();
-    let targets = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
-    let all = targets.captures_iter(&text).map(|found| found[1].to_owned());
-    all.filter(|target| !target.contains("://")).collect()
-}
-
-fn leads_somewhere(page: &str, link: &str) -> bool {
-    let (path, heading) = link.split_once('#').unwrap_or((link, ""));
-    let target = if path.is_empty() { root().join(page) } else { root().join(page).with_file_name("").join(path) };
-    target.exists() && (heading.is_empty() || headings(&target).contains(heading))
-}
-
-/// The names under which GitHub makes the headings of a page available.
-fn headings(page: &Path) -> BTreeSet<String> {
-    let text = fs::read_to_string(page).unwrap();
-    let titles = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
-    titles
-        .map(|title| {
-            let kept = title.to_lowercase().replace(' ', "-");
-            kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
-        })
-        .collect()
 }
 
 fn root() -> &'static Path {

@@ -25,6 +25,7 @@ mod pausing;
 mod pinned;
 mod policy;
 mod policy_paths;
+mod reference;
 mod remote_answers;
 mod resume;
 mod run;
