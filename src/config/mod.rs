@@ -13,7 +13,9 @@ mod gateway;
 mod markdown;
 mod mask;
 mod mcp_file;
+mod mcp_import;
 mod mcp_inputs;
+mod mcp_values;
 mod policy;
 mod reject_null;
 mod resolve;
@@ -38,6 +40,7 @@ pub use gateway::{
     WebhookSettings,
 };
 pub use mcp_file::mcp_servers_file;
+pub use mcp_import::{ImportableServer, ServerDefinition, importable_servers};
 pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
