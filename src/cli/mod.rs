@@ -14,6 +14,7 @@ mod completions;
 mod config;
 mod demo;
 mod demo_server;
+mod doctor;
 mod drive_to_idle;
 mod elicitation_form;
 mod envelope;
@@ -40,6 +41,7 @@ mod session_arg;
 mod sessions;
 mod setup;
 mod stdin;
+mod surroundings;
 mod table;
 mod terminal_escape;
 mod terminal_user;
@@ -64,6 +66,7 @@ const EXAMPLES: &str = "\
 Begin with:
   toolgate demo                     see a whole run, without a key and without a network
   toolgate init                     write a configuration that works at once
+  toolgate doctor                   check what is configured, reachable and missing
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate approvals list           list pending approvals
   toolgate sessions list            list conversations of successive runs
@@ -86,6 +89,7 @@ struct Cli {
 enum Command {
     Demo(demo::Demo),
     Init(init::Init),
+    Doctor(doctor::Doctor),
     Run(Box<run::Run>),
     Resume(Box<resume::ResumeRun>),
     Serve(serve::Serve),
@@ -157,6 +161,7 @@ impl Command {
         let done = match self {
             Self::Demo(command) => command.execute(out).await,
             Self::Init(command) => command.execute(out),
+            Self::Doctor(command) => command.execute(out).await,
             Self::Run(command) => command.execute(out).await,
             Self::Resume(command) => command.execute(out).await,
             Self::Serve(command) => command.execute(out).await,
@@ -186,6 +191,7 @@ impl Command {
             Self::Mcp(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)
+            | Self::Doctor(_)
             | Self::Serve(_)
             | Self::Keys(_)
             | Self::Sessions(_)

@@ -51,7 +51,7 @@ pub fn mcp_servers_file(
     path: &Path,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<BTreeMap<ServerId, ServerSettings>, ConfigError> {
-    let source = yaml::read(path)?;
+    let source = yaml::read_foreign(path)?;
     let written: WrittenFile = yaml::parse_foreign(&source)?;
     let has_plain_variables = written.servers.values().any(|server| server.value().http_url.is_some());
     let inputs = Inputs::new(written.inputs.unwrap_or_default(), has_plain_variables, env);

@@ -56,7 +56,7 @@ pub fn importable_servers(paths: &[PathBuf]) -> Vec<Result<Vec<ImportableServer>
 type KnownValues = BTreeMap<String, Option<String>>;
 
 fn servers_of(path: &Path, known: &mut KnownValues) -> Result<Vec<ImportableServer>, ConfigError> {
-    let source = yaml::read(path)?;
+    let source = yaml::read_foreign(path)?;
     let written: ImportedFile = yaml::parse_foreign(&source)?;
     let has_plain_variables = written.servers.values().any(|server| server.value().http_url.is_some());
     let is_set = |_: &str| Some("set".to_owned());
@@ -265,7 +265,7 @@ fn is_variable(name: &str) -> bool {
 }
 
 /// Text in double quotes, which JSON and YAML write alike; a plain word without.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let is_plain = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_alphabetic())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))

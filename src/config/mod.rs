@@ -10,6 +10,7 @@ mod error;
 mod expand;
 mod external;
 mod gateway;
+mod jsonc;
 mod markdown;
 mod mask;
 mod mcp_file;

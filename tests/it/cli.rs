@@ -8,6 +8,7 @@ mod compensation;
 mod concurrent_changes;
 mod costs;
 mod desk;
+mod doctor;
 mod envelope;
 mod fallback;
 mod full_disk;

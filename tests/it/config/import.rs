@@ -108,3 +108,12 @@ fn a_file_of_settings_without_servers_has_none() {
     let folder = folder(&[("settings.json", r#"{"theme": "dark"}"#)]);
     assert!(imported(&folder, &["settings.json"]).is_empty());
 }
+
+#[test]
+fn comments_of_an_editor_hide_no_server() {
+    let file = "{ // mine\n  /* all */ \"servers\": { \"git\": { \"command\": \"uvx\" }, /* , */ }\n}";
+    let folder = folder(&[("mcp.json", file)]);
+    assert_eq!(definition(&imported(&folder, &["mcp.json"]), "git").summary, "uvx");
+    let servers = config::mcp_servers_file(&folder.path().join("mcp.json"), &|_| None).expect("readable");
+    assert_eq!(servers.len(), 1);
+}
