@@ -160,7 +160,7 @@ impl Command {
         let json = self.is_json();
         let done = match self {
             Self::Demo(command) => command.execute(out).await,
-            Self::Init(command) => command.execute(out),
+            Self::Init(command) => command.execute(out).await,
             Self::Doctor(command) => command.execute(out).await,
             Self::Run(command) => command.execute(out).await,
             Self::Resume(command) => command.execute(out).await,

@@ -43,13 +43,14 @@ pub use gateway::{
 pub use mcp_file::mcp_servers_file;
 pub use mcp_import::{ImportableServer, ServerDefinition, importable_servers};
 pub use policy::{policy_file, policy_text};
+pub use resolve::{PROVIDERS, Provider};
 pub use schema::json_schema;
 pub use settings::{
     Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial, ModelSettings,
     OtlpProtocol, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
     TransportSettings,
 };
-pub use template::{TemplateFile, template};
+pub use template::{DEMO_MESSAGE, Starter, StarterModel, TemplateFile, USUAL_MESSAGE};
 pub use toolgate_settings::mcp::{PinnedValue, ProtocolVersionChoice, StdioSettings};
 
 use error::Source;

@@ -15,6 +15,7 @@ mod full_disk;
 mod hostile;
 mod images;
 mod ineffective;
+mod init;
 mod keys;
 mod mcp;
 mod media;

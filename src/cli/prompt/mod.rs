@@ -3,6 +3,7 @@
 //!
 //! A paste of several lines is one answer to a text question, and is rejected where a single letter decides.
 
+mod choice;
 mod console;
 mod question;
 #[cfg(not(unix))]
@@ -16,7 +17,8 @@ use std::io::{self, IsTerminal as _};
 
 use serde_json::Value;
 
-use self::console::{Accepts, Console, Entry};
+pub(super) use self::console::Console;
+use self::console::{Accepts, Entry};
 use self::terminal::Terminal;
 pub(super) use self::terminal::{TerminalGuard, Withdrawal};
 use super::answers::{self, approval, denial, json_or_text, who};
