@@ -48,6 +48,7 @@ mod terminal_user;
 mod text;
 mod time_arg;
 mod tools;
+mod usage;
 mod view;
 
 use std::process::ExitCode;
@@ -70,6 +71,7 @@ Begin with:
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate approvals list           list pending approvals
   toolgate sessions list            list conversations of successive runs
+  toolgate usage                    show what runs cost
   toolgate tools                    list the agent's tools, and which require approval
   toolgate models check NAME        check what works with a configured model
   toolgate mcp list -- COMMAND      list the tools of an MCP server
@@ -96,6 +98,7 @@ enum Command {
     Keys(keys::Keys),
     Runs(runs::Runs),
     Sessions(sessions::Sessions),
+    Usage(usage::UsageReport),
     Approvals(approvals::Approvals),
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
@@ -168,6 +171,7 @@ impl Command {
             Self::Keys(command) => command.execute(out).await,
             Self::Runs(command) => command.execute(out).await,
             Self::Sessions(command) => command.execute(out).await,
+            Self::Usage(command) => command.execute(out).await,
             Self::Approvals(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
@@ -195,6 +199,7 @@ impl Command {
             | Self::Serve(_)
             | Self::Keys(_)
             | Self::Sessions(_)
+            | Self::Usage(_)
             | Self::Blobs(_)
             | Self::Tools(_)
             | Self::Policy(_)

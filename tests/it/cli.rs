@@ -40,4 +40,5 @@ mod telemetry;
 mod tool_limit;
 mod trace;
 mod unreadable;
+mod usage;
 mod variants;
