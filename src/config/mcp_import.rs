@@ -125,7 +125,7 @@ impl Import<'_> {
     fn http(&mut self, url: &Text, written: &WrittenServer) -> Result<(Vec<String>, String), String> {
         let mut url = self.with_references(url)?;
         if is_secret_url(&url) {
-            url = self.hidden_value("URL", &url);
+            url = self.hidden_value("url", &url);
         }
         let mut lines = vec!["    http:\n".to_owned(), format!("      url: {}\n", quoted(&url))];
         lines.extend(self.named("headers", written.headers.as_ref())?);
@@ -164,7 +164,7 @@ impl Import<'_> {
                     let variable = self.hidden_value(name.trim_start_matches('-'), value);
                     format!("{name}{separator}{variable}")
                 }
-                _ if literal_parts(&arg).iter().any(|part| has_secret(part)) => self.hidden_value("ARGUMENT", &arg),
+                _ if literal_parts(&arg).iter().any(|part| has_secret(part)) => self.hidden_value("argument", &arg),
                 _ => arg,
             };
             args.push(arg);

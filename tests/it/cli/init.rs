@@ -98,7 +98,7 @@ mod asking {
             assert!(screen.text.contains(told), "{told}: {}", screen.text);
         }
         let file = written(&desk);
-        assert!(file.contains("policy: plan\n") && file.contains("shop]\n") && !file.contains("git]"), "{file}");
+        assert!(file.contains("policy: plan\n") && file.contains("shop]\n") && !file.contains("GIT_TOKEN"), "{file}");
     }
 
     #[test]
