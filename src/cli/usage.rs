@@ -13,9 +13,10 @@ use super::setup::{self, ConfigFlag};
 use super::table;
 use super::text::{count, one_line};
 use super::time_arg::Moment;
-use super::view::{UsageJson, dollars};
-use crate::core::chat::{Usage, Usd};
+use super::view::{UsageJson, dollars, tokens};
+use crate::core::chat::Usage;
 use crate::core::id::ModelName;
+use crate::core::run::Status;
 use crate::ports::{RunFilter, RunRow};
 use crate::runner::AgentRunner;
 
@@ -72,7 +73,7 @@ enum Grouping {
 struct Sum {
     runs: usize,
     usage: Usage,
-    /// Runs with replies and without a known cost.
+    /// Runs that have or may have used a model, and whose cost is not known.
     without_cost: usize,
     /// The same for tokens.
     without_tokens: usize,
@@ -185,21 +186,22 @@ impl Sum {
     fn add(&mut self, row: &RunRow) {
         self.runs += 1;
         self.usage.add(&row.usage);
-        // A run without a reply has most likely used nothing.
-        if row.result.as_ref().is_none_or(|result| result.iterations > 0) {
+        // A run that ended without a reply has most likely used nothing; a running one may wait for a reply.
+        let may_have_cost = row.result.as_ref().is_none_or(|result| result.iterations > 0);
+        if may_have_cost || row.status == Status::Running {
             self.without_cost += usize::from(row.usage.cost_usd.is_none());
             self.without_tokens += usize::from(row.usage.total_tokens().is_none());
         }
     }
 
     fn cells(&self, name: &str) -> [String; 6] {
-        let tokens = |tokens: Option<u64>| tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
+        let figure = |tokens: Option<u64>| tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
         [
             one_line(name, NAME),
             self.runs.to_string(),
-            tokens(self.usage.input_tokens),
-            tokens(self.usage.cache_read_tokens),
-            tokens(self.usage.output_tokens),
+            figure(self.usage.input_tokens),
+            figure(self.usage.cache_read_tokens),
+            figure(self.usage.output_tokens),
             self.cost(),
         ]
     }
@@ -208,7 +210,7 @@ impl Sum {
         match (self.usage.cost_usd, self.without_cost) {
             (Some(cost), 0) => dollars(cost),
             (Some(cost), _) => format!("at least {}", dollars(cost)),
-            (None, 0) => dollars(Usd::ZERO),
+            (None, 0) => "-".to_owned(),
             (None, _) => "unknown".to_owned(),
         }
     }
@@ -218,14 +220,8 @@ impl Sum {
         let gaps = gaps.iter().filter(|(runs, _)| *runs > 0);
         let gaps: String =
             gaps.map(|(runs, what)| format!("; the {what} of {} not known", count(*runs, "run"))).collect();
-        let tokens = |tokens: Option<u64>| tokens.unwrap_or(0);
-        format!(
-            "{}: {} → {} tokens, {}{gaps}",
-            count(self.runs, "run"),
-            tokens(self.usage.input_tokens),
-            tokens(self.usage.output_tokens),
-            self.cost(),
-        )
+        let cost = if self.usage.cost_usd.is_some() { self.cost() } else { "cost unknown".to_owned() };
+        format!("{}: {}, {cost}{gaps}", count(self.runs, "run"), tokens(&self.usage))
     }
 
     fn to_json<'a>(&self, name: Option<&'a str>) -> SumJson<'a> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::finding::{Finding, Section, Verdict};
-use crate::app::App;
+use crate::app::{App, AppError};
 use crate::cli::text::{block, count};
 use crate::config::{Settings, StoreSettings};
 use crate::core::run::Status;
@@ -34,9 +34,14 @@ pub(super) async fn findings(settings: &Settings) -> (Vec<Finding>, Vec<Finding>
                 app.close().await;
                 (found, keys(settings, valid.ok()))
             }
-            Err(error) => {
+            Err(AppError::Store(error)) => {
                 let message = format!("{}: {}", path.display(), block(&error.to_string()));
                 (vec![section.finding(Verdict::Failed, "SQLite", message)], Vec::new())
+            }
+            // The findings of the configuration name the setting.
+            Err(_) => {
+                let message = format!("{}, not checked: the settings cannot be used", path.display());
+                (vec![section.finding(Verdict::Unknown, "SQLite", message)], Vec::new())
             }
         },
     }

@@ -142,6 +142,21 @@ fn an_existing_store_is_tested_and_interrupted_runs_are_counted() {
 }
 
 #[test]
+fn a_fault_of_a_setting_is_not_a_fault_of_the_store() {
+    let desk = Desk::playing("turns: [{ say: Done. }]");
+    desk.toolgate(&["run", "Hello"]).expect(0);
+    let settings = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write(
+        "toolgate.yaml",
+        &format!("{settings}telemetry: {{ otlp_endpoint: 'http://me:hunter2@127.0.0.1:9' }}\n"),
+    );
+    let report = report(&desk.toolgate(&["doctor", "--json"]).expect(1));
+    assert_eq!(verdicts(&report, "configuration"), [pair("ok", "file"), pair("failed", "setting")]);
+    assert_eq!(verdicts(&report, "store"), [pair("unknown", "SQLite")]);
+    assert!(!report.to_string().contains("hunter2"), "{report:#}");
+}
+
+#[test]
 fn a_receiver_that_is_not_there_and_a_taken_port_are_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let desk = Desk::playing("turns: [{ say: Done. }]");
