@@ -9,6 +9,7 @@ mod file_permissions;
 mod gateway;
 mod ineffective;
 mod keys;
+mod model_list;
 mod models;
 mod paths;
 mod prices;
@@ -50,6 +51,7 @@ pub use error::{AppError, GatewayError};
 pub use gateway::check_gateway;
 pub use ineffective::configuration_warnings;
 pub use keys::{NewKey, Scope as KeyScope, check_name};
+pub use model_list::{LocalModelServer, ModelList, list_models, local_model_servers};
 use models::Identities;
 pub use models::{Models, identities, kind_of, model_of_kind, open as open_models};
 use paths::LocalPaths;
@@ -59,7 +61,7 @@ use server_settings::server_settings;
 pub use servers::ToolServers;
 use stay::Stay;
 use telemetry::Telemetry;
-pub use telemetry::check_telemetry;
+pub use telemetry::{check_telemetry, span_receiver};
 
 /// How long a grant is used without another query to the store.
 const GRANT_TTL: Duration = Duration::from_secs(30);

@@ -43,6 +43,12 @@ pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
     metrics::plan(settings, Stay::AsServer).map(drop)
 }
 
+/// The address of the receiver of spans, without secrets. `None` if spans are not sent.
+pub fn span_receiver(settings: &Settings) -> Result<Option<String>, AppError> {
+    let export = export_settings(settings)?.resolve(|name| std::env::var(name).ok());
+    Ok(export.map_err(|error| AppError::telemetry(&error))?.and_then(|export| export.receiver()))
+}
+
 impl Telemetry {
     /// Opens the enabled exporters. Must be called within an async runtime.
     pub(super) fn open(

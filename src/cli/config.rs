@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
 use super::text::list;
-use crate::app;
+use crate::app::{self, Models};
 use crate::config::{self, ModelSettings, Settings, StdioSettings, StoreSettings, TransportSettings};
 
 const EXAMPLES: &str = "\
@@ -44,11 +44,7 @@ impl Config {
         match self.command {
             Command::Check { config, strict } => {
                 let settings = setup::settings(&config)?;
-                let models = app::open_models(&settings)?;
-                app::check_output_schemas(&settings)?;
-                app::check_envelope_keys(&settings)?;
-                app::check_gateway(&settings)?;
-                app::check_telemetry(&settings)?;
+                let models = checked(&settings)?;
                 let without_model =
                     settings.agents.keys().find_map(|agent| setup::require_model(&settings, agent).err());
                 found(&settings, without_model.is_none()).iter().for_each(|line| out.line(line));
@@ -66,6 +62,16 @@ impl Config {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Checks everything that the settings name, and opens the models. Sends no request.
+pub(super) fn checked(settings: &Settings) -> Result<Models, CliError> {
+    let models = app::open_models(settings)?;
+    app::check_output_schemas(settings)?;
+    app::check_envelope_keys(settings)?;
+    app::check_gateway(settings)?;
+    app::check_telemetry(settings)?;
+    Ok(models)
 }
 
 /// The address without user, password and query, which may contain credentials.

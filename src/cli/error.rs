@@ -49,6 +49,11 @@ impl CliError {
         Self::usage(format!("{what} `{}`: {error}", path.display()))
     }
 
+    /// A terminal that a question cannot use.
+    pub(super) fn terminal(error: &std::io::Error) -> Self {
+        Self::usage(format!("the terminal cannot be used: {error}"))
+    }
+
     pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::Coded { code, message: message.into(), remedy: None, retryable: code.is_retryable() }
     }

@@ -15,6 +15,7 @@ mod completions;
 mod config;
 mod demo;
 mod demo_server;
+mod doctor;
 mod drive_to_idle;
 mod elicitation_form;
 mod envelope;
@@ -41,12 +42,14 @@ mod session_arg;
 mod sessions;
 mod setup;
 mod stdin;
+mod surroundings;
 mod table;
 mod terminal_escape;
 mod terminal_user;
 mod text;
 mod time_arg;
 mod tools;
+mod usage;
 mod view;
 
 use std::ffi::OsString;
@@ -67,10 +70,12 @@ const EXAMPLES: &str = "\
 Begin with:
   toolgate demo                     see a whole run, without a key and without a network
   toolgate init                     write a configuration that works at once
+  toolgate doctor                   check what is configured, reachable and missing
   toolgate chat                     converse with the agent it describes
   toolgate run \"What is in stock?\"  run that agent once
   toolgate approvals list           list pending approvals
   toolgate sessions list            list conversations of successive runs
+  toolgate usage                    show what runs cost
   toolgate tools                    list the agent's tools, and which require approval
   toolgate models check NAME        check what works with a configured model
   toolgate mcp list -- COMMAND      list the tools of an MCP server
@@ -90,6 +95,7 @@ struct Cli {
 enum Command {
     Demo(demo::Demo),
     Init(init::Init),
+    Doctor(doctor::Doctor),
     Chat(Box<chat::Chat>),
     Run(Box<run::Run>),
     Resume(Box<resume::ResumeRun>),
@@ -97,6 +103,7 @@ enum Command {
     Keys(keys::Keys),
     Runs(runs::Runs),
     Sessions(sessions::Sessions),
+    Usage(usage::UsageReport),
     Approvals(approvals::Approvals),
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
@@ -173,7 +180,8 @@ impl Command {
         let json = self.is_json();
         let done = match self {
             Self::Demo(command) => command.execute(out).await,
-            Self::Init(command) => command.execute(out),
+            Self::Init(command) => command.execute(out).await,
+            Self::Doctor(command) => command.execute(out).await,
             Self::Chat(command) => command.execute(out).await,
             Self::Run(command) => command.execute(out).await,
             Self::Resume(command) => command.execute(out).await,
@@ -181,6 +189,7 @@ impl Command {
             Self::Keys(command) => command.execute(out).await,
             Self::Runs(command) => command.execute(out).await,
             Self::Sessions(command) => command.execute(out).await,
+            Self::Usage(command) => command.execute(out).await,
             Self::Approvals(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
@@ -204,10 +213,12 @@ impl Command {
             Self::Mcp(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)
+            | Self::Doctor(_)
             | Self::Chat(_)
             | Self::Serve(_)
             | Self::Keys(_)
             | Self::Sessions(_)
+            | Self::Usage(_)
             | Self::Blobs(_)
             | Self::Tools(_)
             | Self::Policy(_)

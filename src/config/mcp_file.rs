@@ -28,20 +28,20 @@ struct WrittenFile {
 }
 
 #[derive(Clone, Deserialize)]
-struct WrittenServer {
-    r#type: Option<String>,
-    command: Option<Text>,
-    args: Option<Vec<Text>>,
-    env: Option<BTreeMap<String, Text>>,
-    cwd: Option<Text>,
+pub(super) struct WrittenServer {
+    pub(super) r#type: Option<String>,
+    pub(super) command: Option<Text>,
+    pub(super) args: Option<Vec<Text>>,
+    pub(super) env: Option<BTreeMap<String, Text>>,
+    pub(super) cwd: Option<Text>,
     #[serde(alias = "serverUrl")]
-    url: Option<Text>,
+    pub(super) url: Option<Text>,
     /// The address in the files of Gemini CLI, which also write `$NAME` for a variable.
     #[serde(rename = "httpUrl")]
-    http_url: Option<Text>,
-    headers: Option<BTreeMap<String, Text>>,
+    pub(super) http_url: Option<Text>,
+    pub(super) headers: Option<BTreeMap<String, Text>>,
     #[serde(default)]
-    disabled: bool,
+    pub(super) disabled: bool,
 }
 
 /// Reads such a file: `mcpServers`, or VS Code's `servers`. Expands `${VAR}`, `${VAR:-default}`, `${env:VAR}` and
@@ -51,7 +51,7 @@ pub fn mcp_servers_file(
     path: &Path,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<BTreeMap<ServerId, ServerSettings>, ConfigError> {
-    let source = yaml::read(path)?;
+    let source = yaml::read_foreign(path)?;
     let written: WrittenFile = yaml::parse_foreign(&source)?;
     let has_plain_variables = written.servers.values().any(|server| server.value().http_url.is_some());
     let inputs = Inputs::new(written.inputs.unwrap_or_default(), has_plain_variables, env);

@@ -85,7 +85,7 @@ impl<'a> Inputs<'a> {
 }
 
 /// The environment variable of an input: its id in capital letters.
-fn variable_of(id: &str) -> String {
+pub(super) fn variable_of(id: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     let name: String = id.chars().map(letter).collect();
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }

@@ -10,10 +10,13 @@ mod error;
 mod expand;
 mod external;
 mod gateway;
+mod jsonc;
 mod markdown;
 mod mask;
 mod mcp_file;
+mod mcp_import;
 mod mcp_inputs;
+mod mcp_values;
 mod policy;
 mod reject_null;
 mod resolve;
@@ -38,14 +41,16 @@ pub use gateway::{
     WebhookSettings,
 };
 pub use mcp_file::mcp_servers_file;
+pub use mcp_import::{ImportableServer, ServerDefinition, importable_servers};
 pub use policy::{policy_file, policy_text};
+pub use resolve::{PROVIDERS, Provider};
 pub use schema::json_schema;
 pub use settings::{
     Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial, ModelSettings,
     OtlpProtocol, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
     TransportSettings,
 };
-pub use template::{TemplateFile, template};
+pub use template::{DEMO_MESSAGE, Starter, StarterModel, TemplateFile, USUAL_MESSAGE};
 pub use toolgate_settings::mcp::{PinnedValue, ProtocolVersionChoice, StdioSettings};
 
 use error::Source;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_saphyr::{Error, MessageFormatter as _, UserMessageFormatter};
 
 use super::error::{Fault, Source};
+use super::jsonc::without_comments;
 use super::reject_null::{IS_EMPTY, RejectNull};
 use super::spanned::Location;
 use super::suggest;
@@ -54,6 +55,12 @@ pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
 /// Parses the whole source, whose sections may be empty.
 pub(super) fn parse_sections<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
     read_as(source, source.text(), |yaml| T::deserialize(RejectNull::sections(yaml)))
+}
+
+/// Reads a file that was written for another program, which may accept comments in JSON.
+pub(super) fn read_foreign(path: &Path) -> Result<Source, Fault> {
+    let source = read(path)?;
+    Ok(Source::new(source.name(), without_comments(source.text())))
 }
 
 /// Parses the whole source of a file that was written for another program: there `null` may be valid.

@@ -17,6 +17,6 @@ pub mod scripted;
 pub mod unusable_model;
 
 pub use http::{
-    Answer, CallIds, Head, HttpModel, Key, KeyCommand, KeySource, MediaKind, Progress, PromptCache, Proxy, Reasoning,
-    Settings, SettingsError, Timeouts, ToolChoice,
+    Answer, CallIds, Head, HttpModel, Key, KeyCommand, KeySource, ListApi, MediaKind, ModelList, OLLAMA_PORT, Progress,
+    PromptCache, Proxy, Reasoning, Settings, SettingsError, Timeouts, ToolChoice, list_models,
 };

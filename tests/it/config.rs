@@ -8,6 +8,7 @@ mod faults;
 mod files;
 mod good;
 mod images;
+mod import;
 mod policies;
 mod prices;
 mod schema;

@@ -9,6 +9,7 @@ mod fixtures;
 mod gemini_requests;
 mod hostile;
 mod keys;
+mod listing;
 pub(crate) mod model_server;
 mod openai_chat;
 mod openai_images;

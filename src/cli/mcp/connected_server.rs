@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::app::{ServerStatus, ToolServers};
+use crate::app::{ServerState, ServerStatus, ToolServers};
 use crate::cli::caller;
 use crate::cli::text::{count, list, one_line};
 use crate::core::id::ServerId;
@@ -20,13 +20,13 @@ pub(super) fn new_trace() -> SpanContext {
 }
 
 /// A connected server and its tools.
-pub(super) struct ConnectedServer {
+pub(in crate::cli) struct ConnectedServer {
     /// The connection state of the server.
-    pub(super) status: ServerStatus,
+    pub(in crate::cli) status: ServerStatus,
     /// Its tools under the names that a model sees, with the tools that were left out.
-    pub(super) tools: Toolset,
+    pub(in crate::cli) tools: Toolset,
     /// Time from connecting to the tool list.
-    pub(super) took: Duration,
+    pub(in crate::cli) took: Duration,
     /// Why the tool list is an earlier one, if it is.
     stale: Option<String>,
 }
@@ -46,6 +46,17 @@ impl ConnectedServer {
     pub(super) fn missing(&self) -> Option<&str> {
         let whole = self.tools.left_out().iter().find(|left| left.tool.is_none());
         whole.map(|left| left.reason.as_str()).filter(|_| self.tools.is_empty())
+    }
+
+    /// Whether the server is connected and its tools are available.
+    pub(in crate::cli) fn is_ready(&self) -> bool {
+        self.status.state == ServerState::Ready && self.missing().is_none()
+    }
+
+    /// Why the server is not ready, if it is not and the reason is known.
+    pub(in crate::cli) fn fault(&self) -> Option<&str> {
+        let last_error = self.status.last_error.as_ref().map(|error| error.message.as_str());
+        self.missing().or(last_error).filter(|_| !self.is_ready())
     }
 
     /// Finds a tool by the server's name for it, or by the name that a model sees.
@@ -88,7 +99,7 @@ impl ConnectedServer {
     }
 
     /// One line with the server's name, its version and the protocol version.
-    pub(super) fn about(&self) -> String {
+    pub(in crate::cli) fn about(&self) -> String {
         let status = &self.status;
         let name = status.name.as_deref().unwrap_or("a server without a name");
         let version = status.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
@@ -114,7 +125,7 @@ pub(super) fn own_name(tool: &Tool) -> &str {
     tool
 }
 
-pub(super) fn milliseconds(duration: Duration) -> u64 {
+pub(in crate::cli) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

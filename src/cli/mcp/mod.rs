@@ -20,6 +20,9 @@ use clap::{Args, Subcommand};
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
+pub(super) use connected_server::{ConnectedServer, milliseconds};
+pub(super) use status::visit_all;
+pub(super) use target::ConfiguredServers;
 
 const EXAMPLES: &str = "\
 Examples:

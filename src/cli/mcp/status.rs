@@ -57,31 +57,17 @@ pub(super) struct Status {
 impl Status {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         setup::log(setup::QUIET_LOG)?;
-        let ConfiguredServers { servers: wanted, credentials } = self.wanted()?;
-        if wanted.is_empty() {
+        let wanted = self.wanted()?;
+        if wanted.servers.is_empty() {
             if self.json {
                 out.pretty(&json!({ "servers": [] }));
             }
             out.note("no MCP servers are configured; add one under `servers`, or name a file with --mcp-config");
             return Ok(Exit::Done);
         }
-        let ids: Vec<ServerId> = wanted.keys().cloned().collect();
-        let servers = ToolServers::new(&wanted, &credentials, app::propagation()?);
-        let mut wait = Wait::new();
-        let trace = new_trace();
-        let visits = join_all(ids.iter().map(|id| ConnectedServer::new(&servers, id, &trace)));
-        let doing = format!("starting {}", count(ids.len(), "server"));
-        let visited = wait.until(&doing, visits, out).await;
-        let exit = match visited {
-            WaitOutcome::Done(visits) => {
-                let visits: Vec<ConnectedServer> = visits.into_iter().flatten().collect();
-                self.print(&visits, out);
-                if visits.iter().all(is_ready) { Exit::Done } else { Exit::ServerFailed }
-            }
-            WaitOutcome::Interrupted(_) => Exit::Cancelled,
-        };
-        wait.until("stopping", servers.close(), out).await;
-        Ok(exit)
+        let Some(visits) = visit_all(&wanted, out).await? else { return Ok(Exit::Cancelled) };
+        self.print(&visits, out);
+        Ok(if visits.iter().all(ConnectedServer::is_ready) { Exit::Done } else { Exit::ServerFailed })
     }
 
     fn wanted(&self) -> Result<ConfiguredServers, CliError> {
@@ -109,14 +95,29 @@ impl Status {
     }
 }
 
-fn is_ready(visit: &ConnectedServer) -> bool {
-    visit.status.state == ServerState::Ready && visit.missing().is_none()
+/// Connects to the servers concurrently, lists their tools, and closes the connections. `None` if the user interrupted it.
+pub(in crate::cli) async fn visit_all(
+    wanted: &ConfiguredServers,
+    out: &mut Output,
+) -> Result<Option<Vec<ConnectedServer>>, CliError> {
+    let ids: Vec<ServerId> = wanted.servers.keys().cloned().collect();
+    let servers = ToolServers::new(&wanted.servers, &wanted.credentials, app::propagation()?);
+    let mut wait = Wait::new();
+    let trace = new_trace();
+    let visits = join_all(ids.iter().map(|id| ConnectedServer::new(&servers, id, &trace)));
+    let doing = format!("starting {}", count(ids.len(), "server"));
+    let visited = match wait.until(&doing, visits, out).await {
+        WaitOutcome::Done(visits) => Some(visits.into_iter().flatten().collect()),
+        WaitOutcome::Interrupted(_) => None,
+    };
+    wait.until("stopping", servers.close(), out).await;
+    Ok(visited)
 }
 
 fn as_json(visit: &ConnectedServer) -> Value {
     let mut row = json!(visit.status);
     if let Some(row) = row.as_object_mut() {
-        row.insert("ready".into(), json!(is_ready(visit)));
+        row.insert("ready".into(), json!(visit.is_ready()));
         row.insert("ready_ms".into(), json!(milliseconds(visit.took)));
         row.insert("tools".into(), json!(visit.tools.len()));
         row.insert("left_out".into(), json!(visit.tools.left_out()));
@@ -130,7 +131,7 @@ fn print(visits: &[ConnectedServer], out: &mut Output) {
     let headings: Vec<&str> = columns.iter().map(|column| column.head).collect();
     let row = |visit| columns.iter().map(move |column| (column.cell)(visit).unwrap_or_else(|| "–".into()));
     table::print(&headings, 1, visits.iter().map(row), out);
-    let ready = visits.iter().filter(|visit| is_ready(visit)).count();
+    let ready = visits.iter().filter(|visit| visit.is_ready()).count();
     out.line(format!("{ready} of {} ready", count(visits.len(), "server")));
 }
 
@@ -158,7 +159,7 @@ const COLUMNS: &[Column] = &[
     Column {
         head: "STARTUP",
         is_needed: always,
-        cell: |visit| is_ready(visit).then(|| duration(milliseconds(visit.took))),
+        cell: |visit| visit.is_ready().then(|| duration(milliseconds(visit.took))),
     },
     Column {
         head: "RESTARTS",
@@ -197,9 +198,7 @@ fn state(visit: &ConnectedServer) -> String {
 fn troubles(visit: &ConnectedServer, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let id = &visit.status.id;
-    let last_error = visit.status.last_error.as_ref().map(|error| error.message.as_str());
-    let reason = visit.missing().or(last_error).filter(|_| !is_ready(visit));
-    if let Some(reason) = reason {
+    if let Some(reason) = visit.fault() {
         lines.push(format!("\n{} {}", paint.red(format!("✗ {id}:")), block(reason)));
         let stderr = &visit.status.stderr;
         let tail = stderr.iter().skip(stderr.len().saturating_sub(TAIL));

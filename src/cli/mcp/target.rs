@@ -91,10 +91,10 @@ pub(super) struct Target {
     credentials: PathBuf,
 }
 
-pub(super) struct ConfiguredServers {
-    pub(super) servers: BTreeMap<ServerId, ServerSettings>,
+pub(in crate::cli) struct ConfiguredServers {
+    pub(in crate::cli) servers: BTreeMap<ServerId, ServerSettings>,
     /// The folder with their stored credentials.
-    pub(super) credentials: PathBuf,
+    pub(in crate::cli) credentials: PathBuf,
 }
 
 impl Target {

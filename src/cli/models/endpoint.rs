@@ -13,7 +13,7 @@ pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
 }
 
 /// The host and port of the provider, or the file of a scripted model.
-pub(super) fn place(settings: &ModelSettings) -> Option<String> {
+pub(in crate::cli) fn place(settings: &ModelSettings) -> Option<String> {
     match settings {
         ModelSettings::Http(http) => Some(host(&http.settings.base_url)),
         ModelSettings::Scripted { file, .. } => Some(file.display().to_string()),
@@ -22,7 +22,7 @@ pub(super) fn place(settings: &ModelSettings) -> Option<String> {
 }
 
 /// The host and port of a URL. The rest may contain credentials: user name, password and query.
-fn host(url: &str) -> String {
+pub(in crate::cli) fn host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     authority.rsplit('@').next().unwrap_or_default().to_owned()

@@ -134,6 +134,6 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// The remedy for an error code, if there is one.
-fn remedy_for(code: ErrorCode) -> Option<&'static str> {
+pub(in crate::cli) fn remedy_for(code: ErrorCode) -> Option<&'static str> {
     REMEDIES.iter().find(|(known, _)| *known == code).map(|(_, remedy)| *remedy)
 }

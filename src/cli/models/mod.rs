@@ -12,6 +12,8 @@ use clap::{Args, Subcommand};
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
+pub(super) use endpoint::{host, place};
+pub(super) use finding::remedy_for;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,6 +3,7 @@
 //!
 //! A paste of several lines is one answer to a text question, and is rejected where a single letter decides.
 
+mod choice;
 mod console;
 mod escape_key;
 mod question;
@@ -17,8 +18,8 @@ use std::io::{self, IsTerminal as _};
 
 use serde_json::Value;
 
-pub(super) use self::console::Recall;
-use self::console::{Accepts, Console, Entry};
+use self::console::{Accepts, Entry};
+pub(super) use self::console::{Console, Recall};
 pub(super) use self::escape_key::EscapeKey;
 use self::terminal::Terminal;
 pub(super) use self::terminal::{TerminalGuard, Withdrawal};

@@ -17,6 +17,7 @@ mod stop_conditions;
 
 use std::path::Path;
 
+pub use models::{PROVIDERS, Provider};
 pub(super) use servers::{http_transport, transport_of_stdio};
 
 use super::error::ConfigError;

@@ -13,10 +13,24 @@ use crate::settings::{Api, HttpModelSettings, ModelSettings, TraceContext};
 use crate::spanned::{Located, Text};
 use crate::written::{HttpModel, Model};
 
-/// The default models when only a key is set: small models that call tools well.
-const OPENAI_MODEL: &str = "gpt-5-mini";
-const ANTHROPIC_MODEL: &str = "claude-haiku-4-5";
-const GEMINI_MODEL: &str = "gemini-flash-latest";
+/// A provider whose key alone names a model.
+#[derive(Clone, Copy, Debug)]
+pub struct Provider {
+    pub api: Api,
+    /// Its name for people.
+    pub name: &'static str,
+    /// The variable with its key.
+    pub key_variable: &'static str,
+    /// The default model: a small one that calls tools well.
+    pub model: &'static str,
+}
+
+/// The providers, in the order in which the environment chooses one.
+pub const PROVIDERS: [Provider; 3] = [
+    Provider { api: Api::OpenAiChat, name: "openai", key_variable: "OPENAI_API_KEY", model: "gpt-5-mini" },
+    Provider { api: Api::Anthropic, name: "anthropic", key_variable: "ANTHROPIC_API_KEY", model: "claude-haiku-4-5" },
+    Provider { api: Api::Gemini, name: "gemini", key_variable: "GEMINI_API_KEY", model: "gemini-flash-latest" },
+];
 
 /// How to fix an environment that names no model.
 const ENVIRONMENT_REMEDY: &str = "set TOOLGATE_MODEL_URL (with TOOLGATE_MODEL and TOOLGATE_MODEL_KEY), OPENAI_API_KEY, \
@@ -77,15 +91,11 @@ fn model_of_environment(env: Env<'_>) -> Option<HttpModelSettings> {
         let key = var("TOOLGATE_MODEL_KEY").map(|key| Key::Fixed(key.into()));
         return Some(HttpModelSettings { api: Api::OpenAiChat, settings: plain(&url, key, model) });
     }
-    let providers = [
-        (Api::OpenAiChat, "OPENAI", OPENAI_MODEL),
-        (Api::Anthropic, "ANTHROPIC", ANTHROPIC_MODEL),
-        (Api::Gemini, "GEMINI", GEMINI_MODEL),
-    ];
-    providers.into_iter().find_map(|(api, name, model)| {
-        let key = Key::Fixed(var(&format!("{name}_API_KEY"))?.into());
-        let url = var(&format!("{name}_BASE_URL")).unwrap_or_else(|| default_url(api).into());
-        let model = var(&format!("{name}_MODEL")).unwrap_or_else(|| model.into());
+    PROVIDERS.into_iter().find_map(|Provider { api, key_variable, model, .. }| {
+        let key = Key::Fixed(var(key_variable)?.into());
+        let prefix = key_variable.trim_end_matches("_API_KEY");
+        let url = var(&format!("{prefix}_BASE_URL")).unwrap_or_else(|| default_url(api).into());
+        let model = var(&format!("{prefix}_MODEL")).unwrap_or_else(|| model.into());
         Some(HttpModelSettings { api, settings: plain(&url, Some(key), model) })
     })
 }

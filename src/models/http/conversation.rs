@@ -112,7 +112,7 @@ impl HttpConversation {
         let deadlines = Deadlines::start(*self.endpoint.timeouts());
         let request = self.endpoint.post(body, trace, key)?;
         let response = deadlines.wait(self.first_awaited(), request.send()).await?;
-        let response = response.map_err(|error| self.not_sent(error))?;
+        let response = response.map_err(|error| not_sent(&self.endpoint, &error))?;
         let is_missing = response.status() == StatusCode::NOT_FOUND;
         let mut answer = Answer::new(self.head(&response), &self.wire);
         let first_token_ms = match self.receive(response, &mut answer, &deadlines, deltas).await {
@@ -178,24 +178,25 @@ impl HttpConversation {
         Head::new(self.endpoint.origin(), response.status().as_u16(), header, streaming, Timestamp::now())
     }
 
-    fn not_sent(&self, error: reqwest::Error) -> Failure {
-        if error.is_timeout() {
-            let (server, limit) = (self.endpoint.origin(), self.endpoint.timeouts().connect);
-            return Failure::new(ErrorCode::ProviderTimeout, format!("no connection to {server} within {limit:?}"));
-        }
-        if let Some(refused) = toolgate_egress::rejection(&error) {
-            return Failure::new(ErrorCode::Configuration, refused.to_string());
-        }
-        let (server, why) = (self.endpoint.origin(), root_cause(&error));
-        let remedy = connection_remedy::for_connection(self.endpoint.url(), &error);
-        let remedy = remedy.map(|remedy| format!(". {remedy}")).unwrap_or_default();
-        Failure::new(ErrorCode::ProviderUnavailable, format!("{server} cannot be reached: {why}{remedy}"))
-    }
-
     fn broken(&self, error: reqwest::Error) -> Failure {
         let (server, why) = (self.endpoint.origin(), root_cause(&error));
         Failure::new(ErrorCode::ProviderInvalidResponse, format!("the answer of {server} was cut off: {why}"))
     }
+}
+
+/// The failure of a request that did not reach the server.
+pub(super) fn not_sent(endpoint: &Endpoint, error: &reqwest::Error) -> Failure {
+    if error.is_timeout() {
+        let (server, limit) = (endpoint.origin(), endpoint.timeouts().connect);
+        return Failure::new(ErrorCode::ProviderTimeout, format!("no connection to {server} within {limit:?}"));
+    }
+    if let Some(refused) = toolgate_egress::rejection(error) {
+        return Failure::new(ErrorCode::Configuration, refused.to_string());
+    }
+    let (server, why) = (endpoint.origin(), root_cause(error));
+    let remedy = connection_remedy::for_connection(endpoint.url(), error);
+    let remedy = remedy.map(|remedy| format!(". {remedy}")).unwrap_or_default();
+    Failure::new(ErrorCode::ProviderUnavailable, format!("{server} cannot be reached: {why}{remedy}"))
 }
 
 /// Reads the end of a stream, if it is already there.

@@ -17,7 +17,7 @@ use toolgate_settings::model::Key;
 use toolgate_settings::model::{Proxy, Settings, Timeouts};
 
 /// The usual port of Ollama.
-pub(super) const OLLAMA_PORT: u16 = 11434;
+pub const OLLAMA_PORT: u16 = 11434;
 
 /// The address of a wire's requests, below the base address.
 pub(crate) struct Address<'a> {
@@ -96,12 +96,19 @@ impl Endpoint {
                 request = request.header(name, value);
             }
         }
-        if let Some(key) = key {
-            let unusable = || Failure::new(ErrorCode::ProviderAuth, SettingsError::ApiKey.to_string());
-            let (name, value) = key_value(self.key_header, key).ok_or_else(unusable)?;
-            request = request.header(name, value);
-        }
-        Ok(request.body(body))
+        Ok(self.authorized(request, key)?.body(body))
+    }
+
+    /// A request without a body, with this key and outside of any trace.
+    pub(super) fn get(&self, key: Option<&SecretString>) -> Result<RequestBuilder, Failure> {
+        self.authorized(self.client.get(self.url.clone()), key)
+    }
+
+    fn authorized(&self, request: RequestBuilder, key: Option<&SecretString>) -> Result<RequestBuilder, Failure> {
+        let Some(key) = key else { return Ok(request) };
+        let unusable = || Failure::new(ErrorCode::ProviderAuth, SettingsError::ApiKey.to_string());
+        let (name, value) = key_value(self.key_header, key).ok_or_else(unusable)?;
+        Ok(request.header(name, value))
     }
 
     /// The source of keys.

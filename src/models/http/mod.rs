@@ -18,6 +18,7 @@ mod error_body;
 mod errors;
 mod fault;
 mod keys;
+mod listing;
 mod members;
 mod model;
 mod object;
@@ -31,6 +32,7 @@ mod transcript;
 
 pub use answer::{Answer, Head, Progress};
 pub use call_ids::CallIds;
+pub use listing::{ListApi, ModelList, list_models};
 pub use model::HttpModel;
 pub use settings::SettingsError;
 pub(crate) use settings::check_reserved;
@@ -39,6 +41,7 @@ pub use toolgate_settings::model::{
 };
 
 pub(crate) use declaration::{Declaration, Declared};
+pub use endpoint::OLLAMA_PORT;
 pub(crate) use endpoint::{Address, KeyHeader};
 pub(crate) use error_body::ErrorBody;
 pub(crate) use fault::{Fault, read, read_event};

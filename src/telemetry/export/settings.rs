@@ -39,6 +39,13 @@ pub struct Export {
     pub(super) redaction: Redaction,
 }
 
+impl Export {
+    /// The address of the receiver, without secrets. `None` if there is only the console.
+    pub fn receiver(&self) -> Option<String> {
+        self.transport.as_ref().map(Transport::address)
+    }
+}
+
 impl ExportSettings {
     /// Completes the settings from the environment; `env` looks a variable up. `None` if no exporter is in use.
     pub fn resolve(self, env: impl Fn(&str) -> Option<String>) -> Result<Option<Export>, SettingsError> {

@@ -16,13 +16,13 @@ turns:
 ";
 
 /// The final screen, and the exit code of the program.
-struct Screen {
-    text: String,
+pub(super) struct Screen {
+    pub(super) text: String,
     code: i32,
 }
 
 /// The keys to press when this text appears on the screen.
-type Typed<'a> = (&'a str, &'a str);
+pub(super) type Typed<'a> = (&'a str, &'a str);
 
 /// Runs the program in a terminal of its own (`script` of util-linux makes one). Types `early` before the first
 /// question, and then each line when its question appears.
@@ -57,14 +57,14 @@ fn until(question: &str, screen: &mut impl Read, shown: &mut Vec<u8>, from: usiz
     }
 }
 
-fn at_a_terminal(desk: &Desk, words: &[&str], typed: &[Typed]) -> Screen {
+pub(super) fn at_a_terminal(desk: &Desk, words: &[&str], typed: &[Typed]) -> Screen {
     typing_early(desk, words, "", typed)
 }
 
 const DECIDE: &str = "[q] leave it pending: ";
 
 impl Screen {
-    fn expect(self, code: i32) -> Self {
+    pub(super) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{}", self.text);
         self
     }

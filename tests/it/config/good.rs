@@ -27,7 +27,7 @@ fn the_full_example_becomes_these_settings() {
 #[test]
 fn the_starter_configuration_works_without_any_environment() {
     let folder = tempfile::tempdir().expect("a folder");
-    for file in config::template() {
+    for file in config::Starter::default().files() {
         std::fs::write(folder.path().join(file.name), file.text).expect("written");
     }
     let settings = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect("good");
