@@ -285,3 +285,32 @@ fn a_question_left_open_cancels_the_call_and_a_repeat_needs_a_yes() {
     at_a_terminal(&desk, &["resume", "last"], &answered).expect(0);
     assert_eq!(charges(&desk), 2);
 }
+
+#[test]
+fn the_inbox_asks_about_one_run_after_the_other() {
+    let desk = Desk::playing(NOTE);
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    desk.toolgate(&["run", "Note it again"]).expect(10);
+    let which = "(its number; empty: the first; q: leave): ";
+    let typed = [
+        ("2 pending items in 2 runs", ""),
+        (which, "7\n"),
+        ("there is no number 7", ""),
+        (which, "2\n"),
+        (DECIDE, "a"),
+        ("completed", ""),
+        (which, "\n"),
+        (DECIDE, "q"),
+        (which, "q\n"),
+    ];
+    at_a_terminal(&desk, &["approvals"], &typed).expect(0);
+    let listed = desk.toolgate(&["approvals"]).expect(0);
+    assert_eq!(
+        listed.out.matches("mcp_shop_add_note").count() + listed.out.matches("shop: add_note").count(),
+        1,
+        "{}",
+        listed.out
+    );
+    let unclear = desk.toolgate(&["approvals", "--config", "toolgate.yaml", "list"]).expect(2);
+    assert!(unclear.err.contains("cannot be used with"), "{}", unclear.err);
+}
