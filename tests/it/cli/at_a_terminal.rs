@@ -314,3 +314,29 @@ fn the_inbox_asks_about_one_run_after_the_other() {
     let unclear = desk.toolgate(&["approvals", "--config", "toolgate.yaml", "list"]).expect(2);
     assert!(unclear.err.contains("cannot be used with"), "{}", unclear.err);
 }
+
+#[test]
+fn an_approval_covers_calls_that_meet_a_proposed_condition() {
+    let note = |id, customer, text| {
+        format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: {customer}, text: {text} }} }}")
+    };
+    let turns = [note("one", "C-1001", "late"), note("two", "C-1001", "later"), note("three", "C-1002", "late")];
+    let turns = turns.map(|call| format!("{{ calls: [{call}] }}")).join(", ");
+    let desk = Desk::playing(&format!("turns: [{turns}, {{ say: done }}]"));
+    let typed = [
+        (DECIDE, "l"),
+        ("1. the same customer_id", ""),
+        ("(its number; empty: none): ", "9\n"),
+        ("type a number from 1 to 2", ""),
+        ("(its number; empty: none): ", "1\n"),
+        ("calls of this tool with the same customer_id from now on", ""),
+        ("(empty: neither): ", "s"),
+        // The second call has the same customer, and the third another one.
+        (DECIDE, "d"),
+        ("why", "enough\n"),
+    ];
+    at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
+    assert_eq!(decided(&desk), ["one", "three"]);
+    let grants = desk.toolgate(&["approvals", "grants"]).expect(0).out;
+    assert!(grants.contains("args.customer_id == \"C-1001\""), "{grants}");
+}
