@@ -31,6 +31,7 @@ mod output;
 mod paint;
 mod policy;
 mod prompt;
+mod prompt_line;
 mod refusal;
 mod report;
 mod resume;

@@ -18,7 +18,7 @@ use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::stdin;
 use super::text::count;
 use crate::app::{self, App};
-use crate::config;
+use crate::config::{self, StoreSettings};
 use crate::core::id::{AgentName, SessionId};
 use crate::runner::{Cause, Request};
 use crate::service::check_name;
@@ -26,6 +26,7 @@ use crate::service::check_name;
 const EXAMPLES: &str = "\
 Examples:
   toolgate run \"Which orders of Ada are late?\"
+  toolgate run -c \"And which of them are paid?\"
   git diff | toolgate run --agent reviewer -
   toolgate run --mcp-config ~/.cursor/mcp.json --policy bypass \"List the open issues\"
   toolgate run --attach receipt.png --attach terms.pdf \"Is this covered?\"
@@ -62,6 +63,10 @@ pub(super) struct Run {
     /// Continues this conversation: the model sees the messages of its earlier runs. `last` is that of the last run
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+
+    /// Continues the last conversation, like `--session last`
+    #[arg(long = "continue", short = 'c', conflicts_with = "session")]
+    continues: bool,
 
     /// The name of the schedule that starts the run, such as a cron job, for `runs list --schedule`
     #[arg(long, value_name = "NAME", value_parser = schedule)]
@@ -142,13 +147,19 @@ impl Run {
     }
 
     async fn start(&self, app: &App, mut request: Request, out: &mut Output) -> Result<Exit, CliError> {
-        if self.session.as_deref() == Some("last") {
+        if self.continues || self.session.as_deref() == Some("last") {
             request.session = Some(session_arg::find(app, &request.tenant, "last").await?);
         }
         let execution = app.runner.start(request).await?;
         let display = Display::choose(self.json, self.quiet, out);
         let options = FollowOptions { tasks: Tasks::waited_for(self.wait), on_interrupt: self.on_interrupt };
-        settle(app, execution, &[], display, options, &setup::again(&self.config, &self.changes), out).await
+        let (is_live, again) = (display.is_live(), setup::again(&self.config, &self.changes));
+        let exit = settle(app, execution, &[], display, options, &again, out).await?;
+        if is_live && exit == Exit::Done && app.settings.store != StoreSettings::Memory {
+            let words = format!("continue with: {} \"…\"", again.command(&["run", "-c"]));
+            out.note(out.note_paint().dim(words));
+        }
+        Ok(exit)
     }
 
     fn request(&self, agent: &AgentName) -> Result<Request, CliError> {

@@ -19,10 +19,10 @@ use crate::core::tool::{Origin, escape_untrusted, is_suspicious, summary};
 use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun};
 
 /// List pending approvals and questions of all runs
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(super) struct List {
     #[command(flatten)]
-    config: ConfigFlag,
+    pub(super) config: ConfigFlag,
 
     /// Only of runs of this agent
     #[arg(long, value_name = "NAME")]
@@ -54,14 +54,7 @@ impl List {
         } else {
             self.print(&waiting, out);
         }
-        for UnreadableRun { run_id, error, .. } in &unreadable {
-            let paint = out.note_paint();
-            out.note(format!(
-                "{} the pending items of {run_id} cannot be read: {}",
-                paint.yellow("warning:"),
-                block(&error.message)
-            ));
-        }
+        warn_of_unreadable(&unreadable, out);
         Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Failed })
     }
 
@@ -86,7 +79,16 @@ impl List {
     }
 }
 
-fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
+/// Names the runs that cannot be read.
+pub(super) fn warn_of_unreadable(unreadable: &[UnreadableRun], out: &mut Output) {
+    for UnreadableRun { run_id, error, .. } in unreadable {
+        let word = out.note_paint().yellow("warning:");
+        out.note(format!("{word} the pending items of {run_id} cannot be read: {}", block(&error.message)));
+    }
+}
+
+/// The lines about a pending item.
+pub(super) fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
     let Some(PendingCall { origin, arguments, .. }) = waiting.item.call() else { return Vec::new() };
     let mut lines = match waiting.item.form() {

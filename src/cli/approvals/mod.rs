@@ -8,6 +8,7 @@ mod deny;
 mod expire;
 mod extend;
 mod grants;
+mod inbox;
 mod list;
 mod revoke;
 mod show;
@@ -20,9 +21,12 @@ pub(super) use self::grants::grant_lines;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
+use super::prompt;
+use super::setup::ConfigFlag;
 
 const EXAMPLES: &str = "\
 Examples:
+  toolgate approvals                  in a terminal, asks about everything that is pending
   toolgate approvals list
   toolgate approvals show last call_2
   toolgate approvals approve last call_2
@@ -38,10 +42,13 @@ call requires approval again, with the differences shown (exit code 8).";
 
 /// List and decide pending approvals and questions, and manage grants
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct Approvals {
+    #[command(flatten)]
+    config: ConfigFlag,
+
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,7 +67,14 @@ enum Command {
 
 impl Approvals {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        match self.command {
+        let command = match self.command {
+            Some(command) => command,
+            None if out.is_terminal() && prompt::is_person_at_terminal() => {
+                return inbox::decide(&self.config, out).await;
+            }
+            None => Command::List(list::List { config: self.config, ..list::List::default() }),
+        };
+        match command {
             Command::List(command) => command.execute(out).await,
             Command::Show(command) => command.execute(out).await,
             Command::Approve(command) => command.execute(out).await,
@@ -77,16 +91,19 @@ impl Approvals {
     /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         match &self.command {
-            Command::Approve(command) => command.ends_with_result(),
-            Command::Deny(command) => command.ends_with_result(),
-            Command::Answer(command) => command.ends_with_result(),
-            Command::List(_)
-            | Command::Show(_)
-            | Command::Extend(_)
-            | Command::Expire(_)
-            | Command::Grants(_)
-            | Command::Revoke(_)
-            | Command::Suggest(_) => false,
+            Some(Command::Approve(command)) => command.ends_with_result(),
+            Some(Command::Deny(command)) => command.ends_with_result(),
+            Some(Command::Answer(command)) => command.ends_with_result(),
+            None
+            | Some(
+                Command::List(_)
+                | Command::Show(_)
+                | Command::Extend(_)
+                | Command::Expire(_)
+                | Command::Grants(_)
+                | Command::Revoke(_)
+                | Command::Suggest(_),
+            ) => false,
         }
     }
 }

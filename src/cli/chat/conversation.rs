@@ -16,7 +16,7 @@ use crate::cli::tools;
 use crate::cli::view::{RepeatedFlags, spent};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
-use crate::core::run::JournalEntry;
+use crate::core::run::{Event, JournalEntry, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::GrantFilter;
 use crate::runner::{Agent, Execution, Fork, NewSession, Request, SessionCompaction};
@@ -90,7 +90,26 @@ impl<'a> Conversation<'a> {
             }
         };
         (self.forks, self.attachments) = (false, Vec::new());
-        self.follow(execution, &[], out).await
+        let copied = self.copied(&execution.run).await?;
+        self.follow(execution, &copied, out).await
+    }
+
+    /// The events that a fork has from its source, which are on the screen already.
+    async fn copied(&self, run: &RunId) -> Result<Vec<JournalEntry>, CliError> {
+        let mut journal = self.app.runner.journal(run).await?;
+        let copied = match journal.first().map(|first| &first.event) {
+            Some(Event::Started(started)) => match started.trigger {
+                Trigger::Fork { at, .. } => at,
+                Trigger::Manual
+                | Trigger::Api
+                | Trigger::Compaction
+                | Trigger::Schedule { .. }
+                | Trigger::Retry { .. } => 0,
+            },
+            Some(_) | None => 0,
+        };
+        journal.retain(|entry| entry.seq < copied);
+        Ok(journal)
     }
 
     /// The session, created with the first message.
@@ -145,7 +164,12 @@ impl<'a> Conversation<'a> {
             Command::Compact => {
                 let session = self.session.clone().ok_or_else(nothing_yet)?;
                 let execution = self.app.runner.compact(SessionCompaction::new(session)).await?;
+                let run = execution.run.clone();
                 self.follow(execution, &[], out).await?;
+                let report = self.app.runner.report(&run).await?;
+                if report.status == Status::Completed && report.output.is_none_or(|summary| summary.text.is_empty()) {
+                    out.note("nothing was replaced: the conversation is no longer than what a compaction keeps");
+                }
             }
             Command::Fork => {
                 self.last = Some(self.last_run().await?);

@@ -10,9 +10,10 @@ use self::command::Command;
 use self::conversation::Conversation;
 use super::error::CliError;
 use super::exit::Exit;
-use super::interrupt::{Interrupt, Interrupts};
+use super::interrupt::Interrupts;
 use super::output::Output;
 use super::prompt::{self, Recall};
+use super::prompt_line::{Entered, next_line};
 use super::session_arg;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::text::{age, count, one_line};
@@ -62,22 +63,11 @@ pub(super) struct Chat {
     changes: ConfigOverrides,
 }
 
-/// An entry at the prompt of the conversation.
-enum Entered {
-    Line(String),
-    /// Ctrl-C.
-    Interrupt,
-    /// Ctrl-D, or the terminal is gone.
-    End,
-    /// A signal ends the program.
-    Leave,
-}
-
 impl Chat {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         if !out.is_terminal() || !prompt::is_person_at_terminal() {
             return Err(CliError::usage("a conversation needs a terminal")
-                .with_remedy("`toolgate run --session last \"…\"` continues one from a script"));
+                .with_remedy("`toolgate run -c \"…\"` continues one from a script"));
         }
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
@@ -240,25 +230,5 @@ fn offer_all(settings: &mut Settings) {
         let others: Vec<_> =
             others.filter(|policy| !agent.modes.iter().any(|mode| mode.name == policy.name)).cloned().collect();
         agent.modes.extend(others);
-    }
-}
-
-/// Reads the next line, unless a signal comes first.
-async fn next_line(question: &str, recall: &Recall, interrupts: &mut Interrupts) -> Entered {
-    let Some(mut prompt) = prompt::at_terminal() else { return Entered::End };
-    // Dropping it withdraws the prompt.
-    let _open = prompt.withdrawal();
-    let (question, recall) = (question.to_owned(), recall.clone());
-    let reading = tokio::task::spawn_blocking(move || prompt.message(&question, &recall));
-    tokio::select! {
-        biased;
-        interrupt = interrupts.next() => match interrupt {
-            Interrupt::Stop => Entered::Interrupt,
-            Interrupt::Leave => Entered::Leave,
-        },
-        read = reading => match read {
-            Ok(Ok(Some(line))) => Entered::Line(line),
-            Ok(Ok(None) | Err(_)) | Err(_) => Entered::End,
-        },
     }
 }

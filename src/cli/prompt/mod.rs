@@ -27,6 +27,7 @@ use super::answers::{self, approval, denial, json_or_text, who};
 use super::argument_lines::{PresentFile, argument_lines};
 use super::text::{COMPACT, block, compact};
 use super::view;
+use crate::core::policy::analysis::{GrantProposal, grant_proposals};
 use crate::core::run::{
     Answer, AnswerForm, Channel, Coverage, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingCall,
     PendingItem, Resume, Scope,
@@ -34,13 +35,14 @@ use crate::core::run::{
 use crate::core::tool::{Arguments, Ask, Choice, Question, escape_untrusted};
 
 /// The choices for a call that requires approval.
-const CHOICES: &str = "  [a]pprove once, [o]nly these arguments from now on, any arguments: in this [s]ession, al[w]ays; \
-                       [d]eny, [e]dit, [?], [q] leave it pending: ";
+const CHOICES: &str = "  [a]pprove once; from now on [o]nly these arguments, calls [l]ike this one, any arguments in this \
+                       [s]ession, al[w]ays; [d]eny, [e]dit, [?], [q] leave it pending: ";
 
 /// Help text for the keys.
 const KEYS: &str = "\
     a  this call runs, once
     o  so does the same call from now on, with these very arguments
+    l  so does every call that meets a condition, which you choose: the same value, a folder
     s  so does every further call of this tool in this session, with any arguments
     w  so does every further call of this tool by this agent, with any arguments, in any session
     d  it does not run; the model reads why
@@ -148,7 +150,11 @@ impl<C: Console> Prompt<C> {
                 Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None, None),
                 Some("s" | "session") => approval(Scope::Session, Some(Coverage::Tool), None),
                 Some("w" | "always") => approval(Scope::Always, Some(Coverage::Tool), None),
-                Some("o" | "only") => match self.reach()? {
+                Some("l" | "like") => match self.condition(&call.arguments)? {
+                    Some((condition, scope)) => approval(scope, Some(Coverage::When(condition)), None),
+                    None => continue,
+                },
+                Some("o" | "only") => match self.reach("the same call")? {
                     Some(scope) => approval(scope, Some(Coverage::Arguments), None),
                     None => continue,
                 },
@@ -166,9 +172,40 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    /// Asks for the scope of an approval of these arguments.
-    fn reach(&mut self) -> io::Result<Option<Scope>> {
-        let answer = self.key("  the same call from now on: in this [s]ession, or al[w]ays (empty: neither): ")?;
+    /// Asks for a condition that covers the call and calls like it, and for the scope of the approval.
+    fn condition(&mut self, arguments: &Arguments) -> io::Result<Option<(String, Scope)>> {
+        let proposals = match arguments {
+            Arguments::Object(object) => grant_proposals(object),
+            Arguments::Malformed(_) => Vec::new(),
+        };
+        if proposals.is_empty() {
+            self.say(
+                "  no condition can be made from these arguments; `toolgate approvals approve --when` takes yours",
+            )?;
+            return Ok(None);
+        }
+        for (index, GrantProposal { words, condition }) in proposals.iter().enumerate() {
+            let condition = self.console.paint().dim(escape_untrusted(condition));
+            self.say(&format!("  {}. {}   {condition}", index + 1, escape_untrusted(words)))?;
+        }
+        loop {
+            let Some(line) = self.text("  calls with (its number; empty: none): ")? else { return Ok(None) };
+            if line.trim().is_empty() {
+                return Ok(None);
+            }
+            let number = line.trim().parse::<usize>().ok();
+            let Some(chosen) = number.and_then(|number| proposals.get(number.checked_sub(1)?)) else {
+                self.say(&format!("  type a number from 1 to {}", proposals.len()))?;
+                continue;
+            };
+            let scope = self.reach(&format!("calls of this tool with {}", escape_untrusted(&chosen.words)))?;
+            return Ok(scope.map(|scope| (chosen.condition.clone(), scope)));
+        }
+    }
+
+    /// Asks for the scope of an approval of these calls.
+    fn reach(&mut self, calls: &str) -> io::Result<Option<Scope>> {
+        let answer = self.key(&format!("  {calls} from now on: in this [s]ession, or al[w]ays (empty: neither): "))?;
         Ok(match answer.as_deref().map(str::trim) {
             Some("s" | "session") => Some(Scope::Session),
             Some("w" | "always") => Some(Scope::Always),

@@ -252,6 +252,7 @@ impl LiveView {
                 let calls = count(undo.len(), "call");
                 vec![paint.yellow(format!("will end as {}; undoing {calls} before", status.as_str()))]
             }
+            LifecycleKind::MessageAdded { .. } if self.answer == AnswerPlacement::Conversation => Vec::new(),
             LifecycleKind::MessageAdded { text } => text.iter().map(|text| self.quote(text)).collect(),
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
                 vec![self.request_line(&paint.cyan("→"), call, "")]

@@ -285,3 +285,58 @@ fn a_question_left_open_cancels_the_call_and_a_repeat_needs_a_yes() {
     at_a_terminal(&desk, &["resume", "last"], &answered).expect(0);
     assert_eq!(charges(&desk), 2);
 }
+
+#[test]
+fn the_inbox_asks_about_one_run_after_the_other() {
+    let desk = Desk::playing(NOTE);
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    desk.toolgate(&["run", "Note it again"]).expect(10);
+    let which = "(its number; empty: the first; q: leave): ";
+    let typed = [
+        ("2 pending items in 2 runs", ""),
+        (which, "7\n"),
+        ("there is no number 7", ""),
+        (which, "2\n"),
+        (DECIDE, "a"),
+        ("completed", ""),
+        (which, "\n"),
+        (DECIDE, "q"),
+        (which, "q\n"),
+    ];
+    at_a_terminal(&desk, &["approvals"], &typed).expect(0);
+    let listed = desk.toolgate(&["approvals"]).expect(0);
+    assert_eq!(
+        listed.out.matches("mcp_shop_add_note").count() + listed.out.matches("shop: add_note").count(),
+        1,
+        "{}",
+        listed.out
+    );
+    let unclear = desk.toolgate(&["approvals", "--config", "toolgate.yaml", "list"]).expect(2);
+    assert!(unclear.err.contains("cannot be used with"), "{}", unclear.err);
+}
+
+#[test]
+fn an_approval_covers_calls_that_meet_a_proposed_condition() {
+    let note = |id, customer, text| {
+        format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: {customer}, text: {text} }} }}")
+    };
+    let turns = [note("one", "C-1001", "late"), note("two", "C-1001", "later"), note("three", "C-1002", "late")];
+    let turns = turns.map(|call| format!("{{ calls: [{call}] }}")).join(", ");
+    let desk = Desk::playing(&format!("turns: [{turns}, {{ say: done }}]"));
+    let typed = [
+        (DECIDE, "l"),
+        ("1. the same customer_id", ""),
+        ("(its number; empty: none): ", "9\n"),
+        ("type a number from 1 to 2", ""),
+        ("(its number; empty: none): ", "1\n"),
+        ("calls of this tool with the same customer_id from now on", ""),
+        ("(empty: neither): ", "s"),
+        // The second call has the same customer, and the third another one.
+        (DECIDE, "d"),
+        ("why", "enough\n"),
+    ];
+    at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
+    assert_eq!(decided(&desk), ["one", "three"]);
+    let grants = desk.toolgate(&["approvals", "grants"]).expect(0).out;
+    assert!(grants.contains("args.customer_id == \"C-1001\""), "{grants}");
+}

@@ -154,7 +154,7 @@ fn commands_show_and_change_what_the_next_message_is_sent_with() {
         ("/trace", "invoke_agent desk"),
         ("/fork", "the next message begins a copy"),
         ("Hello again", "As I said."),
-        ("/compact", "compacted"),
+        ("/compact", "nothing was replaced"),
         ("/agent", "● desk"),
         ("/new", "policy plan"),
     ] {

@@ -38,6 +38,8 @@ fn sessions_are_listed_with_status_and_number_of_runs() {
 fn last_continues_the_session_of_the_last_run() {
     let desk = two_runs();
     assert_eq!(desk.toolgate(&["sessions", "list", "--json"]).json_lines()[0]["runs"], 2);
+    desk.toolgate(&["run", "-c", "And then?"]).expect(0);
+    assert_eq!(desk.toolgate(&["sessions", "list", "--json"]).json_lines()[0]["runs"], 3);
     let empty = Desk::playing(TURNS).toolgate(&["run", "--session", "last", "Hello"]).expect(2);
     assert!(empty.err.contains("there are no runs yet"), "{}", empty.err);
 }

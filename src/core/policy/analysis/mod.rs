@@ -4,10 +4,12 @@
 
 mod backtest;
 mod decision_history;
+mod grant_proposal;
 mod suggestion;
 mod warnings;
 
 pub use backtest::{PastCall, PastOutcome, past_calls};
 pub use decision_history::{Approval, DecisionHistory, ExclusionReason};
+pub use grant_proposal::{GrantProposal, grant_proposals};
 pub use suggestion::{SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions};
 pub use warnings::{RuleWarning, count_examples, examples_missing, matches_any_server, rule_warnings};
