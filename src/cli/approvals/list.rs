@@ -22,7 +22,7 @@ use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun};
 #[derive(Args, Debug, Default)]
 pub(super) struct List {
     #[command(flatten)]
-    pub(super) config: ConfigFlag,
+    config: ConfigFlag,
 
     /// Only of runs of this agent
     #[arg(long, value_name = "NAME")]
@@ -42,6 +42,11 @@ pub(super) struct List {
 }
 
 impl List {
+    /// The list without a filter.
+    pub(super) fn everything(config: ConfigFlag) -> Self {
+        Self { config, ..Self::default() }
+    }
+
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);

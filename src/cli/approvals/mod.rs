@@ -72,7 +72,7 @@ impl Approvals {
             None if out.is_terminal() && prompt::is_person_at_terminal() => {
                 return inbox::decide(&self.config, out).await;
             }
-            None => Command::List(list::List { config: self.config, ..list::List::default() }),
+            None => Command::List(list::List::everything(self.config)),
         };
         match command {
             Command::List(command) => command.execute(out).await,

@@ -68,9 +68,12 @@ fn literal(text: &str) -> String {
 /// The folder of an absolute path, and the folder above it. Never the root.
 fn folders(path: &str) -> impl Iterator<Item = &str> {
     let is_path = path.starts_with('/') && !path.split('/').any(|part| matches!(part, "." | ".."));
-    let up = |path: &&str| path.rsplit_once('/').map(|(folder, _)| folder).filter(|folder| !folder.is_empty());
-    let parent = up(&path).filter(|_| is_path);
-    [parent, parent.and_then(|parent| up(&parent))].into_iter().flatten()
+    let above = folder_of(path).filter(|_| is_path);
+    [above, above.and_then(folder_of)].into_iter().flatten()
+}
+
+fn folder_of(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(folder, _)| folder).filter(|folder| !folder.is_empty())
 }
 
 #[cfg(test)]
