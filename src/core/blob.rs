@@ -70,10 +70,12 @@ impl Blob {
         Self { handle, media_type, bytes: Arc::new(bytes) }
     }
 
+    /// The handle of its bytes, computed when the blob was made.
     pub fn handle(&self) -> BlobHandle {
         self.handle
     }
 
+    /// The content; at most 64 MiB in a store.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Command;
+use super::command::Command;
 use crate::app::App;
 use crate::cli::approvals::grant_lines;
 use crate::cli::attach::attach;

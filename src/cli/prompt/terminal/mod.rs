@@ -5,6 +5,7 @@ mod device;
 mod editor;
 mod keys;
 mod line;
+mod recalled;
 mod signals;
 
 use std::io::{self, PipeReader, Read};
@@ -16,7 +17,8 @@ use rustix::process::{Signal, kill_current_process_group};
 use self::device::{BURST, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::{Line, layout};
-use super::console::{Accepts, Console, Entry, Recall};
+use self::recalled::Recalled;
+use super::console::{Accepts, Console, Entry};
 use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;
 
@@ -295,48 +297,6 @@ impl Console for Terminal {
     }
 }
 
-/// The place in the history of messages, and the text that was typed before it was left.
-struct Recalled<'a> {
-    recall: Option<&'a Recall>,
-    /// Counts back from the newest message; 0 is the text being typed.
-    back: usize,
-    typed: String,
-}
-
-impl<'a> Recalled<'a> {
-    fn new(accepts: Accepts<'a>) -> Self {
-        let recall = match accepts {
-            Accepts::Message(recall) => Some(recall),
-            Accepts::Text | Accepts::Change(_) | Accepts::Key => None,
-        };
-        Self { recall, back: 0, typed: String::new() }
-    }
-
-    fn is_message(&self) -> bool {
-        self.recall.is_some()
-    }
-
-    fn step(&mut self, key: &Key, line: &mut Line) {
-        let messages = self.recall.map_or(&[][..], |recall| &recall.messages);
-        let back = if *key == Key::Earlier { (self.back + 1).min(messages.len()) } else { self.back.saturating_sub(1) };
-        if back == self.back {
-            return;
-        }
-        if self.back == 0 {
-            self.typed = line.text();
-        }
-        let text = messages.len().checked_sub(back).and_then(|at| messages.get(at)).unwrap_or(&self.typed);
-        line.replace(text);
-        self.back = back;
-    }
-
-    fn complete(&self, line: &mut Line) {
-        if let Some(whole) = self.recall.and_then(|recall| recall.completion(&line.text())) {
-            line.replace(&whole);
-        }
-    }
-}
-
 /// Sends the signal of a key to the processes that the system would send it to.
 fn send(signal: Signal) -> io::Result<()> {
     Ok(kill_current_process_group(signal)?)
@@ -489,22 +449,6 @@ mod tests {
         }
         assert!(!dropped(&line(""), &keys("\n\n")));
         assert!(dropped(&line(""), &keys("x")));
-    }
-
-    #[test]
-    fn earlier_messages_are_recalled_and_the_text_being_typed_comes_back() {
-        let recall = Recall { messages: vec!["one".into(), "two".into()], words: vec!["/tools".into()] };
-        let mut recalled = Recalled::new(Accepts::Message(&recall));
-        let mut line = line("thr");
-        let mut after = |key| {
-            recalled.step(&key, &mut line);
-            line.text()
-        };
-        let texts = [Key::Earlier, Key::Earlier, Key::Earlier, Key::Later, Key::Later, Key::Later].map(&mut after);
-        assert_eq!(texts, ["two", "one", "one", "two", "thr", "thr"]);
-        line.replace("/t");
-        recalled.complete(&mut line);
-        assert_eq!(line.text(), "/tools");
     }
 
     #[test]

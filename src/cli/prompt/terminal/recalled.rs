@@ -1,0 +1,72 @@
+//! History and completion of a message that is being typed. Pure.
+
+use super::keys::Key;
+use super::line::Line;
+use crate::cli::prompt::console::{Accepts, Recall};
+
+/// The place in the history of messages, and the text that was typed before it was left.
+pub(super) struct Recalled<'a> {
+    recall: Option<&'a Recall>,
+    /// Counts back from the newest message; 0 is the text being typed.
+    back: usize,
+    typed: String,
+}
+
+impl<'a> Recalled<'a> {
+    pub(super) fn new(accepts: Accepts<'a>) -> Self {
+        let recall = match accepts {
+            Accepts::Message(recall) => Some(recall),
+            Accepts::Text | Accepts::Change(_) | Accepts::Key => None,
+        };
+        Self { recall, back: 0, typed: String::new() }
+    }
+
+    /// Whether a message is typed, which has a history.
+    pub(super) fn is_message(&self) -> bool {
+        self.recall.is_some()
+    }
+
+    /// Goes to the message before or after.
+    pub(super) fn step(&mut self, key: &Key, line: &mut Line) {
+        let messages = self.recall.map_or(&[][..], |recall| &recall.messages);
+        let back = if *key == Key::Earlier { (self.back + 1).min(messages.len()) } else { self.back.saturating_sub(1) };
+        if back == self.back {
+            return;
+        }
+        if self.back == 0 {
+            self.typed = line.text();
+        }
+        let text = messages.len().checked_sub(back).and_then(|at| messages.get(at)).unwrap_or(&self.typed);
+        line.replace(text);
+        self.back = back;
+    }
+
+    /// Completes the beginning of a word, as far as it is clear.
+    pub(super) fn complete(&self, line: &mut Line) {
+        if let Some(whole) = self.recall.and_then(|recall| recall.completion(&line.text())) {
+            line.replace(&whole);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn earlier_messages_are_recalled_and_the_text_being_typed_comes_back() {
+        let recall = Recall { messages: vec!["one".into(), "two".into()], words: vec!["/tools".into()] };
+        let mut recalled = Recalled::new(Accepts::Message(&recall));
+        let mut line = Line::default();
+        line.replace("thr");
+        let mut after = |key| {
+            recalled.step(&key, &mut line);
+            line.text()
+        };
+        let texts = [Key::Earlier, Key::Earlier, Key::Earlier, Key::Later, Key::Later, Key::Later].map(&mut after);
+        assert_eq!(texts, ["two", "one", "one", "two", "thr", "thr"]);
+        line.replace("/t");
+        recalled.complete(&mut line);
+        assert_eq!(line.text(), "/tools");
+    }
+}
