@@ -53,7 +53,7 @@ pub use ineffective::configuration_warnings;
 pub use keys::{NewKey, Scope as KeyScope, check_name};
 pub use model_list::{LocalModelServer, ModelList, list_models, local_model_servers};
 use models::Identities;
-pub use models::{Models, identities, kind_of, model_of_kind, open as open_models};
+pub use models::{Models, identities, model_of_kind, open as open_models};
 use paths::LocalPaths;
 pub use prices::Pricing;
 pub use propagation::propagation;

@@ -18,15 +18,6 @@ use crate::models::{self, anthropic, gemini, openai_chat, openai_images, openai_
 use crate::ports::{Model, ModelIdentity};
 use crate::telemetry::spans::IdentityOf;
 
-/// The kinds of models and their names in the configuration.
-const KINDS: [(Api, &str); 5] = [
-    (Api::OpenAiChat, "openai_chat"),
-    (Api::OpenAiResponses, "openai_responses"),
-    (Api::OpenAiImages, "openai_images"),
-    (Api::Anthropic, "anthropic"),
-    (Api::Gemini, "gemini"),
-];
-
 /// The models of a configuration, by name.
 pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
 
@@ -86,16 +77,11 @@ fn adapter(api: Api) -> fn(&models::Settings) -> Result<models::HttpModel, model
     }
 }
 
-/// The name of a kind in the configuration.
-pub fn kind_of(api: Api) -> &'static str {
-    KINDS.iter().find(|(known, _)| *known == api).map_or("unknown", |(_, kind)| kind)
-}
-
 /// A model of this kind that only answers how it encodes tools; its address is a placeholder. `None` for an unknown
 /// kind; an error message for a kind that cannot be used.
 pub fn model_of_kind(kind: &str) -> Option<Result<Arc<dyn Model>, String>> {
-    let (api, _) = KINDS.iter().find(|(_, known)| *known == kind)?;
-    let opened = adapter(*api)(&models::Settings::new("http://localhost", "any"));
+    let api = Api::ALL.into_iter().find(|api| api.key() == kind)?;
+    let opened = adapter(api)(&models::Settings::new("http://localhost", "any"));
     Some(opened.map(|model| Arc::new(model) as Arc<dyn Model>).map_err(|error| error.to_string()))
 }
 
@@ -126,9 +112,8 @@ mod tests {
 
     #[test]
     fn every_kind_is_known_by_its_word() {
-        for (api, kind) in KINDS {
-            assert_eq!(kind_of(api), kind);
-            assert!(model_of_kind(kind).is_some(), "{kind}");
+        for api in Api::ALL {
+            assert!(model_of_kind(api.key()).is_some(), "{}", api.key());
         }
         assert!(model_of_kind("scripted").is_none());
     }

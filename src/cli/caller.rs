@@ -43,7 +43,7 @@ impl Caller {
         let mut warnings = Vec::new();
         let read = self.read(propagation, &environment, &mut warnings);
         for warning in warnings {
-            out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
+            out.warning(warning);
         }
         read
     }

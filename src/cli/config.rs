@@ -49,8 +49,7 @@ impl Config {
                     settings.agents.keys().find_map(|agent| setup::require_model(&settings, agent).err());
                 found(&settings, without_model.is_none()).iter().for_each(|line| out.line(line));
                 let warnings = app::configuration_warnings(&settings, &models);
-                let paint = out.note_paint();
-                warnings.iter().for_each(|warning| out.note(format!("{} {warning}", paint.yellow("warning:"))));
+                warnings.iter().for_each(|warning| out.warning(warning));
                 if let Some(error) = without_model {
                     return Err(error);
                 }

@@ -88,11 +88,10 @@ pub(super) async fn settle(
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
     if report.status == Status::Pending && app.settings.store == StoreSettings::Memory && !follow.display.is_json() {
-        let word = out.note_paint().yellow("warning:");
-        out.note(format!(
-            "{word} the store is in memory, so this run ends with the command and no later one can answer; to keep runs in a file, \
-             remove `memory` from `store` in the configuration"
-        ));
+        out.warning(
+            "the store is in memory, so this run ends with the command and no later one can answer; to keep runs in a file, \
+             remove `memory` from `store` in the configuration",
+        );
     }
     Ok(Exit::from(report.status))
 }
@@ -126,8 +125,7 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Repeat
 }
 
 fn print_warnings(report: &Report, out: &mut Output) {
-    let word = out.note_paint().yellow("warning:");
-    report.warnings.iter().for_each(|warning| out.note(format!("{word} {warning}")));
+    report.warnings.iter().for_each(|warning| out.warning(warning));
 }
 
 fn answer(report: &Report, out: &mut Output) {

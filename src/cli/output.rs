@@ -86,6 +86,12 @@ impl Output {
         self.stderr.write(text.as_ref(), "\n");
     }
 
+    /// Writes a warning to standard error.
+    pub(super) fn warning(&mut self, text: impl std::fmt::Display) {
+        let word = self.note_paint().yellow("warning:");
+        self.note(format!("{word} {text}"));
+    }
+
     /// Writes temporary lines to standard error, in place of those before; the next output overwrites them. None may be
     /// wider than the terminal. Only a terminal that moves its cursor shows them.
     pub(super) fn passing(&mut self, lines: &[String]) {

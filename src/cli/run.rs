@@ -118,14 +118,14 @@ impl Run {
         let scripted = setup::stand_in_warning(&settings, &agent);
         let app = setup::open(settings).await?;
         for warning in app.warnings_of(&agent).iter().chain(&scripted) {
-            warn(warning, out);
+            out.warning(warning);
         }
         if !self.quiet {
             self.name_interrupted(&app, out).await?;
         }
         let ended = self.start(&app, request, out).await;
         if let Some(warning) = scripted.filter(|_| !self.quiet && !self.json) {
-            warn(&warning, out);
+            out.warning(warning);
         }
         setup::close_after(&ended, app, out).await;
         ended
@@ -190,10 +190,6 @@ impl Run {
         }
         Ok(text)
     }
-}
-
-fn warn(warning: &str, out: &mut Output) {
-    out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
 }
 
 fn schedule(name: &str) -> Result<String, String> {

@@ -186,12 +186,7 @@ pub(super) fn warn_of_unknown(agent: Option<&str>, settings: &Settings, out: &mu
     let names = || settings.agents.keys().map(AgentName::as_str);
     let is_known = |name: &str| settings.agents.values().any(|agent| agent.is_named(name));
     if let Some(name) = agent.filter(|name| !is_known(name)) {
-        let paint = out.note_paint();
-        out.note(format!(
-            "{} {}",
-            paint.yellow("warning:"),
-            escape_untrusted(&unknown("agent", name, names()).to_string())
-        ));
+        out.warning(escape_untrusted(&unknown("agent", name, names()).to_string()));
     }
 }
 

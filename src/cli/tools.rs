@@ -88,9 +88,7 @@ impl Tools {
         if !self.json {
             let paint = out.note_paint();
             left_out_lines(tools.left_out()).iter().for_each(|line| out.note(paint.yellow(line)));
-            tools
-                .warnings()
-                .for_each(|text| out.note(format!("{} {}", paint.yellow("warning:"), escape_untrusted(&text))));
+            tools.warnings().for_each(|text| out.warning(escape_untrusted(&text)));
         }
         // One omitted tool is a problem of its server; a missing server is a problem of the operator.
         let is_missing = tools.left_out().iter().any(|left| left.server.is_some() && left.tool.is_none());

@@ -113,6 +113,23 @@ pub enum Api {
     OpenAiImages,
 }
 
+impl Api {
+    /// Every API.
+    pub const ALL: [Self; 5] =
+        [Self::OpenAiChat, Self::OpenAiResponses, Self::OpenAiImages, Self::Anthropic, Self::Gemini];
+
+    /// Its key in the configuration.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai_chat",
+            Self::OpenAiResponses => "openai_responses",
+            Self::OpenAiImages => "openai_images",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
 /// A model on a server.
 #[derive(Clone, Debug)]
 pub struct HttpModelSettings {

@@ -64,7 +64,7 @@ impl Starter {
             let key = key_variable.map(|variable| format!(", api_key: \"${{{variable}}}\""));
             let (base_url, key) = (base_url.unwrap_or_default(), key.unwrap_or_default());
             let model = in_quotes(model);
-            let models = format!("  main:\n    {}: {{ {base_url}model: {model}{key} }}\n\n", kind(*api));
+            let models = format!("  main:\n    {}: {{ {base_url}model: {model}{key} }}\n\n", api.key());
             text = with_section(&text, "models:\n", "# MCP servers.", &models).replace("model: auto", "model: main");
             text = text.replace(" It works without changes and without a key. Try", " Try");
         } else {
@@ -95,16 +95,6 @@ fn with_section(text: &str, begin: &str, end: &str, content: &str) -> String {
     match section {
         Some((before, end, rest)) => format!("{before}{begin}{content}{}", rest.get(end..).unwrap_or_default()),
         None => text.to_owned(),
-    }
-}
-
-fn kind(api: Api) -> &'static str {
-    match api {
-        Api::OpenAiChat => "openai_chat",
-        Api::OpenAiResponses => "openai_responses",
-        Api::Anthropic => "anthropic",
-        Api::Gemini => "gemini",
-        Api::OpenAiImages => "openai_images",
     }
 }
 

@@ -1,8 +1,6 @@
 //! `toolgate approvals` alone at a terminal: the inbox. It lists what waits for the person, asks about the chosen run, and
 //! continues the run with the answers.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
 use super::list;
@@ -13,8 +11,9 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::interrupt::Interrupts;
 use crate::cli::output::Output;
-use crate::cli::prompt::Recall;
+use crate::cli::prompt::{self, Recall};
 use crate::cli::prompt_line::{Entered, next_line};
+use crate::cli::report;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{count, one_line};
 use crate::core::id::RunId;
@@ -41,7 +40,7 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
         let execution = match app.runner.resume_or_follow(&run).await {
             Ok(execution) => execution,
             Err(error) => {
-                crate::cli::report::error(&error.into(), out);
+                report::error(&error.into(), out);
                 continue;
             }
         };
@@ -62,9 +61,8 @@ async fn print(app: &App, out: &mut Output) -> Result<Vec<RunId>, CliError> {
         }
         list::lines(item, now, paint).iter().for_each(|line| out.line(line));
     }
-    let calls: BTreeSet<_> = waiting.iter().map(|item| (&item.run_id, item.call())).collect();
-    if !calls.is_empty() {
-        out.note(format!("\n{} in {}", count(calls.len(), "pending item"), count(runs.len(), "run")));
+    if !waiting.is_empty() {
+        out.note(format!("\n{} in {}", count(waiting.len(), "pending item"), count(runs.len(), "run")));
     }
     Ok(runs)
 }
@@ -81,7 +79,7 @@ async fn chosen(runs: &[RunId], out: &mut Output) -> Result<Option<RunId>, CliEr
         let position = match line.trim() {
             "" => Some(0),
             "q" => return Ok(None),
-            number => number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)),
+            number => prompt::position(number, runs.len()),
         };
         match position.and_then(|position| runs.get(position)) {
             Some(run) => return Ok(Some(run.clone())),

@@ -87,8 +87,7 @@ impl List {
 /// Names the runs that cannot be read.
 pub(super) fn warn_of_unreadable(unreadable: &[UnreadableRun], out: &mut Output) {
     for UnreadableRun { run_id, error, .. } in unreadable {
-        let word = out.note_paint().yellow("warning:");
-        out.note(format!("{word} the pending items of {run_id} cannot be read: {}", block(&error.message)));
+        out.warning(format!("the pending items of {run_id} cannot be read: {}", block(&error.message)));
     }
 }
 

@@ -20,7 +20,7 @@ use super::text::{age, count, one_line};
 use super::view::message_lines;
 use crate::app::App;
 use crate::config::{ModelSettings, Settings, StoreSettings};
-use crate::core::chat::Part;
+use crate::core::chat::{Part, Role};
 use crate::core::id::{AgentName, ModelName, SessionId, Tenant};
 use crate::ports::SessionFilter;
 
@@ -175,8 +175,7 @@ impl Chat {
             match next_line(question, &Recall::default(), interrupts).await {
                 Entered::Line(line) if line.trim().is_empty() => return Ok(None),
                 Entered::Line(line) => {
-                    let number = line.trim().parse::<usize>().ok();
-                    if let Some(row) = number.and_then(|number| rows.get(number.checked_sub(1)?)) {
+                    if let Some(row) = prompt::position(&line, rows.len()).and_then(|position| rows.get(position)) {
                         return Ok(Some(row.id.clone()));
                     }
                     out.note(format!("there is no number {}", one_line(&line, 20)));
@@ -199,11 +198,11 @@ impl Chat {
         let app = conversation.app;
         let scripted = setup::stand_in_warning(&app.settings, conversation.agent());
         for warning in app.warnings_of(conversation.agent()).iter().chain(&scripted) {
-            out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
+            out.warning(warning);
         }
         if let Some(session) = conversation.session() {
             let messages = app.runner.session_messages(&Tenant::default(), session).await?;
-            let earlier = messages.iter().filter(|earlier| earlier.message.role == crate::core::chat::Role::User);
+            let earlier = messages.iter().filter(|earlier| earlier.message.role == Role::User);
             let texts = earlier.map(|earlier| earlier.message.content.iter().filter_map(Part::as_text).collect());
             recall.messages = texts.filter(|text: &String| !text.trim().is_empty()).collect();
             let last = messages.iter().rev().take(2).rev();

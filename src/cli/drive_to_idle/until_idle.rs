@@ -39,7 +39,7 @@ pub(in crate::cli) async fn until_idle(
     // The runner holds calls open for as long as the person at this terminal needs.
     let is_attended = follow.display.is_live() && prompt::is_person_at_terminal();
     let attendance = if is_attended { app.runner.attend(&run) } else { None };
-    let mut escape = is_attended.then(EscapeKey::watch);
+    let mut escape = is_attended.then(EscapeKey::watch).flatten();
     let mut refresh = tokio::time::interval(REFRESH);
     refresh.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let rested = loop {
@@ -64,7 +64,7 @@ pub(in crate::cli) async fn until_idle(
                     if attendance.is_some() && matches!(event.event.fact, LifecycleKind::InputRequested { .. }) {
                         terminal_user::ask(follow, &run, out).await?;
                         // The prompt took the terminal.
-                        escape = Some(EscapeKey::watch());
+                        escape = EscapeKey::watch();
                     }
                 }
                 Some(StreamItem::Draining) | None => break None,

@@ -88,7 +88,7 @@ impl List {
             out.note(paint.yellow(line));
         }
         for warning in visit.warnings() {
-            out.note(format!("{} {warning}", paint.yellow("warning:")));
+            out.warning(warning);
         }
         Exit::Done
     }

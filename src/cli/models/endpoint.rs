@@ -1,12 +1,11 @@
 //! Kind and endpoint of a configured model, without secrets.
 
-use crate::app;
 use crate::config::ModelSettings;
 
 /// The kind as written in the configuration.
 pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
     match settings {
-        ModelSettings::Http(http) => app::kind_of(http.api),
+        ModelSettings::Http(http) => http.api.key(),
         ModelSettings::Scripted { .. } => "scripted",
         ModelSettings::Missing { .. } => "environment",
     }

@@ -110,10 +110,9 @@ impl Backtest {
         else {
             return;
         };
-        let warning = out.note_paint().yellow("warning:");
         let known = list(known);
-        out.note(format!(
-            "{warning} unknown agent `{}`: it is not configured and has no runs; configured are: {known}",
+        out.warning(format!(
+            "unknown agent `{}`: it is not configured and has no runs; configured are: {known}",
             escape_untrusted(agent)
         ));
     }

@@ -93,12 +93,7 @@ impl FileResult {
                 let paint = out.paint();
                 out.line(format!("{} {}: {}", paint.green("✓"), self.place, in_words(policy)));
                 for warning in rule_warnings(policy) {
-                    out.note(format!(
-                        "{} {}: {}",
-                        out.note_paint().yellow("warning:"),
-                        self.place,
-                        warning_in_words(&warning)
-                    ));
+                    out.warning(format!("{}: {}", self.place, warning_in_words(&warning)));
                 }
             }
             Err(error) => {

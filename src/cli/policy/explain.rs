@@ -112,7 +112,7 @@ impl Explain {
             None => self.offered(settings, &agent, out).await?,
         };
         if let Some(unknown) = unknown {
-            out.note(format!("{} {unknown}", out.note_paint().yellow("warning:")));
+            out.warning(unknown);
         }
         let principal = self.principal.as_deref().map(Principal::from);
         let subject = Subject {

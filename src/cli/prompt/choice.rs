@@ -57,13 +57,17 @@ impl<C: Console> Prompt<C> {
     }
 }
 
+/// The position that a number from 1 to `most` names.
+pub(in crate::cli) fn position(number: &str, most: usize) -> Option<usize> {
+    number.trim().parse::<usize>().ok().filter(|number| *number <= most)?.checked_sub(1)
+}
+
 /// The positions that the numbers of a line name, each once; `None` if a word is not one of them.
 fn numbers(line: &str, most: usize) -> Option<Vec<usize>> {
     let words = line.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty());
     let mut chosen = Vec::new();
     for word in words {
-        let number = word.parse::<usize>().ok().filter(|number| *number <= most)?;
-        let position = number.checked_sub(1)?;
+        let position = position(word, most)?;
         if !chosen.contains(&position) {
             chosen.push(position);
         }

@@ -6,14 +6,14 @@ use super::terminal::{Terminal, Withdrawal};
 
 /// A watch for the Esc key. Opening a prompt ends it, and so does dropping it.
 pub(in crate::cli) struct EscapeKey {
-    pressed: Option<oneshot::Receiver<()>>,
-    _open: Option<Withdrawal>,
+    pressed: oneshot::Receiver<()>,
+    _open: Withdrawal,
 }
 
 impl EscapeKey {
-    /// Begins to watch, if this process has a terminal in the foreground.
-    pub(in crate::cli) fn watch() -> Self {
-        let Some(mut terminal) = Terminal::open() else { return Self { pressed: None, _open: None } };
+    /// Begins to watch; `None` without a terminal.
+    pub(in crate::cli) fn watch() -> Option<Self> {
+        let mut terminal = Terminal::open()?;
         let open = terminal.withdrawal();
         let (press, pressed) = oneshot::channel();
         tokio::task::spawn_blocking(move || {
@@ -22,18 +22,13 @@ impl EscapeKey {
                 let _ = press.send(());
             }
         });
-        Self { pressed: Some(pressed), _open: Some(open) }
+        Some(Self { pressed, _open: open })
     }
 
-    /// Returns once the key was pressed.
+    /// Returns once, when the key was pressed.
     pub(in crate::cli) async fn pressed(&mut self) {
-        if let Some(pressed) = &mut self.pressed
-            && pressed.await.is_ok()
-        {
-            self.pressed = None;
-            return;
+        if self.pressed.is_terminated() || (&mut self.pressed).await.is_err() {
+            std::future::pending().await
         }
-        self.pressed = None;
-        std::future::pending().await
     }
 }

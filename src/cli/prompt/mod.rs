@@ -18,6 +18,7 @@ use std::io::{self, IsTerminal as _};
 
 use serde_json::Value;
 
+pub(super) use self::choice::position;
 use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};
 pub(super) use self::escape_key::EscapeKey;
@@ -193,8 +194,8 @@ impl<C: Console> Prompt<C> {
             if line.trim().is_empty() {
                 return Ok(None);
             }
-            let number = line.trim().parse::<usize>().ok();
-            let Some(chosen) = number.and_then(|number| proposals.get(number.checked_sub(1)?)) else {
+            let chosen = position(&line, proposals.len()).and_then(|position| proposals.get(position));
+            let Some(chosen) = chosen else {
                 self.say(&format!("  type a number from 1 to {}", proposals.len()))?;
                 continue;
             };

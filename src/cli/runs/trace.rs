@@ -46,15 +46,15 @@ impl TraceOf {
 
     async fn trace(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
         let run = find(app, &self.run).await?;
+        if !self.send && !self.json {
+            return print_waterfall(app, &run, out).await;
+        }
         let journal = app.runner.journal(&run).await?;
         if self.send {
             return send(app, &run, journal, out);
         }
-        if self.json {
-            spans(app, &run, journal, SpanContent::default()).iter().for_each(|span| out.json(span));
-            return Ok(());
-        }
-        print_waterfall(app, &run, out).await
+        spans(app, &run, journal, SpanContent::default()).iter().for_each(|span| out.json(span));
+        Ok(())
     }
 }
 

@@ -55,6 +55,11 @@ pub(super) fn typeset(text: &str, width: usize, paint: Paint) -> Vec<String> {
     writer.lines
 }
 
+/// A line of code: indented, never wrapped.
+pub(super) fn code_line(line: &str, paint: Paint) -> String {
+    paint.cyan(format!("  {}", escape_untrusted(&line.replace('\t', "    "))))
+}
+
 impl Writer {
     fn apply(&mut self, event: Event<'_>, width: usize, paint: Paint) {
         match event {
@@ -135,7 +140,7 @@ impl Writer {
             TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_block(width, paint),
             TagEnd::BlockQuote(_) => {
                 // The empty line after its last paragraph is not quoted.
-                let empty = self.indents.concat().trim_end().to_owned();
+                let empty = self.indent().trim_end().to_owned();
                 self.lines.pop_if(|line| *line == empty);
                 self.indents.pop();
                 self.end_block(width, paint);
@@ -168,8 +173,7 @@ impl Writer {
     }
 
     fn code_line(&mut self, line: &str, paint: Paint) {
-        let text = paint.cyan(escape_untrusted(&line.replace('\t', "    ")));
-        let line = format!("{}  {text}", self.indent());
+        let line = format!("{}{}", self.indent(), code_line(line, paint));
         self.lines.push(line);
     }
 
@@ -177,7 +181,7 @@ impl Writer {
     fn end_block(&mut self, width: usize, paint: Paint) {
         self.end_line(width, paint);
         if self.lists.is_empty() {
-            self.lines.push(self.indents.concat().trim_end().to_owned());
+            self.lines.push(self.indent().trim_end().to_owned());
         }
     }
 

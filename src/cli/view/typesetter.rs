@@ -1,7 +1,7 @@
 //! Typesetter of streamed Markdown: blocks are typeset when they are whole, and the present one is shown as it grows. Pure.
 
 use super::DisplaySettings;
-use super::markdown::typeset;
+use super::markdown::{code_line, typeset};
 use crate::cli::text::{count, one_line};
 use crate::core::tool::escape_untrusted;
 
@@ -60,7 +60,7 @@ impl Typesetter {
     /// The last lines of the unfinished block.
     pub(super) fn unfinished(&self) -> Vec<String> {
         let mut lines = match &self.fence {
-            Some(_) => vec![self.code(&self.line)],
+            Some(_) => vec![code_line(&self.line, self.look.paint)],
             None => {
                 let gap = if self.is_ending { "\n" } else { "" };
                 self.typeset(&format!("{}{gap}{}", self.block, self.line))
@@ -95,7 +95,7 @@ impl Typesetter {
     fn whole_line(&mut self, line: &str) -> Vec<String> {
         if let Some(fence) = &self.fence {
             if line.trim() != fence {
-                return vec![self.code(line)];
+                return vec![code_line(line, self.look.paint)];
             }
             (self.fence, self.is_ending) = (None, true);
             return Vec::new();
@@ -128,10 +128,6 @@ impl Typesetter {
     fn end_block(&mut self) -> Vec<String> {
         let block = std::mem::take(&mut self.block);
         self.typeset(&block)
-    }
-
-    fn code(&self, line: &str) -> String {
-        self.look.paint.cyan(format!("  {}", escape_untrusted(&line.replace('\t', "    "))))
     }
 }
 
