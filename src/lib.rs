@@ -68,6 +68,8 @@ pub use toolgate_core as core;
 pub use toolgate_driver as driver;
 #[cfg(feature = "gateway")]
 pub use toolgate_gateway as gateway;
+#[cfg(feature = "lab")]
+pub use toolgate_lab as lab;
 #[cfg(feature = "mcp")]
 pub use toolgate_mcp as mcp;
 #[cfg(feature = "models")]
