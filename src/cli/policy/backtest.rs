@@ -160,6 +160,19 @@ impl BacktestResult {
     fn is_changed(&self) -> bool {
         self.past.became.verdict() != self.now.verdict
     }
+
+    /// Whether the call would now run, although an approver refused it.
+    fn overrides_refusal(&self) -> bool {
+        self.past.became == PastOutcome::Refused && self.now.verdict == Verdict::Allow
+    }
+
+    fn change(&self) -> Change {
+        match (self.overrides_refusal(), self.is_changed()) {
+            (true, _) => Change::RefusalOverridden,
+            (false, true) => Change::Verdict,
+            (false, false) => Change::Same,
+        }
+    }
 }
 
 fn print_summary(policy: &Policy, history: &History, judged: usize, changes: usize, out: &mut Output) {
@@ -171,12 +184,26 @@ fn print_summary(policy: &Policy, history: &History, judged: usize, changes: usi
     }
     let (calls, runs) = (count(judged, "call"), count(history.runs, "run"));
     out.line(format!("policy {}: {calls} of {runs}, {changes} would change", policy.name));
+    let overridden = history.tested.iter().filter(|tested| tested.overrides_refusal()).count();
+    if overridden > 0 {
+        let calls = count(overridden, "call");
+        out.warning(format!("{calls} that an approver refused would now run without approval, marked `!`"));
+    }
 }
 
-/// The key by which calls are grouped into one line; changed verdicts sort first.
+/// What a changed policy means for a past call, and the sign of its line; the first sorts first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    /// An approver refused the call, and it would run.
+    RefusalOverridden,
+    Verdict,
+    Same,
+}
+
+/// The key by which calls are grouped into one line.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct GroupKey {
-    same: bool,
+    change: Change,
     tool: String,
     then: PastOutcome,
     now: Verdict,
@@ -187,7 +214,7 @@ fn table(history: &History, out: &mut Output) {
     let mut groups: BTreeMap<GroupKey, (usize, &PastCall)> = BTreeMap::new();
     for tested in &history.tested {
         let alike = GroupKey {
-            same: !tested.is_changed(),
+            change: tested.change(),
             tool: tested.past.tool.name.to_string(),
             then: tested.past.became,
             now: tested.now.verdict,
@@ -202,8 +229,12 @@ fn table(history: &History, out: &mut Output) {
         table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
     }
     table.set_header(["", "CALLS", "TOOL", "THEN", "NOW", "BY RULE", "FOR EXAMPLE"]);
-    for (GroupKey { same, tool, then, now, rule }, (calls, example)) in groups {
-        let sign = if same { " " } else { "≠" };
+    for (GroupKey { change, tool, then, now, rule }, (calls, example)) in groups {
+        let sign = match change {
+            Change::RefusalOverridden => "!",
+            Change::Verdict => "≠",
+            Change::Same => " ",
+        };
         let example = format!("{} {}", example.run, example.call);
         let (calls, then, now) = (calls.to_string(), outcome_in_words(then), now.as_str());
         table.add_row([sign, &calls, &tool, then, now, &rule, &example]);
@@ -229,7 +260,7 @@ fn as_json(policy: &Policy, history: &History, judged: usize, changes: usize) ->
             "run": past.run, "call": past.call, "at": past.at, "agent": past.agent, "tool": past.tool.name,
             "then": { "verdict": past.became.verdict(), "became": past.became },
             "now": { "verdict": now.verdict, "rule": now.rule, "reason": now.reason },
-            "changed": tested.is_changed(),
+            "changed": tested.is_changed(), "overrides_refusal": tested.overrides_refusal(),
         })
     });
     json!({

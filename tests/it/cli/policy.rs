@@ -593,6 +593,7 @@ fn policy_backtest_says_which_past_calls_would_get_another_verdict() {
     let desk = Desk::playing(TURNS);
     desk.toolgate(&["run", "note it", "--json"]).expect(10);
     desk.write("paying.yaml", PAYING);
+    desk.write("open.yaml", "name: open\ndefault: allow\nrules: []\n");
     let told = json_of(&desk.toolgate(&["policy", "backtest", "paying.yaml", "--json"]).expect(0).out);
     assert_eq!((&told["runs"], &told["judged"], &told["changed"]), (&json!(1), &json!(2), &json!(2)), "{told}");
     let calls: Vec<Value> = told["calls"].as_array().unwrap().clone();
@@ -601,6 +602,13 @@ fn policy_backtest_says_which_past_calls_would_get_another_verdict() {
     assert_eq!(row("mcp_shop_find_customer")["now"]["verdict"], "ask");
     assert_eq!(row("mcp_shop_add_note")["then"], json!({"verdict": "ask", "became": "unanswered"}));
     assert_eq!(row("mcp_shop_add_note")["now"]["rule"], "small");
+
+    let open = desk.toolgate(&["policy", "backtest", "open.yaml"]).expect(0);
+    assert!(open.out.contains("≠  1      mcp_shop_add_note") && open.err.is_empty(), "{}", open.out);
+    desk.toolgate(&["approvals", "deny", "last", "--all"]).expect(0);
+    let open = desk.toolgate(&["policy", "backtest", "open.yaml"]).expect(0);
+    assert!(open.out.contains("!  1      mcp_shop_add_note"), "{}", open.out);
+    assert!(open.err.contains("1 call that an approver refused would now run without approval"), "{}", open.err);
 
     let table = desk.toolgate(&["policy", "backtest", "paying.yaml", "--since", "1h"]).expect(0).out;
     assert!(table.contains("policy paying: 2 calls of 1 run, 2 would change"), "{table}");
