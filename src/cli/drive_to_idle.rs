@@ -89,8 +89,8 @@ pub(super) async fn settle(
     conclude(&report, &media, &follow.display, again, out);
     if report.status == Status::Pending && app.settings.store == StoreSettings::Memory && !follow.display.is_json() {
         out.warning(
-            "the store is in memory, so this run ends with the command and no later one can answer; to keep runs in a file, \
-             remove `memory` from `store` in the configuration",
+            "the store is in memory, so this run is lost when the command ends, and no later command can answer it; to keep \
+             runs in a file, remove `memory` from `store` in the configuration",
         );
     }
     Ok(Exit::from(report.status))

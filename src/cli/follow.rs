@@ -8,6 +8,7 @@ use super::interrupt::{Interrupts, OnInterrupt};
 use super::output::Output;
 use super::paint::Paint;
 use super::prompt;
+use super::text::one_line;
 use super::view::{Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
@@ -62,6 +63,7 @@ impl Display {
             // The activity of the call shows them.
             Self::Live(_) if out.shows_passing() && is_progress(event) => {}
             Self::Live(live_view) => {
+                live_view.resize(out.width());
                 if out.shows_passing() && live_view.defer(event) {
                     return;
                 }
@@ -170,7 +172,12 @@ impl<'a> Follow<'a> {
         if !self.display.is_mid_line() {
             let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
             let starting = self.app.starting_servers();
-            out.passing(&self.activities.lines(Instant::now(), &starting, look));
+            let mut lines = self.activities.lines(Instant::now(), &starting, look);
+            let typed = prompt::typed_ahead();
+            if !typed.is_empty() {
+                lines.push(look.paint.dim(format!("  > {}", one_line(&typed, look.room(6)))));
+            }
+            out.passing(&lines);
         }
     }
 

@@ -8,6 +8,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::paint::Paint;
 use super::terminal_escape;
@@ -23,7 +24,15 @@ const CLEAR: &str = "\r\x1b[J";
 pub(super) struct Output {
     stdout: Stream,
     stderr: Stream,
-    width: usize,
+    width: Width,
+}
+
+/// The width of the output in columns.
+enum Width {
+    /// What `COLUMNS` says.
+    Fixed(usize),
+    /// That of the terminal, which its user may resize at any time.
+    Terminal,
 }
 
 struct Stream {
@@ -31,8 +40,8 @@ struct Stream {
     paint: Paint,
     is_terminal: bool,
     is_gone: bool,
-    /// The number of temporary lines at the end.
-    temporary: usize,
+    /// The widths of the temporary lines at the end.
+    temporary: Vec<usize>,
     /// Whether the terminal moves its cursor on command.
     moves_cursor: bool,
 }
@@ -44,12 +53,10 @@ impl Output {
         let (out, err) = (io::stdout(), io::stderr());
         let (out_terminal, err_terminal) = (out.is_terminal(), err.is_terminal());
         let columns = env("COLUMNS").and_then(|columns| columns.parse().ok());
-        // A terminal without a size reports 0.
-        let terminal_width = || comfy_table::Table::new().width().filter(|width| *width > 0).map(usize::from);
         Self {
             stdout: Stream::new(Box::new(out), out_terminal, Paint::choose(out_terminal, env)),
             stderr: Stream::new(Box::new(Stderr), err_terminal, Paint::choose(err_terminal, env)),
-            width: columns.or_else(terminal_width).unwrap_or(USUAL_WIDTH).max(40),
+            width: columns.map_or(Width::Terminal, Width::Fixed),
         }
     }
 
@@ -95,19 +102,22 @@ impl Output {
     /// Writes temporary lines to standard error, in place of those before; the next output overwrites them. None may be
     /// wider than the terminal. Only a terminal that moves its cursor shows them.
     pub(super) fn passing(&mut self, lines: &[String]) {
-        if !self.shows_passing() || (lines.is_empty() && self.stderr.temporary == 0) {
+        if !self.shows_passing() || (lines.is_empty() && self.stderr.temporary.is_empty()) {
             return;
         }
         let text = terminal_escape::escape(&lines.join("\n"), self.stderr.paint);
-        let erased = self.stderr.erased();
+        let erased = self.stderr.erased(self.width());
         // One write, so that the terminal never shows half of it.
         self.stderr.write_bytes(format!("{erased}{text}").as_bytes());
-        self.stderr.temporary = lines.len();
+        self.stderr.temporary = lines.iter().map(|line| visible_width(line)).collect();
     }
 
     /// Removes the temporary lines.
     pub(super) fn passed(&mut self) {
-        let erased = self.stderr.erased();
+        if self.stderr.temporary.is_empty() {
+            return;
+        }
+        let erased = self.stderr.erased(self.width());
         if !erased.is_empty() {
             self.stderr.write_bytes(erased.as_bytes());
         }
@@ -157,22 +167,38 @@ impl Output {
 
     /// The width of the terminal in columns.
     pub(super) fn width(&self) -> usize {
-        self.width
+        let width = match self.width {
+            Width::Fixed(columns) => Some(columns),
+            // A terminal without a size reports 0.
+            Width::Terminal => comfy_table::Table::new().width().filter(|width| *width > 0).map(usize::from),
+        };
+        width.unwrap_or(USUAL_WIDTH).max(40)
     }
+}
+
+/// The columns that a line with colours takes.
+fn visible_width(line: &str) -> usize {
+    let coloured = line.split("\x1b[");
+    coloured
+        .enumerate()
+        .map(|(at, part)| if at == 0 { part } else { part.split_once('m').map_or("", |(_, text)| text) }.width())
+        .sum()
 }
 
 impl Stream {
     fn new(to: Box<dyn Write + Send>, is_terminal: bool, paint: Paint) -> Self {
         let moves_cursor = std::env::var("TERM").map_or(true, |term| term != "dumb");
-        Self { to, paint, is_terminal, is_gone: false, temporary: 0, moves_cursor }
+        Self { to, paint, is_terminal, is_gone: false, temporary: Vec::new(), moves_cursor }
     }
 
-    /// The sequence that erases the temporary lines; empty without any.
-    fn erased(&mut self) -> String {
-        match std::mem::take(&mut self.temporary) {
+    /// The sequence that erases the temporary lines; empty without any. A terminal that was made narrower shows a line on
+    /// several rows.
+    fn erased(&mut self, columns: usize) -> String {
+        let rows = std::mem::take(&mut self.temporary).iter().map(|width| width.div_ceil(columns).max(1)).sum();
+        match rows {
             0 => String::new(),
             1 => CLEAR.to_owned(),
-            lines => format!("\x1b[{}A{CLEAR}", lines - 1),
+            rows => format!("\x1b[{}A{CLEAR}", rows - 1),
         }
     }
 

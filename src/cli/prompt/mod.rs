@@ -71,6 +71,11 @@ pub(super) fn claim_terminal() {
     terminal::claim();
 }
 
+/// The text that the user typed while a run executes, for the next message.
+pub(super) fn typed_ahead() -> String {
+    terminal::typed_ahead()
+}
+
 /// Whether this process has a terminal at which a user can answer.
 pub(super) fn is_person_at_terminal() -> bool {
     std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok()

@@ -54,3 +54,8 @@ impl Console for Terminal {
 }
 
 pub(super) fn claim() {}
+
+/// Always empty: no keys are read while a run executes.
+pub(in crate::cli) fn typed_ahead() -> String {
+    String::new()
+}

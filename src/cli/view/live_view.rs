@@ -89,6 +89,14 @@ impl LiveView {
         Self { typesetter: Some(Typesetter::new(self.look)), ..self }
     }
 
+    /// Adapts to the width of the terminal.
+    pub(in crate::cli) fn resize(&mut self, width: usize) {
+        self.look.width = width;
+        if let Some(typesetter) = &mut self.typesetter {
+            typesetter.resize(width);
+        }
+    }
+
     /// The output for one event.
     pub(in crate::cli) fn render(&mut self, event: &LifecycleEvent) -> Vec<LiveOutput> {
         if let LifecycleKind::Fragment { delta, .. } = &event.fact {

@@ -35,6 +35,10 @@ impl Typesetter {
         }
     }
 
+    pub(super) fn resize(&mut self, width: usize) {
+        self.look.width = width;
+    }
+
     /// Adds text; returns the lines of the blocks that are whole now.
     pub(super) fn push(&mut self, text: &str) -> Vec<String> {
         let mut lines = Vec::new();

@@ -117,6 +117,22 @@ fn escape_interrupts_a_turn_and_the_conversation_goes_on() {
 }
 
 #[test]
+fn text_typed_during_a_turn_begins_the_next_message() {
+    let desk = Desk::playing("turns: [{ hang: true }]");
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("Esc interrupts");
+    shell.types("and them\x7fn\rwhat?\r").sees("> and then what?");
+    shell.types("\x1b").sees("cancelled: interrupted at the terminal");
+    shell.sees("> and then\r\n  | what?");
+    shell.types(" Now.\r").sees("Esc interrupts");
+    shell.types("\x1b").sees("cancelled: interrupted at the terminal");
+    shell.sees("> ");
+    left(&mut shell);
+    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(user_texts(&desk, &session).pop().as_deref(), Some("and then\nwhat? Now."));
+}
+
+#[test]
 fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
     let desk = Desk::playing(TURNS);
     desk.toolgate(&["run", "--session", "chat-77", "One"]).expect(0);

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::desk::Desk;
 
@@ -67,13 +67,14 @@ impl Shell {
 
     /// Waits until this text appears after the matched output, and returns the text before it.
     pub(super) fn sees(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let news = String::from_utf8_lossy(&self.shown[self.seen..]).into_owned();
             if let Some(at) = news.find(text) {
                 self.seen += at + text.len();
                 return news[..at].to_owned();
             }
-            match self.screen.recv_timeout(PATIENCE) {
+            match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(some) => self.shown.extend(some),
                 Err(_) => panic!("`{text}` was not shown: {news}"),
             }

@@ -22,6 +22,8 @@ pub(super) struct Line {
 }
 
 impl Line {
+    pub(super) const EMPTY: Self = Self { text: Vec::new(), cursor: 0, has_paste: false };
+
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }

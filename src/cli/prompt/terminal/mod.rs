@@ -7,6 +7,7 @@ mod keys;
 mod line;
 mod recalled;
 mod signals;
+mod typed_ahead;
 
 use std::io::{self, PipeReader, Read};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use self::device::{BURST, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::{Line, layout};
 use self::recalled::Recalled;
+pub(super) use self::typed_ahead::text as typed_ahead;
 use super::console::{Accepts, Console, Entry};
 use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;
@@ -72,8 +74,8 @@ impl Terminal {
         Withdrawal(self.id)
     }
 
-    /// Waits until Esc is pressed alone; fails when the prompt is withdrawn. Other keys are dropped, but those that send
-    /// a signal. A process in the background waits for no key: reading one would stop it.
+    /// Waits until Esc is pressed alone; fails when the prompt is withdrawn. Other keys are text for the next message,
+    /// except those that send a signal. A process in the background waits for no key: reading one would stop it.
     pub(super) fn escape(&mut self) -> io::Result<()> {
         let mut within = None;
         loop {
@@ -92,7 +94,12 @@ impl Terminal {
                     send(Signal::INT)?;
                     return Err(device::withdrawn());
                 }
-                PromptEvent::Keys(keys) => keys.iter().try_for_each(|key| self.handle_key(key))?,
+                PromptEvent::Keys(keys) => {
+                    for key in keys {
+                        self.handle_key(&key)?;
+                        typed_ahead::edit(key);
+                    }
+                }
                 PromptEvent::Quiet if self.keyboard()?.decoder.take_escape() => return Ok(()),
                 PromptEvent::Quiet | PromptEvent::Resumed => {}
             }
@@ -228,8 +235,10 @@ impl Console for Terminal {
             View::new(terminal_escape::escape(question, Paint::Plain), self.device.clone(), self.keyboard()?.echoes);
         let mut line = Line::default();
         let mut recalled = Recalled::new(accepts);
-        if let Accepts::Change(text) = accepts {
-            line.replace(text);
+        match accepts {
+            Accepts::Change(text) => line.replace(text),
+            Accepts::Message(_) => line.replace(&typed_ahead::take()),
+            Accepts::Text | Accepts::Key => {}
         }
         view.draw(&line)?;
         loop {

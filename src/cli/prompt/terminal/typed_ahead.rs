@@ -1,0 +1,27 @@
+//! Text typed while a run executes: the next message prompt begins with it. Prompts that ask for a decision never see it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::keys::Key;
+use super::line::Line;
+
+static TYPED: Mutex<Line> = Mutex::new(Line::EMPTY);
+
+fn typed() -> MutexGuard<'static, Line> {
+    TYPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Applies a key. Enter begins another line: the message is sent only from its prompt.
+pub(super) fn edit(key: Key) {
+    typed().edit(if key == Key::Enter { Key::Break } else { key });
+}
+
+/// The text so far.
+pub(in crate::cli) fn text() -> String {
+    typed().text()
+}
+
+/// Takes the text, without the line ends after it.
+pub(super) fn take() -> String {
+    std::mem::take(&mut *typed()).text().trim_end().to_owned()
+}
