@@ -29,7 +29,7 @@ use async_trait::async_trait;
 use futures::future::{join, join_all};
 
 use crate::approvals::CachedApprovals;
-use crate::config::{self, Settings, StoreSettings};
+use crate::config::{self, AdapterSetting, Settings, StoreSettings};
 use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, JournalEntry};
 use crate::core::tool::{Origin, Undo};
@@ -86,7 +86,6 @@ pub struct App {
     /// MCP servers of earlier configurations, which active runs may still use.
     retired: Vec<Weak<Servers>>,
     identities: Identities,
-    validator: Arc<SchemaValidator>,
     store: Arc<dyn Storage>,
     telemetry: Telemetry,
     /// Wakes the webhook worker when a run becomes idle or ends.
@@ -150,7 +149,7 @@ impl App {
         });
         let validator = Arc::new(SchemaValidator::default());
         let approvals = CachedApprovals::new(store.clone(), GRANT_TTL, NO_GRANT_TTL);
-        let mut builder = configured(&settings, &models, &servers, &validator)?
+        let mut builder = configured(&settings, &models, &servers)?
             .store(runs)
             .approvals(Arc::new(approvals))
             .inputs(validator.clone())
@@ -169,7 +168,7 @@ impl App {
             builder = builder.sink(sink);
         }
         let (runner, retired) = (builder.build()?, Vec::new());
-        Ok(Self { runner, settings, models, servers, retired, identities, validator, store, telemetry, wake })
+        Ok(Self { runner, settings, models, servers, retired, identities, store, telemetry, wake })
     }
 
     /// A name of the store for users.
@@ -256,12 +255,8 @@ async fn open_store(settings: &StoreSettings, stay: Stay) -> Result<Arc<dyn Stor
 }
 
 /// The parts of a runner that a reload can change.
-fn configured(
-    settings: &Settings,
-    models: &Models,
-    servers: &Arc<Servers>,
-    validator: &SchemaValidator,
-) -> Result<runner::Builder, AppError> {
+fn configured(settings: &Settings, models: &Models, servers: &Arc<Servers>) -> Result<runner::Builder, AppError> {
+    check_output_schemas(settings)?;
     let mut builder = AgentRunner::builder()
         .servers(servers.clone())
         .paths(Arc::new(LocalPaths::new(settings)))
@@ -283,7 +278,7 @@ fn configured(
         let is_other = |id: &&ServerId| !agent.servers.contains(id);
         let undos = undos(settings, agent);
         let other_servers = settings.servers.keys().filter(is_other).cloned().collect();
-        builder = builder.agent(Agent { required, undos, other_servers, ..made(agent, models, validator)? });
+        builder = builder.agent(Agent { required, undos, other_servers, ..made(agent, models)? });
     }
     Ok(builder)
 }
@@ -306,12 +301,10 @@ fn undos(settings: &Settings, agent: &config::AgentSettings) -> BTreeMap<Origin,
     undos.map(|(id, tool, undo)| (Origin::Mcp { server: id.clone(), tool: tool.clone() }, undo.clone())).collect()
 }
 
-fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaValidator) -> Result<Agent, AppError> {
+fn made(settings: &config::AgentSettings, models: &Models) -> Result<Agent, AppError> {
     let model = |name: &ModelName| {
-        models.get(name).cloned().ok_or_else(|| AppError::Model {
-            model: name.clone(),
-            reason: format!("agent `{}` refers to it, and it is not configured", settings.name),
-        })
+        let missing = || AppError::NoModel { agent: settings.name.clone(), model: name.clone() };
+        models.get(name).cloned().ok_or_else(missing)
     };
     let stand_in = |candidate: &Candidate| {
         let (model_name, attempts) = (candidate.model.clone(), candidate.attempts);
@@ -322,7 +315,6 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
     let named = |name: &ModelName| Ok::<_, AppError>(NamedModel { name: name.clone(), model: model(name)? });
     let compaction_model = summarizes.map(named).transpose()?;
     let selectable_models = settings.selectable_models.iter().map(named).collect::<Result<_, _>>()?;
-    usable_answers(settings, validator)?;
     Ok(Agent {
         aliases: settings.aliases.clone(),
         model_name: settings.model.clone(),
@@ -349,20 +341,16 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
 
 /// Whether the output schemas of all agents are valid. Opens nothing.
 pub fn check_output_schemas(settings: &Settings) -> Result<(), AppError> {
-    let validator = SchemaValidator::default();
-    settings.agents.values().try_for_each(|agent| usable_answers(agent, &validator))
+    let agents = settings.agents.values();
+    let invalid = agents.filter_map(|agent| {
+        let reason = check_output_schema(agent.rules.output_schema.as_ref()?).err()?;
+        let reason = format!("the output_schema of agent `{}` is not a JSON Schema: it {reason}", agent.name);
+        Some((AdapterSetting::OutputSchema(agent.name.clone()), reason))
+    });
+    Ok(settings.places.check(invalid)?)
 }
 
 /// Whether a schema of answers is valid; the error is the reason.
 pub fn check_output_schema(schema: &serde_json::Value) -> Result<(), String> {
     SchemaValidator::default().accepts_schema(schema).map_err(|error| error.to_string())
-}
-
-fn usable_answers(agent: &config::AgentSettings, validator: &SchemaValidator) -> Result<(), AppError> {
-    let Some(schema) = &agent.rules.output_schema else { return Ok(()) };
-    let unusable = |error: crate::validation::SchemaError| AppError::OutputSchema {
-        agent: agent.name.clone(),
-        reason: error.to_string(),
-    };
-    validator.accepts_schema(schema).map_err(unusable)
 }

@@ -20,12 +20,9 @@ pub enum AppError {
     /// A configuration file, or a file that it names, cannot be used.
     #[error("{}", .0.plain())]
     Config(#[from] ConfigError),
-    /// The settings of a model are invalid.
-    #[error("model `{model}`: {reason}")]
-    Model { model: ModelName, reason: String },
-    /// The output schema of an agent is not a JSON Schema.
-    #[error("agent `{agent}`: its output_schema cannot be used: {reason}")]
-    OutputSchema { agent: AgentName, reason: String },
+    /// A model of an agent is not configured.
+    #[error("agent `{agent}` refers to the model `{model}`, which is not configured")]
+    NoModel { agent: AgentName, model: ModelName },
     /// An envelope key is invalid.
     #[error("envelope key `{id}`: {reason}")]
     EnvelopeKey { id: String, reason: KeyError },
@@ -52,8 +49,7 @@ impl AppError {
         match self {
             Self::Store(_) => ErrorCode::StoreUnavailable,
             Self::Config(_)
-            | Self::Model { .. }
-            | Self::OutputSchema { .. }
+            | Self::NoModel { .. }
             | Self::EnvelopeKey { .. }
             | Self::EnvelopeKeys(_)
             | Self::Telemetry(_)

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use super::error::AppError;
 use super::prices::Pricing;
 use super::propagation::propagation;
-use crate::config::{self, Api, HttpModelSettings, ModelSettings, Settings};
+use crate::config::{self, AdapterSetting, Api, ConfigError, HttpModelSettings, ModelSettings, Settings};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 use crate::core::trace::Propagation;
@@ -25,11 +25,17 @@ pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
 pub fn open(settings: &Settings) -> Result<Models, AppError> {
     let mut models = Models::new();
     let propagation = propagation()?;
+    let mut unusable = Vec::new();
     for (name, model) in &settings.models {
-        let model = open_one(name, model, propagation)?;
-        let pricing = Pricing::new(settings, name, model.identity());
-        models.insert(name.clone(), pricing.applied_to(model));
+        match open_one(name, model, propagation)? {
+            Ok(model) => {
+                let pricing = Pricing::new(settings, name, model.identity());
+                models.insert(name.clone(), pricing.applied_to(model));
+            }
+            Err(reason) => unusable.push((AdapterSetting::Model(name.clone()), format!("model `{name}`: {reason}"))),
+        }
     }
+    settings.places.check(unusable)?;
     Ok(models)
 }
 
@@ -85,23 +91,26 @@ pub fn model_of_kind(kind: &str) -> Option<Result<Arc<dyn Model>, String>> {
     Some(opened.map(|model| Arc::new(model) as Arc<dyn Model>).map_err(|error| error.to_string()))
 }
 
-fn open_one(name: &ModelName, settings: &ModelSettings, propagation: Propagation) -> Result<Arc<dyn Model>, AppError> {
+/// The model; the inner error says why an adapter refuses its settings.
+fn open_one(
+    name: &ModelName,
+    settings: &ModelSettings,
+    propagation: Propagation,
+) -> Result<Result<Arc<dyn Model>, models::SettingsError>, ConfigError> {
     Ok(match settings {
         ModelSettings::Scripted { file, .. } => {
-            let script: Script = config::read_file(file).map_err(AppError::Config)?;
-            Arc::new(ScriptedModel::new(name.as_str(), script))
+            let script: Script = config::read_file(file)?;
+            Ok(Arc::new(ScriptedModel::new(name.as_str(), script)))
         }
         ModelSettings::Http(settings) => {
-            let unusable =
-                |reason: models::SettingsError| AppError::Model { model: name.clone(), reason: reason.to_string() };
             let HttpModelSettings { api, settings } = &**settings;
             let propagation = propagation.and(settings.propagation);
             let settings = models::Settings { propagation, ..settings.clone() };
-            Arc::new(adapter(*api)(&settings).map_err(unusable)?)
+            adapter(*api)(&settings).map(|model| Arc::new(model) as Arc<dyn Model>)
         }
         ModelSettings::Missing { remedy } => {
             let message = format!("no model is configured: {remedy}");
-            Arc::new(UnusableModel::new(name.as_str(), Failure::new(ErrorCode::Configuration, message)))
+            Ok(Arc::new(UnusableModel::new(name.as_str(), Failure::new(ErrorCode::Configuration, message))))
         }
     })
 }

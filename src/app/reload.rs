@@ -27,7 +27,7 @@ impl App {
     pub async fn reload(&mut self, settings: Settings, gateway: &Gateway) -> Result<Vec<&'static str>, AppError> {
         let models = models::open(&settings)?;
         let servers = Arc::new(self.renewed_servers(&settings)?);
-        let builder = configured(&settings, &models, &servers, &self.validator)?
+        let builder = configured(&settings, &models, &servers)?
             .capacity(capacity(&settings))
             .elicitation_hold(elicitation_hold(&settings));
         // The last step that can fail, and the first that other processes see.

@@ -122,8 +122,7 @@ impl From<AppError> for CliError {
             AppError::Config(error) => error.into(),
             AppError::Runner(error) => error.into(),
             AppError::Store(_)
-            | AppError::Model { .. }
-            | AppError::OutputSchema { .. }
+            | AppError::NoModel { .. }
             | AppError::EnvelopeKey { .. }
             | AppError::EnvelopeKeys(_)
             | AppError::Telemetry(_)

@@ -17,6 +17,7 @@ mod mcp_file;
 mod mcp_import;
 mod mcp_inputs;
 mod mcp_values;
+mod places;
 mod policy;
 mod reject_null;
 mod resolve;
@@ -42,6 +43,7 @@ pub use gateway::{
 };
 pub use mcp_file::mcp_servers_file;
 pub use mcp_import::{ImportableServer, ServerDefinition, importable_servers};
+pub use places::{AdapterSetting, Places};
 pub use policy::{policy_file, policy_text};
 pub use resolve::{PROVIDERS, Provider};
 pub use schema::json_schema;

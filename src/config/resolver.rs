@@ -15,6 +15,7 @@ use toolgate_core::tool::result::MIN_RESULT_BYTES;
 use super::error::{ConfigError, Fault, Source};
 use super::expand::{self, Env, ExpandError};
 use super::mask::masked;
+use super::places::{AdapterSetting, Places};
 use super::spanned::{Located, Location, Text};
 use super::suggest;
 
@@ -38,11 +39,12 @@ pub(super) struct Resolver<'a> {
     /// The object that is being read, for errors that do not show it.
     subject: Option<String>,
     faults: Vec<Fault>,
+    pub(super) places: Places,
 }
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(source: Source, folder: &Path, env: Env<'a>) -> Self {
-        Self { source, folder: folder.to_owned(), env, subject: None, faults: Vec::new() }
+        Self { source, folder: folder.to_owned(), env, subject: None, faults: Vec::new(), places: Places::default() }
     }
 
     /// A context for another file that this one refers to.
@@ -63,9 +65,15 @@ impl<'a> Resolver<'a> {
         self.faults.push(fault.at(&self.source, place));
     }
 
-    /// Adds the errors of another file.
+    /// Remembers the place of a setting, for an error that its adapter finds.
+    pub(super) fn remember(&mut self, setting: AdapterSetting, place: Option<Location>) {
+        self.places.insert(setting, &self.source, place);
+    }
+
+    /// Adds the errors and places of another file.
     pub(super) fn absorb(&mut self, other: Resolver<'_>) {
         self.faults.extend(other.faults);
+        self.places.extend(other.places);
     }
 
     /// Adds the errors of a file that this one refers to at that location.

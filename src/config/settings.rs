@@ -22,6 +22,7 @@ use toolgate_settings::model;
 use super::access::AuthSettings;
 use super::agent::AgentSettings;
 use super::gateway::GatewaySettings;
+use super::places::Places;
 
 /// All settings of a gateway. `Debug` redacts secrets.
 #[derive(Clone, Debug)]
@@ -55,6 +56,8 @@ pub struct Settings {
     pub log: Option<String>,
     /// The folder for a readable log file of each run. `None`: there are no such files.
     pub log_folder: Option<PathBuf>,
+    /// Where the settings stand whose errors only their adapters find.
+    pub places: Places,
 }
 
 /// The store of runs.

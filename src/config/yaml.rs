@@ -184,6 +184,10 @@ fn explained(error: &Error) -> Fault {
             other => Fault::new(format!("expected {other}")),
         };
     }
+    if let Error::ExpectedMappingEndAfterEnumVariantValue { .. } = error {
+        let fault = Fault::new("a second key beside the one that chooses the kind");
+        return fault.with_remedy("write it inside that kind, for example `scripted: { file: …, … }`, or remove it");
+    }
     let message = UserMessageFormatter.format_message(error).into_owned();
     if message.contains("tabs disallowed") {
         return Fault::new(message).with_remedy("indent with spaces; YAML does not allow tabs there");

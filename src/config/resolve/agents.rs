@@ -14,6 +14,7 @@ use super::generative::{self, is_generative};
 use super::{instructions as prompt, policies, project, sessions, stop_conditions};
 use crate::agent::AgentSettings;
 use crate::error::Fault;
+use crate::places::AdapterSetting;
 use crate::resolver::{Kind, Resolver};
 use crate::settings::{ModelSettings, ServerSettings};
 use crate::spanned::{Located, Location, Text};
@@ -284,7 +285,10 @@ impl KnownNames<'_> {
     /// The written rules, and those of `base` for what is not written.
     fn rules(&self, agent: &AgentName, written: &Agent, base: RunRules, scope: &mut Resolver<'_>) -> RunRules {
         let output_schema = match &written.output_schema {
-            Some(schema) => output_schema(schema, scope),
+            Some(schema) => {
+                scope.remember(AdapterSetting::OutputSchema(agent.clone()), schema.place());
+                output_schema(schema, scope)
+            }
             None => base.output_schema,
         };
         RunRules {

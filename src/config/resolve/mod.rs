@@ -61,6 +61,7 @@ pub(super) fn settings(
         telemetry: telemetry(written.telemetry.as_ref(), &mut scope),
         log: written.log.as_ref().map(|log| scope.text(log)),
         log_folder: written.log_folder.as_ref().map(|folder| scope.path(folder)),
+        places: std::mem::take(&mut scope.places),
     };
     egress::apply(written.egress.as_ref(), &mut settings, &mut scope);
     instructions::check_secrets(&settings, &mut scope);

@@ -8,6 +8,7 @@ use toolgate_settings::model::{Key, KeyCommand, Proxy, Reasoning, Settings, Time
 
 use crate::error::Fault;
 use crate::expand::Env;
+use crate::places::AdapterSetting;
 use crate::resolver::{Kind, Resolver};
 use crate::settings::{Api, HttpModelSettings, ModelSettings, TraceContext};
 use crate::spanned::{Located, Text};
@@ -56,6 +57,7 @@ pub(super) fn resolve(written: Option<&ModelEntries>, scope: &mut Resolver<'_>) 
             // Resolved below: it may refer to any other model.
             Model::Environment(_) => from_environment(scope),
         };
+        scope.remember(AdapterSetting::Model(name.as_str().into()), model.place());
         models.insert(ModelName::from(name.as_str()), settings);
     }
     for (name, model) in written {

@@ -133,12 +133,25 @@ fn an_invalid_output_schema_is_reported_before_the_run() {
     desk.write("answer.json", r#"{"type": "objekt"}"#);
     let run = desk.toolgate(&["run", "--output-schema", "answer.json", "x"]).expect(2);
     assert!(run.err.contains("the schema in `answer.json` is broken at `/type`"), "{}", run.err);
-    let yaml =
-        "models: { m: { scripted: { file: conversation.yaml } } }\nagents: { a: { output_schema: { type: objekt } } }";
+    let yaml = "models: { m: { scripted: { file: conversation.yaml } } }\nagents:\n  a: { output_schema: { type: objekt } }\n  b: { output_schema: { minimum: low } }";
     desk.write("toolgate.yaml", yaml);
     let checked = desk.toolgate(&["config", "check"]).expect(2);
+    let told =
+        "toolgate.yaml has 2 errors; the first: the output_schema of agent `a` is not a JSON Schema: it is broken at";
+    assert!(checked.err.replace("\n  │ ", " ").contains(told), "{}", checked.err);
+    assert!(checked.err.contains("[toolgate.yaml:3:23]"), "{}", checked.err);
+    assert!(checked.err.contains("[toolgate.yaml:4:23]"), "{}", checked.err);
+}
+
+#[test]
+fn invalid_settings_of_models_are_reported_with_their_places() {
+    let desk = Desk::playing(CONVERSATION);
+    let yaml = "models:\n  m: { openai_images: { model: x, api_key: k, top_p: 0.5 } }\n  i: { openai_images: { model: x, api_key: k, temperature: 0.5 } }\nagents: { a: { model: m } }\n";
+    desk.write("toolgate.yaml", yaml);
+    let checked = desk.toolgate(&["config", "check"]).expect(2);
+    assert!(checked.err.contains("has 2 errors; the first: model `i`: "), "{}", checked.err);
     assert!(
-        checked.err.contains("agent `a`: its output_schema cannot be used: is broken at `/type`"),
+        checked.err.contains("[toolgate.yaml:2:6]") && checked.err.contains("[toolgate.yaml:3:6]"),
         "{}",
         checked.err
     );

@@ -78,6 +78,7 @@ const AGENTS: &Cases = &[
     ("bad names", "servers:\n  my server: { stdio: { command: a } }\nagents:\n  \"ä\": {}\n"),
     ("bad patterns", "agents:\n  a: { tools: { allow: [\"mcp_[git\"], deny: [\"{a\"] }, priorities: { \"x{\": 1 } }\n"),
     ("an unknown value", "agents:\n  a: { tiers: later }\n"),
+    ("a second key beside the kind", "models:\n  m: { scripted: { file: x.yaml }, price: 1 }\n"),
     ("a limit of zero", "agents:\n  a: { limits: { max_iterations: 0 } }\n"),
     ("a missing agent file", "agents:\n  a: { file: agents/none.md }\n"),
     ("a missing policy file", "policies: { strict: none.yaml }\n"),
