@@ -52,6 +52,7 @@ mod time_arg;
 mod tools;
 mod usage;
 mod view;
+mod wrap;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;

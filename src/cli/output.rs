@@ -5,13 +5,14 @@
 //! A reader that closed the pipe (`toolgate … | head`) causes neither an error nor a panic. Later output is dropped,
 //! and an active run continues, because losing a viewer never harms a run.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::paint::Paint;
 use super::terminal_escape;
+use super::wrap::{visible_width, wrap};
 use crate::telemetry::logging::Stderr;
 
 /// The width in columns when the terminal reports none.
@@ -60,10 +61,17 @@ impl Output {
         }
     }
 
-    /// Writes a line of the result to standard output.
+    /// Writes a line of the result to standard output. A terminal gets it wrapped at words.
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
         self.passed();
-        self.stdout.write(text.as_ref(), "\n");
+        let text = self.stdout.wrapped(text.as_ref(), self.width());
+        self.stdout.write(&text, "\n");
+    }
+
+    /// Writes a line that is not wrapped.
+    fn whole(&mut self, text: &str) {
+        self.passed();
+        self.stdout.write(text, "\n");
     }
 
     /// Writes text without a line break to standard output.
@@ -90,7 +98,14 @@ impl Output {
     /// Writes a message to standard error.
     pub(super) fn note(&mut self, text: impl AsRef<str>) {
         self.passed();
-        self.stderr.write(text.as_ref(), "\n");
+        let text = self.stderr.wrapped(text.as_ref(), self.width());
+        self.stderr.write(&text, "\n");
+    }
+
+    /// Writes lines to standard error whose columns belong together, without a wrap.
+    pub(super) fn drawing(&mut self, text: &str) {
+        self.passed();
+        self.stderr.write(text, "\n");
     }
 
     /// Writes a warning to standard error.
@@ -137,7 +152,7 @@ impl Output {
     pub(super) fn json(&mut self, value: &impl Serialize) {
         // All values that the program serializes have string keys. A failure would be a bug, so it is reported.
         match terminal_escape::json(value) {
-            Ok(text) => self.line(text),
+            Ok(text) => self.whole(&text),
             Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
         }
     }
@@ -145,7 +160,7 @@ impl Output {
     /// A JSON value on several lines on standard output.
     pub(super) fn pretty(&mut self, value: &impl Serialize) {
         match terminal_escape::pretty_json(value) {
-            Ok(text) => self.line(text),
+            Ok(text) => self.whole(&text),
             Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
         }
     }
@@ -176,15 +191,6 @@ impl Output {
     }
 }
 
-/// The columns that a line with colours takes.
-fn visible_width(line: &str) -> usize {
-    let coloured = line.split("\x1b[");
-    coloured
-        .enumerate()
-        .map(|(at, part)| if at == 0 { part } else { part.split_once('m').map_or("", |(_, text)| text) }.width())
-        .sum()
-}
-
 impl Stream {
     fn new(to: Box<dyn Write + Send>, is_terminal: bool, paint: Paint) -> Self {
         let moves_cursor = std::env::var("TERM").map_or(true, |term| term != "dumb");
@@ -200,6 +206,11 @@ impl Stream {
             1 => CLEAR.to_owned(),
             rows => format!("\x1b[{}A{CLEAR}", rows - 1),
         }
+    }
+
+    /// The text, wrapped at words if this is a terminal.
+    fn wrapped<'t>(&self, text: &'t str, columns: usize) -> Cow<'t, str> {
+        if self.is_terminal { Cow::Owned(wrap(text, columns)) } else { Cow::Borrowed(text) }
     }
 
     fn write(&mut self, text: &str, end: &str) {

@@ -14,7 +14,7 @@ pub(super) fn error(error: &CliError, out: &mut Output) {
     match error {
         CliError::Config(error) => {
             let text = with_caret(error, paint, out.width());
-            out.note(text.trim_end());
+            out.drawing(text.trim_end());
         }
         CliError::Coded { .. } | CliError::Interrupted | CliError::Terminated(_) => {
             out.note(format!("{} {}", paint.red("error:"), block(&error.to_string())));

@@ -1,6 +1,7 @@
 //! Run lookup: by id, by a unique prefix or suffix of it, or as the last run.
 
 use super::error::CliError;
+use super::output::Output;
 use super::text::list;
 use crate::app::App;
 use crate::core::id::RunId;
@@ -9,6 +10,9 @@ use crate::runner::RunnerError;
 
 /// The number of candidates that an error lists.
 const NAMED: usize = 5;
+/// The length of the beginning of an id that has its whole time: no two runs share it, unless they began in the same
+/// millisecond.
+const BEGINNING: usize = "run_".len() + 12;
 
 /// Finds the run.
 pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
@@ -29,6 +33,17 @@ pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
         Err(error) => return Err(error.into()),
     }
     choose(named, &all(app).await?)
+}
+
+/// The ids as a table shows them: at a terminal the beginnings, which commands accept in place of the whole ids.
+pub(super) fn shown<'i>(ids: impl Iterator<Item = &'i str>, out: &Output) -> Vec<String> {
+    let ids: Vec<&str> = ids.collect();
+    let is_unique = |beginning: &str| ids.iter().filter(|id| id.starts_with(beginning)).count() == 1;
+    let shown = |id: &&str| {
+        let beginning = id.get(..BEGINNING).filter(|beginning| id.starts_with("run_") && is_unique(beginning));
+        beginning.filter(|_| out.is_terminal()).unwrap_or(id).to_owned()
+    };
+    ids.iter().map(shown).collect()
 }
 
 async fn all(app: &App) -> Result<Vec<RunId>, CliError> {

@@ -1,7 +1,7 @@
 //! Tables for a terminal, or for a pipe, which has no width.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, Width};
+use comfy_table::{Attribute, Cell, Table};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::output::Output;
@@ -14,13 +14,16 @@ const PADDING: usize = 2;
 const LEAST: usize = 16;
 
 /// Prints a table with one line a row: the last column is cut at the edge of the terminal. Where the others leave no
-/// room for it, cells are broken, but not in the first `unbroken` columns: a user cannot copy an id that spans two lines.
-pub(super) fn print<R>(headings: &[&str], unbroken: usize, rows: impl Iterator<Item = R>, out: &mut Output)
+/// room for it, each row is a record of two lines without headings.
+pub(super) fn print<R>(headings: &[&str], rows: impl Iterator<Item = R>, out: &mut Output)
 where
     R: IntoIterator<Item = String>,
 {
     let mut rows: Vec<Vec<String>> = rows.map(|row| row.into_iter().collect()).collect();
-    let fits = !out.is_terminal() || cut_last(headings, &mut rows, out.width());
+    if out.is_terminal() && !cut_last(headings, &mut rows, out.width()) {
+        rows.iter().for_each(|row| record(row, out));
+        return;
+    }
     let mut table = Table::new();
     table.load_style(NOTHING);
     let heading = |text: &&str| match out.paint() {
@@ -32,20 +35,18 @@ where
         Paint::Plain => table.force_no_tty(),
     };
     table.set_header(headings.iter().map(heading));
-    if !fits {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
-        // A column narrower than its heading would break the heading in the middle of a word.
-        for (column, heading) in table.column_iter_mut().zip(headings) {
-            let heading = u16::try_from(heading.len() + PADDING).unwrap_or(u16::MAX);
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(heading)));
-        }
-        for column in table.column_iter_mut().take(unbroken) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
     table.add_rows(rows);
     out.line(table.trim_fmt());
+}
+
+/// A row on two lines: its known values, and the last one.
+fn record(row: &[String], out: &mut Output) {
+    let Some((last, [first, others @ ..])) = row.split_last() else { return };
+    let known: Vec<&str> = others.iter().map(String::as_str).filter(|value| !matches!(*value, "" | "-")).collect();
+    out.line(format!("{}  {}", out.paint().bold(first), known.join("  ")));
+    if !last.is_empty() {
+        out.line(format!("    {}", one_line(last, out.width().saturating_sub(4))));
+    }
 }
 
 /// Cuts the last cell of each row so that a row is one line. Returns whether there is room for it.

@@ -40,6 +40,18 @@ pub(super) fn compact(value: &Value, max: usize) -> String {
     one_line(&value.to_string(), max.min(COMPACT))
 }
 
+/// The arguments of a call on one short line, such as `order_id: "A-1", amount: 3`.
+pub(super) fn arguments_line(arguments: &Value, max: usize) -> String {
+    match arguments {
+        Value::Object(members) if members.is_empty() => "no arguments".to_owned(),
+        Value::Object(members) => {
+            let members: Vec<String> = members.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            one_line(&members.join(", "), max.min(COMPACT))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => compact(arguments, max),
+    }
+}
+
 /// Milliseconds in readable units: `85 ms`, `1.2 s`, `3 min 5 s`.
 pub(super) fn duration(milliseconds: u64) -> String {
     match milliseconds {

@@ -98,7 +98,7 @@ impl Tools {
 
 /// Prints the tools as a table.
 pub(super) fn print(tools: &Toolset, out: &mut Output) {
-    table::print(&["TOOL", "POLICY", "PRIORITY", "FROM", "DESCRIPTION"], 2, tools.iter().map(|tool| row(tool)), out);
+    table::print(&["TOOL", "POLICY", "PRIORITY", "FROM", "DESCRIPTION"], tools.iter().map(|tool| row(tool)), out);
     out.line(count(tools.iter().count(), "tool"));
 }
 

@@ -115,7 +115,7 @@ impl UsageReport {
             out.note("no runs in this time");
         } else {
             let headings = [self.by.heading(), "RUNS", "INPUT", "CACHED", "OUTPUT", "COST"];
-            table::print(&headings, 1, groups.iter().map(|(name, sum)| sum.cells(name)), out);
+            table::print(&headings, groups.iter().map(|(name, sum)| sum.cells(name)), out);
             out.line(total.describe());
         }
         Ok(Exit::Done)

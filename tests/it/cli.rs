@@ -32,6 +32,7 @@ mod remote_answers;
 mod resume;
 mod run;
 mod runs;
+mod screens;
 mod serve;
 mod sessions;
 mod settings;

@@ -6,6 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use crate::app::App;
+use crate::cli::argument_lines::{PresentFile, argument_lines};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -15,8 +16,13 @@ use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
 use crate::core::run::{AnswerForm, PendingCall};
-use crate::core::tool::{Origin, escape_untrusted, is_suspicious, summary};
+use crate::core::tool::{Arguments, Origin, called, escape_untrusted, is_suspicious, summary};
 use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun};
+
+/// The longest call that is listed on one line, in characters.
+const SUMMARY: usize = 72;
+/// The most lines of the arguments of a listed call.
+const ARGUMENT_LINES: usize = 8;
 
 /// List pending approvals and questions of all runs
 #[derive(Args, Debug, Default)]
@@ -91,6 +97,21 @@ pub(super) fn warn_of_unreadable(unreadable: &[UnreadableRun], out: &mut Output)
     }
 }
 
+/// A call: on one line, or, where that hides line breaks or much of the arguments, with them below it.
+fn call_lines(head: &str, origin: &Origin, arguments: &Arguments, paint: Paint) -> Vec<String> {
+    let summary = summary(origin, arguments);
+    if summary.chars().count() <= SUMMARY && !summary.contains("\\n") {
+        return vec![format!("{head}  {summary}")];
+    }
+    let mut lines = vec![format!("{head}  {}", called(origin))];
+    let mut whole = argument_lines(arguments, PresentFile::Unread, paint);
+    let rest = whole.len().saturating_sub(ARGUMENT_LINES);
+    whole.truncate(ARGUMENT_LINES);
+    lines.extend(whole);
+    lines.extend((rest > 0).then(|| paint.dim(format!("… {}", count(rest, "further line")))));
+    lines
+}
+
 /// The lines about a pending item.
 pub(super) fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
@@ -98,7 +119,8 @@ pub(super) fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<St
     let mut lines = match waiting.item.form() {
         AnswerForm::Decision(review) => {
             let because = because(review.reason, review.rule, review.policy);
-            let mut lines = vec![format!("{head}  {}", review.summary), because];
+            let mut lines = call_lines(&head, &origin, &arguments, paint);
+            lines.push(because);
             let changed: Vec<String> =
                 review.differences.iter().map(|difference| escape_untrusted(&difference.field)).collect();
             lines.extend(

@@ -130,7 +130,7 @@ fn print(visits: &[ConnectedServer], out: &mut Output) {
     let columns: Vec<&Column> = COLUMNS.iter().filter(|column| visits.iter().any(column.is_needed)).collect();
     let headings: Vec<&str> = columns.iter().map(|column| column.head).collect();
     let row = |visit| columns.iter().map(move |column| (column.cell)(visit).unwrap_or_else(|| "–".into()));
-    table::print(&headings, 1, visits.iter().map(row), out);
+    table::print(&headings, visits.iter().map(row), out);
     let ready = visits.iter().filter(|visit| visit.is_ready()).count();
     out.line(format!("{ready} of {} ready", count(visits.len(), "server")));
 }

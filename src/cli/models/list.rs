@@ -134,6 +134,6 @@ impl Price {
 
 fn print(rows: &[Row], out: &mut Output) {
     let headings = ["NAME", "KIND", "PROVIDER", "MODEL", "PRICE", "AGENTS", "ENDPOINT"];
-    table::print(&headings, 2, rows.iter().map(Row::cells), out);
+    table::print(&headings, rows.iter().map(Row::cells), out);
     out.line(format!("{}; prices are US dollars per million tokens, read / written", count(rows.len(), "model")));
 }

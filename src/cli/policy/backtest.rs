@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -14,6 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::table;
 use crate::cli::text::{count, list};
 use crate::cli::time_arg::Moment;
 use crate::config;
@@ -180,7 +179,7 @@ fn print_summary(policy: &Policy, history: &History, judged: usize, changes: usi
         out.note(format!("{} {unread}", out.note_paint().yellow("warning: not read:")));
     }
     if !history.tested.is_empty() {
-        table(history, out);
+        print_groups(history, out);
     }
     let (calls, runs) = (count(judged, "call"), count(history.runs, "run"));
     out.line(format!("policy {}: {calls} of {runs}, {changes} would change", policy.name));
@@ -210,7 +209,7 @@ struct GroupKey {
     rule: String,
 }
 
-fn table(history: &History, out: &mut Output) {
+fn print_groups(history: &History, out: &mut Output) {
     let mut groups: BTreeMap<GroupKey, (usize, &PastCall)> = BTreeMap::new();
     for tested in &history.tested {
         let alike = GroupKey {
@@ -222,24 +221,17 @@ fn table(history: &History, out: &mut Output) {
         };
         groups.entry(alike).or_insert((0, &tested.past)).0 += 1;
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).force_no_tty();
-    if out.is_terminal() {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
-    }
-    table.set_header(["", "CALLS", "TOOL", "THEN", "NOW", "BY RULE", "FOR EXAMPLE"]);
-    for (GroupKey { change, tool, then, now, rule }, (calls, example)) in groups {
+    let rows = groups.into_iter().map(|(GroupKey { change, tool, then, now, rule }, (calls, example))| {
         let sign = match change {
             Change::RefusalOverridden => "!",
             Change::Verdict => "≠",
             Change::Same => " ",
         };
         let example = format!("{} {}", example.run, example.call);
-        let (calls, then, now) = (calls.to_string(), outcome_in_words(then), now.as_str());
-        table.add_row([sign, &calls, &tool, then, now, &rule, &example]);
-    }
-    out.line(table.trim_fmt());
+        let (then, now) = (outcome_in_words(then).to_owned(), now.as_str().to_owned());
+        [sign.to_owned(), calls.to_string(), tool, then, now, example, rule]
+    });
+    table::print(&["", "CALLS", "TOOL", "THEN", "NOW", "FOR EXAMPLE", "BY RULE"], rows, out);
 }
 
 fn outcome_in_words(outcome: PastOutcome) -> &'static str {

@@ -36,12 +36,11 @@ use crate::core::run::{
 use crate::core::tool::{Arguments, Ask, Choice, Question, escape_untrusted};
 
 /// The choices for a call that requires approval.
-const CHOICES: &str = "  [a]pprove once; from now on [o]nly these arguments, calls [l]ike this one, any arguments in this \
-                       [s]ession, al[w]ays; [d]eny, [e]dit, [?], [q] leave it pending: ";
+const CHOICES: &str = "  [a]pprove once, [d]eny, [e]dit, [?]; from now on [o]nly these arguments,
+  calls [l]ike it, any in the [s]ession, al[w]ays; [q] leave it pending: ";
 
 /// Help text for the keys.
-const KEYS: &str = "\
-    a  this call runs, once
+const KEYS: &str = "    a  this call runs, once
     o  so does the same call from now on, with these very arguments
     l  so does every call that meets a condition, which you choose: the same value, a folder
     s  so does every further call of this tool in this session, with any arguments

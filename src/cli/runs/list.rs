@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
+use crate::cli::run_arg;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
 use crate::cli::text::{age, duration, list, one_line};
@@ -86,8 +87,9 @@ impl List {
             out.note("no runs; `toolgate run \"…\"` starts one");
         } else {
             let now = Timestamp::now();
-            let cells = rows.iter().map(|row| cells(row, now));
-            table::print(&["RUN", "STATUS", "EXIT", "AGE", "DURATION", "AGENT", "COST", "MESSAGE"], 2, cells, out);
+            let ids = run_arg::shown(rows.iter().map(|row| row.id.as_str()), out);
+            let cells = rows.iter().zip(ids).map(|(row, id)| cells(row, id, now));
+            table::print(&["RUN", "STATUS", "AGE", "DURATION", "AGENT", "COST", "MESSAGE"], cells, out);
         }
         for row in rows.iter().filter(|row| !self.json && is_blocked(row)) {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {}`", row.id);
@@ -111,13 +113,12 @@ fn no_such_agent(name: &AgentName) -> String {
     format!("its agent `{}` is not configured", escape_untrusted(name.as_str()))
 }
 
-fn cells(row: &RunRow, now: Timestamp) -> [String; 8] {
+fn cells(row: &RunRow, id: String, now: Timestamp) -> [String; 7] {
     let status = if row.is_interrupted { "interrupted" } else { row.status.as_str() };
     let took = row.result.as_ref().and_then(|result| result.duration_ms);
     [
-        row.id.as_str().to_owned(),
+        id,
         status.to_owned(),
-        row.status.exit_code().map_or_else(|| "-".to_owned(), |code| code.to_string()),
         age(row.created_at, now),
         took.map_or_else(|| "-".to_owned(), duration),
         row.agent.as_str().to_owned(),

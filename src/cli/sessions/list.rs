@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
+use crate::cli::run_arg;
 use crate::cli::session_arg::TenantFlag;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
@@ -55,8 +56,9 @@ impl List {
             out.note("no sessions; `toolgate run \"…\"` starts one");
         } else {
             let now = Timestamp::now();
-            let cells = rows.iter().map(|row| cells(row, now));
-            table::print(&["SESSION", "STATUS", "RUNS", "AGE", "USED", "AGENT", "COST", "TITLE"], 2, cells, out);
+            let ids = run_arg::shown(rows.iter().map(|row| row.id.as_str()), out);
+            let cells = rows.iter().zip(ids).map(|(row, id)| cells(row, &id, now));
+            table::print(&["SESSION", "STATUS", "RUNS", "AGE", "USED", "AGENT", "COST", "TITLE"], cells, out);
         }
         Ok(Exit::Done)
     }
@@ -67,10 +69,10 @@ pub(super) fn with_total_usage(row: &SessionRow) -> SessionRow {
     SessionRow { usage: row.total_usage(), iterations: row.total_iterations(), ..row.clone() }
 }
 
-fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
+fn cells(row: &SessionRow, id: &str, now: Timestamp) -> [String; 8] {
     let live = row.head.as_ref().filter(|head| !head.status.is_ended());
     [
-        escape_untrusted(row.id.as_str()),
+        escape_untrusted(id),
         live.map_or("idle", |head| head.status.as_str()).to_owned(),
         row.runs.to_string(),
         age(row.created_at, now),

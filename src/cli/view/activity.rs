@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::DisplaySettings;
 use super::words::in_words;
-use crate::cli::text::{compact, duration, list, one_line};
+use crate::cli::text::{arguments_line, duration, list, one_line};
 use crate::core::id::{CallId, ServerId};
 use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
 
@@ -63,7 +63,8 @@ impl Activities {
                 self.end(&Actor::Model);
             }
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
-                let arguments = call.arguments.as_ref().map(|value| compact(value, usize::MAX)).unwrap_or_default();
+                let arguments =
+                    call.arguments.as_ref().map(|value| arguments_line(value, usize::MAX)).unwrap_or_default();
                 self.begin(Actor::Call(call.call_id.clone()), named(call), arguments, now);
             }
             LifecycleKind::McpCompleted { call, .. }

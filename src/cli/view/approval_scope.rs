@@ -1,10 +1,13 @@
 //! Scope of an approval as text, worded the same in all views.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use super::approval::clock;
-use crate::core::run::{Coverage, Scope};
-use crate::core::tool::escape_untrusted;
+use crate::cli::text::count;
+use crate::core::run::{Coverage, Scope, ToolGrant};
+use crate::core::tool::{ToolName, escape_untrusted};
 
 /// The text after `approved`; empty for an approval of one call.
 pub(super) fn reach(scope: Scope, coverage: &Coverage, until: Option<Timestamp>) -> String {
@@ -22,6 +25,22 @@ pub(super) fn reach(scope: Scope, coverage: &Coverage, until: Option<Timestamp>)
     };
     let until = until.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
     format!("{whose}, {which}{until},")
+}
+
+/// The tools with grants, each with the calls that the grants cover.
+pub(super) fn covered(granted: &[ToolGrant]) -> impl Iterator<Item = String> {
+    let mut tools: BTreeMap<&ToolName, (bool, usize)> = BTreeMap::new();
+    for granted in granted {
+        let (any, some) = tools.entry(&granted.tool).or_default();
+        match granted.arguments {
+            None => *any = true,
+            Some(_) => *some += 1,
+        }
+    }
+    tools.into_iter().map(|(tool, (any, some))| match any {
+        true => format!("{tool} (any arguments)"),
+        false => format!("{tool} (only with the arguments of {})", count(some, "earlier call")),
+    })
 }
 
 #[cfg(test)]

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
-use super::approval_scope::reach;
+use super::approval_scope::{covered, reach};
 use super::typesetter::Typesetter;
 use super::usage::{MissingUsage, spent, total, wasted_usage};
 use super::words::{in_words, kept_line, left_out_lines, why_rejected};
 use crate::cli::paint::Paint;
-use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
+use crate::cli::text::{COMPACT, arguments_line, block, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::CallId;
 use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
-use crate::core::run::{self, Rejection, Restart, ToolAccess, ToolGrant};
-use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, ToolName, escape_untrusted};
+use crate::core::run::{self, Rejection, Restart, ToolAccess};
+use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, escape_untrusted};
 
 /// Output to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -401,7 +401,8 @@ impl LiveView {
 
     fn request_line(&self, mark: &str, call: &CallRef, remark: &str) -> String {
         let used = call.name.chars().count() + remark.chars().count() + 6;
-        let arguments = call.arguments.as_ref().map(|value| compact(value, self.look.room(used))).unwrap_or_default();
+        let arguments = call.arguments.as_ref().map(|value| arguments_line(value, self.look.room(used)));
+        let arguments = arguments.unwrap_or_default();
         format!("  {mark} {} {}{remark}", call.name, self.look.paint.dim(arguments))
     }
 
@@ -487,20 +488,4 @@ fn in_gutter(line: String) -> LiveOutput {
 fn restarted(restart: Option<Restart>, paint: Paint) -> Option<String> {
     (restart == Some(Restart::WorkingDirectory))
         .then(|| paint.yellow("the session begins afresh: its earlier runs worked on another folder"))
-}
-
-/// The tools with grants, each with the calls that the grants cover.
-fn covered(granted: &[ToolGrant]) -> impl Iterator<Item = String> {
-    let mut tools: BTreeMap<&ToolName, (bool, usize)> = BTreeMap::new();
-    for granted in granted {
-        let (any, some) = tools.entry(&granted.tool).or_default();
-        match granted.arguments {
-            None => *any = true,
-            Some(_) => *some += 1,
-        }
-    }
-    tools.into_iter().map(|(tool, (any, some))| match any {
-        true => format!("{tool} (any arguments)"),
-        false => format!("{tool} (only with the arguments of {})", count(some, "earlier call")),
-    })
 }

@@ -1,9 +1,9 @@
 //! Markdown of a model as lines for a terminal. Pure.
 //!
-//! Text is wrapped at words, emphasis and code are painted, and lists hang. A line break of the text stays one, so that
-//! tables and verses keep their lines. Code is never wrapped: it can be copied.
+//! Text is wrapped at words, emphasis and code are painted, lists hang, and the columns of a table are aligned if they fit.
+//! A line break of the text stays one, so that verses keep their lines. Code is never wrapped: it can be copied.
 
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::paint::Paint;
@@ -11,6 +11,8 @@ use crate::core::tool::escape_untrusted;
 
 /// The narrowest column that text is wrapped at.
 const LEAST: usize = 20;
+/// The gap between two columns of a table.
+const GAP: &str = "  ";
 
 /// How a part of a line is painted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,13 +41,18 @@ struct Writer {
     /// The addresses of the open links, and where the text of each begins.
     links: Vec<(String, usize)>,
     is_code: bool,
+    /// The rows of the open table, the cells of each as spans.
+    table: Option<Vec<Vec<Spans>>>,
 }
+
+/// The parts of a line.
+type Spans = Vec<(String, Style)>;
 
 /// The lines of a Markdown text, none wider than `width` except for code and words that are wider.
 pub(super) fn typeset(text: &str, width: usize, paint: Paint) -> Vec<String> {
     let width = width.max(LEAST);
     let mut writer = Writer::default();
-    for event in Parser::new(text) {
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
         writer.apply(event, width, paint);
     }
     writer.end_line(width, paint);
@@ -102,6 +109,15 @@ impl Writer {
                     self.lines.push(format!("{}{}", self.indent(), paint.dim(escape_untrusted(language))));
                 }
             }
+            Tag::Table(_) => {
+                self.end_line(width, paint);
+                self.table = Some(Vec::new());
+            }
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(rows) = &mut self.table {
+                    rows.push(Vec::new());
+                }
+            }
             Tag::List(first) => {
                 self.end_line(width, paint);
                 self.lists.push(*first);
@@ -149,6 +165,17 @@ impl Writer {
                 self.is_code = false;
                 self.end_block(width, paint);
             }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.spans);
+                if let Some(row) = self.table.as_mut().and_then(|rows| rows.last_mut()) {
+                    row.push(cell);
+                }
+            }
+            TagEnd::Table => {
+                let rows = self.table.take().unwrap_or_default();
+                self.table_lines(rows, width, paint);
+                self.end_block(width, paint);
+            }
             TagEnd::Item => {
                 self.end_line(width, paint);
                 (self.mark, _) = (None, self.indents.pop());
@@ -175,6 +202,49 @@ impl Writer {
     fn code_line(&mut self, line: &str, paint: Paint) {
         let line = format!("{}{}", self.indent(), code_line(line, paint));
         self.lines.push(line);
+    }
+
+    /// A table: aligned columns below the headings, or, where they are wider than the terminal, the cells of each row with
+    /// their headings.
+    fn table_lines(&mut self, rows: Vec<Vec<Spans>>, width: usize, paint: Paint) {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cell_width = |spans: &Spans| spans.iter().map(|(text, _)| text.width()).sum::<usize>();
+        let widest = |column| rows.iter().filter_map(|row| row.get(column)).map(cell_width).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(widest).collect();
+        let indent = self.indent();
+        let taken = indent.width() + widths.iter().sum::<usize>() + GAP.len() * columns.saturating_sub(1);
+        if taken > width {
+            return self.table_records(rows, width, paint);
+        }
+        for (number, row) in rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths).map(|(spans, width)| {
+                let heading = |style: &Style| if number == 0 { Style::Strong } else { *style };
+                let text: String = spans.iter().map(|(text, style)| heading(style).paint(text, paint)).collect();
+                text + &" ".repeat(width - cell_width(spans))
+            });
+            let line = cells.collect::<Vec<_>>().join(GAP);
+            self.lines.push(format!("{indent}{}", line.trim_end()));
+            if number == 0 {
+                let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                self.lines.push(format!("{indent}{}", paint.dim(rules.join(GAP))));
+            }
+        }
+    }
+
+    fn table_records(&mut self, rows: Vec<Vec<Spans>>, width: usize, paint: Paint) {
+        let mut rows = rows.into_iter();
+        let headings = rows.next().unwrap_or_default();
+        for row in rows {
+            for (number, (heading, cell)) in headings.iter().zip(row).enumerate() {
+                self.mark = (number == 0).then(|| format!("{}• ", self.indent()));
+                self.indents.push("  ".to_owned());
+                self.spans = heading.iter().map(|(text, _)| (text.clone(), Style::Strong)).collect();
+                self.spans.push((": ".to_owned(), Style::Plain));
+                self.spans.extend(cell);
+                self.end_line(width, paint);
+                self.indents.pop();
+            }
+        }
     }
 
     /// Ends a paragraph or another block: an empty line follows, but not between the items of a list.
@@ -245,7 +315,14 @@ mod tests {
         assert_eq!(plain("one two three four five\nsix", 20), "one two three four\nfive\nsix");
         assert_eq!(plain("one\n\ntwo", 20), "one\n\ntwo");
         assert_eq!(plain("日本語の文章です。 日本語の文章です。", 20), "日本語の文章です。\n日本語の文章です。");
-        assert_eq!(plain("| a | b |\n|---|---|\n| 1 | 2 |", 40), "| a | b |\n|---|---|\n| 1 | 2 |");
+    }
+
+    #[test]
+    fn the_columns_of_a_table_are_aligned_where_they_fit() {
+        let table = "| name | days |\n|---|--:|\n| 山田 | 3 |\n| **Ada** L. | `12` |\n\nDone.";
+        assert_eq!(plain(table, 40), "name    days\n──────  ────\n山田    3\nAda L.  12\n\nDone.");
+        let wide = "| name | remark |\n|---|---|\n| Ada | one two three four |";
+        assert_eq!(plain(wide, 20), "• name: Ada\n  remark: one two\n  three four");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::question::{answering, question_lines};
 use crate::cli::argument_lines::{PresentFile, argument_lines};
 use crate::cli::binding_digest;
 use crate::cli::terminal_escape;
-use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
+use crate::cli::text::{arguments_line, block, count, duration, one_line, shell_word};
 use crate::core::id::RunId;
 use crate::core::run::{AnswerForm, BackgroundWork, Delivery, PendingCall, PendingItem};
 use crate::core::tool::escape_untrusted;
@@ -123,7 +123,7 @@ fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<
     let shortened = |label: &str| {
         let head = format!("  {label:<11} {call}  {name}");
         let room = look.room(head.chars().count() + 1);
-        format!("{head} {}", look.paint.dim(compact(&arguments.to_value(), room)))
+        format!("{head} {}", look.paint.dim(arguments_line(&arguments.to_value(), room)))
     };
     match item.form() {
         AnswerForm::Result { .. } => [shortened("result of")].into_iter().chain(term()).collect(),

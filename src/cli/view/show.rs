@@ -4,7 +4,7 @@ use super::DisplaySettings;
 use super::summary::{Pause, RunSummary, elapsed_ms, pauses, verdict_words};
 use super::usage::{spent, total, wasted_usage};
 use super::words::{attachments, kept_line, left_out_lines, media_line, why_rejected};
-use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
+use crate::cli::text::{COMPACT, arguments_line, block, count, duration, gutter, one_line};
 use crate::core::chat::{Part, Usage};
 use crate::core::error::MalformedReply;
 use crate::core::run::{
@@ -131,7 +131,7 @@ fn draw_call(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
     let took = call.sent_at().zip(ended_at).map(|(sent, ended)| format!(", {}", duration(elapsed_ms(sent, ended))));
     let reason = format!("{}{}", verdict_words(call), took.unwrap_or_default());
     let used = name.chars().count() + id.len() + reason.chars().count() + 10;
-    let arguments = compact(&call.arguments().to_value(), look.room(used));
+    let arguments = arguments_line(&call.arguments().to_value(), look.room(used));
     let mut lines =
         vec![format!("  {mark} {name} {arguments}  {}  {}", paint.dim(escape_untrusted(id)), paint.dim(reason))];
     lines.extend(draw_edit(call, look).into_iter().map(|line| format!("      {}", paint.dim(line))));
@@ -155,7 +155,7 @@ fn draw_edit(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
     let Some(edit) = call.edit() else { return Vec::new() };
     let quoted = |head: String, arguments: &Arguments| {
         let room = look.room(head.chars().count() + 7);
-        format!("{head} {}", compact(&arguments.to_value(), room))
+        format!("{head} {}", arguments_line(&arguments.to_value(), room))
     };
     let now = quoted(format!("edited by {}:", escape_untrusted(&edit.by)), call.arguments());
     vec![now, quoted("the model wrote:".to_owned(), &call.requested.arguments)]

@@ -51,7 +51,7 @@ pub use question::{Action, ElicitationRequest, ElicitationResponse, ElicitationR
 pub use reply::{CallReply, DeliveredReply};
 pub use result::{StoredContent, StoredForm};
 pub use secret::{secret_names, without_secrets};
-pub use summary::{summary, summary_of_any, suspicious_names};
+pub use summary::{called, summary, summary_of_any, suspicious_names};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
 pub use toolset::{Pins, ServerTools, Toolset, ToolsetRules};

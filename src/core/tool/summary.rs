@@ -41,7 +41,8 @@ pub fn summary_of_any(origin: &Origin) -> String {
     format!("{}(any arguments)", called(origin))
 }
 
-fn called(origin: &Origin) -> String {
+/// The server and the name of a tool.
+pub fn called(origin: &Origin) -> String {
     match origin {
         Origin::Mcp { server, tool } => format!("{}: {}", name(server.as_str()), name(tool)),
         Origin::External { tool } | Origin::Builtin { tool } => name(tool),

@@ -43,13 +43,13 @@ fn a_run_is_shown_and_explained_with_the_arguments_that_were_sent() {
     approvals(&desk, &["approve", "last", "note", "--edit", EDIT, "--by", "ann"]).expect(0);
 
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
-    assert!(shown.contains(r#"✓ mcp_shop_add_note {"customer_id":"C-1002"…"#), "{shown}");
-    assert!(shown.contains(r#"edited by ann: {"customer_id":"C-1002","text":"soon"}"#), "{shown}");
-    assert!(shown.contains(r#"the model wrote: {"customer_id":"C-1001","text":"late"}"#), "{shown}");
+    assert!(shown.contains(r#"✓ mcp_shop_add_note customer_id: "C-1002""#), "{shown}");
+    assert!(shown.contains(r#"edited by ann: customer_id: "C-1002", text: "soon""#), "{shown}");
+    assert!(shown.contains(r#"the model wrote: customer_id: "C-1001", text: "late""#), "{shown}");
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     for told in [
-        r#"    with {"customer_id":"C-1002","text":"soon"}"#,
-        r#"    the model wrote {"customer_id":"C-1001","text":"late"}"#,
+        r#"    with customer_id: "C-1002", text: "soon""#,
+        r#"    the model wrote customer_id: "C-1001", text: "late""#,
         r#"with other arguments: {"customer_id":"C-1002","text":"soon"}"#,
     ] {
         assert!(explained.contains(told), "{told}: {explained}");
@@ -67,8 +67,8 @@ fn an_edited_call_that_is_asked_about_again_says_that_a_person_edited_it() {
     approvals(&desk, &["approve", "last", "note", "--edit", EDIT]).expect(8);
 
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
-    assert!(shown.contains(&format!("edited by {}: {{", person())), "{shown}");
-    assert!(!shown.contains(r#"mcp_shop_add_note {"customer_id":"C-1001""#), "{shown}");
+    assert!(shown.contains(&format!("edited by {}: customer_id: ", person())), "{shown}");
+    assert!(!shown.contains(r#"mcp_shop_add_note customer_id: "C-1001""#), "{shown}");
     let waiting = approvals(&desk, &["show", "last"]).expect(0).out;
     let told = r#"! a person edited the arguments; the model wrote: {"customer_id":"C-1001","text":"late"}"#;
     assert!(waiting.contains(told), "{waiting}");

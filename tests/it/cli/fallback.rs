@@ -33,7 +33,7 @@ fn rows_0_19_and_3_26_the_result_names_the_models_and_the_exit_code() {
         assert_eq!(row[member], result[member], "{member}");
     }
     let table = desk.toolgate(&["runs", "list"]).expect(0).out;
-    assert!(table.contains("EXIT") && table.contains("DURATION"), "{table}");
+    assert!(table.contains("STATUS") && table.contains("DURATION"), "{table}");
 }
 
 fn desk() -> Desk {

@@ -172,7 +172,7 @@ fn arguments_are_pasted_over_several_lines_and_a_first_line_alone_is_refused() {
     let mut shell = Shell::at(&desk);
     shell.runs("toolgate run Go").sees(DECIDE);
     shell.types("e").sees("as JSON (unchanged or empty: leave them): ");
-    shell.types("\x15{\n\"text\":\ntouch pwned\n").sees("nothing was taken");
+    shell.types("\x15{\n\"text\":\ntouch pwned\n").sees("several lines came at once");
     shell.sees("as JSON (unchanged or empty: leave them): ");
     shell.types("\x15").types(&pasted("{\r  \"customer_id\": \"C-1002\",\r  \"text\": \"soon\"\r}\r")).types("\r");
     shell.sees("[0] ready> ");

@@ -31,8 +31,7 @@ fn the_answer_goes_to_stdout_and_the_live_view_to_stderr() {
     let desk = Desk::playing(LOOKUP);
     let ended = desk.toolgate(&["run", "Who is Ada?"]).expect(0);
     assert_eq!(ended.out, "She is C-1001.\n");
-    for told in ["> Who is Ada?", "I look her up.", "→ mcp_shop_find_customer {\"name\":\"Ada\"}", "✓", "completed"]
-    {
+    for told in ["> Who is Ada?", "I look her up.", "→ mcp_shop_find_customer name: \"Ada\"", "✓", "completed"] {
         assert!(ended.err.contains(told), "{told}: {}", ended.err);
     }
     assert!(!ended.err.contains('\u{1b}'), "no colours outside a terminal: {}", ended.err);

@@ -100,7 +100,7 @@ fn the_demonstration_shows_the_main_job() {
         "mcp_shop_get_invoice rejected, invalid arguments: /order_id:",
         "mcp_shop_add_note requires approval",
         "mcp_shop_add_note approved by the demo",
-        "ext_issue_refund {",
+        "ext_issue_refund order_id: ",
         "ext_issue_refund from the caller",
         "refunded 18.90.",
     ];

@@ -81,6 +81,11 @@ impl Shell {
         }
     }
 
+    /// All output so far.
+    pub(super) fn shown(&self) -> &[u8] {
+        &self.shown
+    }
+
     /// Waits until the shell has executed everything that was typed so far.
     pub(super) fn has_executed_everything(&mut self) -> &mut Self {
         self.runs("echo every''thing");

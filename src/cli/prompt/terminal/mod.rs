@@ -23,6 +23,7 @@ pub(super) use self::typed_ahead::text as typed_ahead;
 use super::console::{Accepts, Console, Entry};
 use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;
+use crate::cli::wrap::wrap;
 
 /// The minimum time to read a question and answer it. A key that is pressed twice arrives within this time.
 const READING: Duration = Duration::from_millis(300);
@@ -207,7 +208,8 @@ impl Console for Terminal {
     }
 
     fn say(&mut self, text: &str) -> io::Result<()> {
-        self.write(&format!("{}\n", terminal_escape::escape(text, self.paint())))
+        let text = wrap(text, self.device.columns());
+        self.write(&format!("{}\n", terminal_escape::escape(&text, self.paint())))
     }
 
     /// Keys pressed while the run was executing, or pressed twice, would approve a call that the user has not seen.
@@ -231,8 +233,8 @@ impl Console for Terminal {
     }
 
     fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>> {
-        let mut view =
-            View::new(terminal_escape::escape(question, Paint::Plain), self.device.clone(), self.keyboard()?.echoes);
+        let question = terminal_escape::escape(&wrap(question, self.device.columns()), Paint::Plain);
+        let mut view = View::new(question, self.device.clone(), self.keyboard()?.echoes);
         let mut line = Line::default();
         let mut recalled = Recalled::new(accepts);
         match accepts {

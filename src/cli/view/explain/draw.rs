@@ -3,7 +3,7 @@
 use super::step::CallStatus;
 use super::{Call, Explanation, Turn};
 use crate::cli::paint::Paint;
-use crate::cli::text::{compact, count, list};
+use crate::cli::text::{arguments_line, count, list};
 use crate::cli::view::{DisplaySettings, left_out_lines};
 use crate::core::tool::{Arguments, ToolFilter, escape_untrusted};
 
@@ -65,7 +65,7 @@ impl Call {
             self.steps.iter().map(|step| format!("    {}", paint.dim(format!("{:>4}  {}", step.event, step.reason))));
         let quoted = |word: &str, arguments: &Arguments| {
             let room = look.room(word.chars().count() + 5);
-            format!("    {word} {}", compact(&arguments.to_value(), room))
+            format!("    {word} {}", arguments_line(&arguments.to_value(), room))
         };
         let with = quoted("with", &self.arguments);
         let written = self.original_arguments.as_ref().map(|written| quoted("the model wrote", written));

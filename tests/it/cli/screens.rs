@@ -1,0 +1,207 @@
+//! Screens of the terminal at 60, 80 and 140 columns, as a terminal emulator shows them. The snapshots name the styles of each
+//! part, and `scripts/screens` draws them with a light and a dark theme, for review.
+#![cfg(target_os = "linux")]
+
+use std::num::NonZeroU16;
+
+use serde_json::json;
+use vt100::{Cell, Color, Parser};
+
+use super::desk::{Desk, steady};
+use super::shell::Shell;
+use super::suspended_calls::fault_server;
+
+const WIDTHS: [u16; 3] = [60, 80, 140];
+const ROWS: u16 = 70;
+
+const ANSWER: &str = "
+turns:
+  - say: |
+      ## Three late orders
+
+      Orders **A-1077** and *A-1080* are late, because the carrier lost a pallet; the customers were told on Monday.
+
+      1. Refund the shipping.
+      2. Send `A-1080` again:
+
+      ```sh
+      shop resend A-1080 --carrier north
+      ```
+
+      | order | customer | days |
+      |---|---|--:|
+      | A-1077 | Ada Lindqvist | 3 |
+      | A-1080 | 山田太郎 | 12 |
+
+      > Nothing was sent yet.
+  - say: As I said.
+";
+
+const NOTE: &str = r#"
+turns:
+  - calls:
+      - id: note
+        name: mcp_shop_add_note
+        arguments: { customer_id: C-1001, text: "Called on Monday.\nShe wants a refund of the shipping.\n" }
+  - { say: Noted. }
+"#;
+
+/// A shell in a terminal of this width.
+struct Terminal {
+    shell: Shell,
+    columns: u16,
+}
+
+impl Terminal {
+    fn at(desk: &Desk, columns: u16) -> Self {
+        let mut shell = Shell::at(desk);
+        shell.runs(&format!("PS1='$ '; unset COLUMNS; stty rows {ROWS} cols {columns}; clear"));
+        shell.sees("\x1b[2J");
+        shell.sees("$ ");
+        Self { shell, columns }
+    }
+
+    /// What the screen shows, with placeholders for what differs between runs.
+    fn screen(&self) -> String {
+        let mut parser = Parser::new(size(ROWS), size(self.columns), 0);
+        parser.process(self.shell.shown());
+        let rows =
+            (0..ROWS).map(|row| styled((0..self.columns).filter_map(|column| parser.screen().cell(row, column))));
+        let rows: Vec<String> = rows.collect();
+        let text = steady(rows.join("\n").trim_end());
+        text.chars().map(|c| if ('⠀'..='⣿').contains(&c) { '⠿' } else { c }).collect()
+    }
+}
+
+fn size(cells: u16) -> NonZeroU16 {
+    NonZeroU16::new(cells).unwrap()
+}
+
+/// A row with its styles, such as `{dim|turn 1}`.
+fn styled<'c>(cells: impl Iterator<Item = &'c Cell>) -> String {
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for cell in cells.filter(|cell| !cell.is_wide_continuation()) {
+        let text = if cell.has_contents() { cell.contents() } else { " " };
+        let style = style(cell);
+        match parts.last_mut() {
+            Some((last, row)) if *last == style => row.push_str(text),
+            Some(_) | None => parts.push((style, text.to_owned())),
+        }
+    }
+    let row: String = parts
+        .iter()
+        .map(|(style, text)| if style.is_empty() { text.clone() } else { format!("{{{style}|{text}}}") })
+        .collect();
+    row.trim_end().to_owned()
+}
+
+fn style(cell: &Cell) -> String {
+    let colour = match cell.fgcolor() {
+        Color::Default => "",
+        Color::Idx(1) => "red",
+        Color::Idx(2) => "green",
+        Color::Idx(3) => "yellow",
+        Color::Idx(5) => "magenta",
+        Color::Idx(6) => "cyan",
+        other @ (Color::Idx(_) | Color::Rgb(..)) => panic!("{other:?} is not a colour of both themes"),
+    };
+    assert_eq!(cell.bgcolor(), Color::Default, "a background colour hides text in one of the themes");
+    let named = [(cell.bold(), "bold"), (cell.dim(), "dim"), (cell.italic(), "italic"), (!colour.is_empty(), colour)];
+    let words: Vec<&str> = named.iter().filter(|(is_set, _)| *is_set).map(|(_, word)| *word).collect();
+    words.join(" ")
+}
+
+/// Shows a scene at each width.
+fn scene(name: &str, desk: &Desk, play: impl Fn(&mut Shell)) {
+    for columns in WIDTHS {
+        let mut terminal = Terminal::at(desk, columns);
+        play(&mut terminal.shell);
+        insta::assert_snapshot!(format!("{name}_{columns}"), terminal.screen());
+    }
+}
+
+/// Runs a command to its end.
+fn running(command: &str) -> impl Fn(&mut Shell) {
+    move |shell| {
+        shell.runs(command);
+        shell.sees("\r\n");
+        shell.sees("$ ");
+    }
+}
+
+#[test]
+fn an_answer_is_typeset() {
+    let desk = Desk::playing(ANSWER);
+    scene("answer", &desk, |shell| {
+        shell.runs("toolgate chat").sees("> ");
+        shell.runs("Which orders are late?").sees("yet.");
+        shell.sees("> ");
+    });
+}
+
+#[test]
+fn an_approval_shows_what_would_run() {
+    let desk = Desk::playing(NOTE);
+    scene("approval", &desk, |shell| {
+        shell.runs("toolgate run 'Note the call'").sees("pending: ");
+        shell.types("?").sees("Ctrl-C");
+        shell.sees("pending: ");
+        shell.types("l").sees("none): ");
+    });
+}
+
+#[test]
+fn the_inbox_lists_what_waits() {
+    let desk = Desk::playing(NOTE);
+    for _ in 0..2 {
+        desk.toolgate(&["run", "Note the call"]).expect(10);
+    }
+    scene("inbox", &desk, |shell| {
+        shell.runs("toolgate approvals").sees("2.");
+        shell.sees(": ");
+    });
+}
+
+#[test]
+fn parallel_calls_have_a_line_each() {
+    let call = |n: usize| json!({"id": format!("c{n}"), "name": "mcp_odd_echo", "arguments": {"text": format!("order {n} of the customer who wrote on Monday about a parcel that never came")}});
+    let calls: Vec<_> = (1..=4).map(call).collect();
+    let desk = Desk::playing(&json!({"turns": [{"calls": calls}, {"say": "done"}]}).to_string());
+    let server = json!({"command": fault_server(), "args": ["--stdio", "--fault", "hang-at-call"]});
+    let config = json!({
+        "models": {"played": {"scripted": {"file": "conversation.yaml"}}},
+        "servers": {"odd": {"stdio": server}},
+        "agents": {"desk": {"servers": ["odd"], "policy": "bypass"}},
+    });
+    desk.write("toolgate.yaml", &config.to_string());
+    scene("calls", &desk, |shell| {
+        shell.runs("toolgate chat").sees("> ");
+        shell.runs("Ask for all four").sees("order 4");
+        shell.types("and write to them").sees("> and write to them");
+    });
+}
+
+#[test]
+fn lists_fit_the_terminal() {
+    let desk = Desk::playing(NOTE);
+    desk.toolgate(&["run", "Note the call, and tell me what else the customer has asked for since March"]).expect(10);
+    desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
+    desk.toolgate(&["run", "Note the call"]).expect(10);
+    for (name, command) in [
+        ("runs", "toolgate runs list"),
+        ("show", "toolgate runs show last"),
+        ("pending", "toolgate approvals list"),
+        ("tools", "toolgate tools"),
+        ("doctor", "toolgate doctor"),
+    ] {
+        scene(name, &desk, running(command));
+    }
+}
+
+#[test]
+fn an_error_of_the_configuration_points_at_its_place() {
+    let desk = Desk::playing(NOTE);
+    let yaml = "models: { played: { scripted: { file: conversation.yaml } } }\nagents:\n  desk: { model: plaid, policy: acept-edits, limits: { max_iterations: 0 } }\n";
+    desk.write("toolgate.yaml", yaml);
+    scene("error", &desk, running("toolgate run 'Note the call'"));
+}
