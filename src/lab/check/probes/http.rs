@@ -3,12 +3,12 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::super::context::{Context, Session, Unopened};
-use super::super::finding::{Finding, one_line};
-use super::super::revision::Revision;
-use super::super::rules::{Rule, Severity, http};
-use super::super::wire::connection::client_info;
-use super::super::wire::http::{Endpoint, RawAnswer};
+use crate::check::context::{Context, Session, Unopened};
+use crate::check::finding::{Finding, one_line};
+use crate::check::revision::Revision;
+use crate::check::rules::{Rule, Severity, http};
+use crate::check::wire::connection::client_info;
+use crate::check::wire::http::{Endpoint, RawAnswer};
 
 const EVIL_ORIGIN: &str = "http://rebind.example";
 const METADATA: &str = "/.well-known/oauth-protected-resource";
@@ -202,7 +202,7 @@ pub(in crate::check) async fn authorization(context: &Context) {
 
 /// Whether an attempt failed because of a missing authorization.
 pub(in crate::check) fn is_unauthorized(why: &Unopened) -> bool {
-    matches!(why, Unopened::Silent(super::super::wire::answer::NoAnswer::Http(401, _), _))
+    matches!(why, Unopened::Silent(crate::check::wire::answer::NoAnswer::Http(401, _), _))
 }
 
 /// Whether the request was carried out.

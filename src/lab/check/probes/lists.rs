@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::context::{Context, Session};
-use super::super::finding::one_line;
-use super::super::rules::{protocol, wire};
-use super::super::wire::answer::{NoAnswer, seconds};
+use crate::check::context::{Context, Session};
+use crate::check::finding::one_line;
+use crate::check::rules::{protocol, wire};
+use crate::check::wire::answer::{NoAnswer, seconds};
 
 /// The most pages; a list with more has no end.
 const MAX_PAGES: usize = 200;
@@ -115,7 +115,7 @@ async fn list_tools(context: &Context, session: &Session, declares: bool) -> Too
 fn page_of(
     context: &Context,
     session: &Session,
-    answered: Result<super::super::wire::answer::Answer, NoAnswer>,
+    answered: Result<crate::check::wire::answer::Answer, NoAnswer>,
     declares: bool,
     page: usize,
     list: &mut ToolList,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::context::{Context, Session};
-use super::super::finding::one_line;
-use super::super::rules::{http, protocol, wire};
-use super::super::wire::answer::NoAnswer;
+use crate::check::context::{Context, Session};
+use crate::check::finding::one_line;
+use crate::check::rules::{http, protocol, wire};
+use crate::check::wire::answer::NoAnswer;
 
 /// How long an answer to a notification may take to arrive.
 const SILENCE: Duration = Duration::from_millis(120);

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::super::context::{Context, Session};
-use super::super::rules::wire;
-use super::super::wire::answer::seconds;
+use crate::check::context::{Context, Session};
+use crate::check::rules::wire;
+use crate::check::wire::answer::seconds;
 
 /// Idle memory above this is worth a note.
 const MUCH_MEMORY: u64 = 400 << 20;

@@ -1,11 +1,11 @@
 //! Start of the server: the first session of each era.
 
-use super::super::context::{Context, Session, Unopened};
-use super::super::finding::Finding;
-use super::super::options::CheckTarget;
-use super::super::revision::Revision;
-use super::super::rules::{protocol, wire};
-use super::super::wire::answer::{NoAnswer, seconds};
+use crate::check::context::{Context, Session, Unopened};
+use crate::check::finding::Finding;
+use crate::check::options::CheckTarget;
+use crate::check::revision::Revision;
+use crate::check::rules::{protocol, wire};
+use crate::check::wire::answer::{NoAnswer, seconds};
 
 /// The sessions that the server supports.
 pub(in crate::check) struct Eras {
@@ -63,7 +63,7 @@ fn judge_start(context: &Context, session: &Session) {
 /// Probes for the stateless revision as its clients do, and for what a legacy server makes of that.
 async fn discover(context: &Context) -> Option<Session> {
     let connection = context.connect("discover").ok()?;
-    let limited = Context { limits: super::super::options::Limits { start: context.limits.start.min(context.limits.request * 2), ..context.limits }, ..context.clone() };
+    let limited = Context { limits: crate::check::options::Limits { start: context.limits.start.min(context.limits.request * 2), ..context.limits }, ..context.clone() };
     let is_stdio = matches!(context.target, CheckTarget::Stdio(_));
     match limited.discover(connection.clone()).await {
         Ok(session) if session.revision.is_modern() => Some(session),

@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::super::context::{Context, Session, Unopened};
-use super::super::finding::{Finding, one_line};
-use super::super::options::CheckTarget;
-use super::super::revision::Revision;
-use super::super::rules::{protocol, wire};
+use crate::check::context::{Context, Session, Unopened};
+use crate::check::finding::{Finding, one_line};
+use crate::check::options::CheckTarget;
+use crate::check::revision::Revision;
+use crate::check::rules::{protocol, wire};
 
 /// A version that will never be published.
 const UNKNOWN: &str = "2099-01-01";
@@ -55,7 +55,7 @@ async fn negotiate_one(context: &Context, version: &str, with_early_request: boo
 }
 
 /// Sends a request before initialize. Returns whether the server exited.
-async fn early_request(context: &Context, connection: &super::super::wire::connection::Connection) -> bool {
+async fn early_request(context: &Context, connection: &crate::check::wire::connection::Connection) -> bool {
     let limit = context.limits.start.min(context.limits.request);
     match connection.request_within("tools/list", json!({}), limit).await {
         Ok(_) => false,

@@ -31,7 +31,7 @@ rules! {
         why: "The text says that the call failed, but `isError` is not set. Agents, traces and retries treat it as a success. \
               This rule is a heuristic.",
         fix: "Set `isError: true` in results of failed calls.";
-    SUCCESS_AS_ERROR = "success-as-error", Calls, Warning, "Valid call that fails", ERRORS, ERRORS,
+    SUCCESS_AS_ERROR = "success-as-error", Calls, Note, "Valid call that fails", ERRORS, ERRORS,
         why: "Arguments that fit the schema were refused. Either the schema lacks a rule, or the tool does not work. The \
               arguments were generated, so a value may not exist.",
         fix: "Declare the missing rule (format, enum, pattern, examples), or correct the tool.";

@@ -83,32 +83,22 @@ impl Connection {
         }
     }
 
-    /// Sends a request and cancels it after the delay. Returns its answer, if the server answers all the same within the
-    /// grace period after that.
-    pub(in crate::check) async fn request_and_cancel(
-        &self,
-        method: &str,
-        params: Value,
-        delay: Duration,
-        grace: Duration,
-    ) -> Option<Result<Answer, NoAnswer>> {
+    /// Sends a request, and cancels it after the delay. Returns whether the server answered it all the same within the
+    /// grace period; `None` if the answer arrived before the delay.
+    pub(in crate::check) async fn request_and_cancel(&self, method: &str, params: Value, delay: Duration, grace: Duration) -> Option<bool> {
         let (id, answer) = self.inbox.expect(method);
         let message = self.message(Some(id), method, params);
         let answered = self.exchange(&message, answer);
         tokio::pin!(answered);
-        if let Ok(answered) = tokio::time::timeout(delay, &mut answered).await {
-            return Some(answered);
+        if tokio::time::timeout(delay, &mut answered).await.is_ok() {
+            return None;
         }
-        if let Channel::Stdio(_) = &self.channel {
-            self.inbox.abandon(id);
-            self.notify("notifications/cancelled", json!({"requestId": id, "reason": "the check cancels this call"})).await;
-            tokio::time::sleep(grace).await;
-        } else {
-            self.notify("notifications/cancelled", json!({"requestId": id, "reason": "the check cancels this call"})).await;
-            let _ = tokio::time::timeout(grace, &mut answered).await;
-            self.inbox.abandon(id);
-        }
-        None
+        let cancelled = json!({"requestId": id, "reason": "the check cancels this call"});
+        self.notify("notifications/cancelled", cancelled).await;
+        let late = tokio::time::timeout(grace, &mut answered).await;
+        self.inbox.abandon(id);
+        // A response without content is the end of the stream, which is what a cancelled request gets.
+        Some(late.is_ok_and(|answered| answered.is_ok_and(|answer| answer.result().is_some())))
     }
 
     /// Sends a notification. Returns the HTTP status, over HTTP.

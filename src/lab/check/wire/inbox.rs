@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -29,7 +29,7 @@ struct State {
     pending: HashMap<u64, Pending>,
     answered: HashSet<u64>,
     /// Requests that were cancelled or given up: a late answer to them is no mistake of its own.
-    abandoned: HashMap<u64, Option<Duration>>,
+    abandoned: HashSet<u64>,
     revision: Option<Revision>,
     capabilities: Value,
     has_message: bool,
@@ -69,13 +69,8 @@ impl Inbox {
     pub(super) fn abandon(&self, id: u64) {
         let mut state = self.state();
         if state.pending.remove(&id).is_some() {
-            state.abandoned.insert(id, None);
+            state.abandoned.insert(id);
         }
-    }
-
-    /// How long after it was abandoned the request was answered all the same.
-    pub(in crate::check) fn was_answered_late(&self, id: u64) -> bool {
-        self.state().abandoned.get(&id).is_some_and(Option::is_some)
     }
 
     /// The revision and the capabilities that were agreed on.
@@ -280,10 +275,7 @@ impl Inbox {
             }
             return Some((number, pending));
         }
-        if let Some(number) = number
-            && let Some(late) = state.abandoned.get_mut(&number)
-        {
-            *late = Some(Duration::ZERO);
+        if number.is_some_and(|number| state.abandoned.contains(&number)) {
             return None;
         }
         let excerpt = one_line(&message.to_string(), 160);

@@ -1,0 +1,2 @@
+//! Reports in the formats of continuous integration, and the baseline file.
+
