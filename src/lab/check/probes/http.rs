@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::check::context::{Context, Session, Unopened};
+use crate::check::context::{Context, Session};
 use crate::check::finding::{Finding, one_line};
 use crate::check::revision::Revision;
 use crate::check::rules::{Rule, Severity, http};
@@ -198,11 +198,6 @@ pub(in crate::check) async fn authorization(context: &Context) {
         let text = "HTTP 401 without `resource_metadata` in `WWW-Authenticate`; clients have to guess the address";
         context.findings.add(Finding::new(rule, text).severity(Severity::Warning));
     }
-}
-
-/// Whether an attempt failed because of a missing authorization.
-pub(in crate::check) fn is_unauthorized(why: &Unopened) -> bool {
-    matches!(why, Unopened::Silent(crate::check::wire::answer::NoAnswer::Http(401, _), _))
 }
 
 /// Whether the request was carried out.

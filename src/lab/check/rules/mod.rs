@@ -25,7 +25,7 @@ macro_rules! rules {
 pub(in crate::check) mod calls;
 pub(in crate::check) mod changes;
 pub(in crate::check) mod http;
-pub(in crate::check) mod pages;
+pub mod pages;
 pub(in crate::check) mod protocol;
 pub(in crate::check) mod tools;
 pub(in crate::check) mod wire;

@@ -36,7 +36,6 @@ struct State {
     /// Whether unmatched answers belong to a notification that was just sent.
     expects_silence: bool,
     progress: HashMap<String, Vec<f64>>,
-    notifications: Vec<String>,
 }
 
 /// The inbox.
@@ -93,16 +92,6 @@ impl Inbox {
     /// Marks the moments in which only a mistaken answer to a notification can arrive.
     pub(in crate::check) fn expect_silence(&self, expects: bool) {
         self.state().expects_silence = expects;
-    }
-
-    /// The methods of the notifications so far.
-    pub(in crate::check) fn notifications(&self) -> Vec<String> {
-        self.state().notifications.clone()
-    }
-
-    /// The progress values that were reported under this token.
-    pub(in crate::check) fn progress(&self, token: &str) -> Vec<f64> {
-        self.state().progress.get(token).cloned().unwrap_or_default()
     }
 
     /// Fails all requests that wait.
@@ -197,8 +186,7 @@ impl Inbox {
 
     fn take_notification(&self, method: &str, message: &Value) {
         let (revision, capabilities) = {
-            let mut state = self.state();
-            state.notifications.push(method.to_owned());
+            let state = self.state();
             (state.revision, state.capabilities.clone())
         };
         judge::server_message(&self.findings, revision, message);
