@@ -104,10 +104,10 @@ async fn examine(context: &Context, eras: &Eras, calls: &Calls, report: &mut Rep
     }
     progress("stopping the server");
     report.timings.memory_bytes = shutdown::memory(context, main);
+    requests::unknown_method(context, main).await;
     if main.connection.endpoint().is_some() {
         http::all(context, main).await;
     }
-    requests::unknown_method(context, main).await;
     report.timings.shutdown = shutdown::end(context, main).await;
     report.definitions = list.tools;
 }

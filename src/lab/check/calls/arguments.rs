@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 /// The deepest schema that arguments are made from.
 const MAX_DEPTH: usize = 12;
 const MAX_TEXT: usize = 10_000;
+const EXTRA: &str = "with a member that does not exist";
 
 /// Arguments that are wrong in one way.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,14 +149,16 @@ pub(super) fn bad(schema: &Value, valid: Option<&Value>) -> Vec<BadArguments> {
         all.extend(wrong.map(|value| (format!("with `{name}` of a wrong type"), Some(value))));
         all.extend(out_of_range(inner).map(|value| (format!("with `{name}` out of range"), Some(with(&valid, name, value)))));
     }
-    all.push(("with a member that does not exist".to_owned(), Some(with(&valid, "toolgate_no_such_member", json!("x")))));
+    all.push((EXTRA.to_owned(), Some(with(&valid, "toolgate_no_such_member", json!("x")))));
     if let Some(name) = first_text(schema) {
         let unicode = "\u{202e}é漢字😀\u{0}'\"; DROP TABLE x; -- ${HOME} `id` ../../etc";
         all.push((format!("with unusual characters in `{name}`"), Some(with(&valid, &name, json!(unicode)))));
         all.push((format!("with 1 MB in `{name}`"), Some(with(&valid, &name, json!("x".repeat(1_000_000))))));
     }
     let judged = all.into_iter().map(|(what, value)| {
-        let is_invalid = !fits(schema, value.as_ref().unwrap_or(&json!({})));
+        // Many SDKs drop unknown members, and an agent loses nothing by that.
+        let is_extra = what == EXTRA;
+        let is_invalid = !is_extra && !fits(schema, value.as_ref().unwrap_or(&json!({})));
         BadArguments { what, value, is_invalid }
     });
     let mut judged: Vec<BadArguments> = judged.collect();
