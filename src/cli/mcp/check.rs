@@ -126,7 +126,8 @@ impl Check {
             (true, false, false) => Calls::Only(self.only.clone()),
         };
         if !self.fixture {
-            options.limits = Limits { start: self.reach.target(self.word.as_deref())?.settings.start_timeout, ..options.limits };
+            options.limits =
+                Limits { start: self.reach.target(self.word.as_deref())?.settings.start_timeout, ..options.limits };
         }
         if let Some(path) = &self.wire {
             options.wire = Some(File::create(path).map_err(|error| CliError::file("the wire file", path, &error))?);
@@ -164,11 +165,10 @@ fn check_target(target: &Target) -> Result<CheckTarget, CliError> {
             let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
             Ok(CheckTarget::Http { url: url.clone(), headers })
         }
-        TransportSettings::Http { .. } => Err(CliError::usage(format!(
-            "`{}` is configured with a login, which the check does not use",
-            target.id
-        ))
-        .with_remedy("give its URL with --url, and a token with --header 'Authorization: Bearer ${TOKEN}'")),
+        TransportSettings::Http { .. } => {
+            Err(CliError::usage(format!("`{}` is configured with a login, which the check does not use", target.id))
+                .with_remedy("give its URL with --url, and a token with --header 'Authorization: Bearer ${TOKEN}'"))
+        }
         TransportSettings::Unavailable { reason } => {
             Err(CliError::new(ErrorCode::Configuration, format!("the MCP server `{}` {reason}", target.id)))
         }

@@ -60,12 +60,13 @@ impl Files {
             serde_json::from_str(&text).map_err(|error| unreadable(path, &error, "write it with --save-baseline"))
         });
         let earlier = self.against.as_deref().map(|path| {
-            let value: Value =
-                serde_json::from_str(&read(path)?).map_err(|error| unreadable(path, &error, "write it with --save-tools"))?;
+            let value: Value = serde_json::from_str(&read(path)?)
+                .map_err(|error| unreadable(path, &error, "write it with --save-tools"))?;
             // The result of tools/list is as good.
             let tools = value.get("tools").or_else(|| value.pointer("/result/tools")).unwrap_or(&value);
             tools.as_array().cloned().ok_or_else(|| {
-                CliError::usage(format!("{} has no list `tools`", path.display())).with_remedy("write it with --save-tools")
+                CliError::usage(format!("{} has no list `tools`", path.display()))
+                    .with_remedy("write it with --save-tools")
             })
         });
         Ok(Inputs { baseline: baseline.transpose()?, earlier: earlier.transpose()? })

@@ -37,7 +37,9 @@ pub(super) fn print(report: &Report, out: &mut Output) {
 }
 
 fn heading(report: &Report, paint: Paint) -> Vec<String> {
-    let part = |key: &str| report.server.as_ref().and_then(|server| server.get(key)).and_then(Value::as_str).unwrap_or_default();
+    let part = |key: &str| {
+        report.server.as_ref().and_then(|server| server.get(key)).and_then(Value::as_str).unwrap_or_default()
+    };
     let name = one_line(format!("{} {}", part("name"), part("version")).trim(), 80);
     let name = if name.is_empty() { one_line(&report.target, 80) } else { name };
     let mut facts = Vec::new();
@@ -86,7 +88,9 @@ fn rule_lines(findings: &[&Finding], paint: Paint, width: usize) -> Vec<String> 
 
 fn place(finding: &Finding) -> String {
     match (&finding.tool, &finding.pointer) {
-        (Some(tool), Some(pointer)) if !pointer.is_empty() => format!("{} {}", one_line(tool, 64), one_line(pointer, 80)),
+        (Some(tool), Some(pointer)) if !pointer.is_empty() => {
+            format!("{} {}", one_line(tool, 64), one_line(pointer, 80))
+        }
         (Some(tool), _) => one_line(tool, 64),
         (None, _) => String::new(),
     }
@@ -114,9 +118,14 @@ fn calls(report: &Report, paint: Paint, out: &mut Output) {
     let Some(calls) = &report.calls else { return };
     let succeeded = calls.called.iter().filter(|call| call.succeeded).count();
     out.line(format!("\n{}", paint.bold("Calls made")));
-    out.line(format!("  {} with valid arguments, {succeeded} succeeded, {} skipped", count(calls.called.len(), "tool"), calls.skipped.len()));
+    out.line(format!(
+        "  {} with valid arguments, {succeeded} succeeded, {} skipped",
+        count(calls.called.len(), "tool"),
+        calls.skipped.len()
+    ));
     for row in &calls.load {
-        let errors = if row.errors > 0 { format!(", {}", paint.red(count(row.errors, "error"))) } else { String::new() };
+        let errors =
+            if row.errors > 0 { format!(", {}", paint.red(count(row.errors, "error"))) } else { String::new() };
         let (tool, at_once) = (one_line(&row.tool, 64), row.concurrency);
         out.line(format!("  {tool}, {at_once:>2} at once: p50 {} ms, p99 {} ms{errors}", row.p50_ms, row.p99_ms));
     }
@@ -127,12 +136,13 @@ fn matrix(tools: &[ToolRow], out: &mut Output) {
     let Some(first) = tools.iter().find(|tool| !tool.providers.is_empty()) else { return };
     let paint = out.paint();
     out.line(format!("\n{}  {}", paint.bold("Providers"), paint.dim("✓ as it is, ~ with losses, ✗ refused")));
-    let headings: Vec<&str> = ["TOOL", "TOKENS"].into_iter().chain(first.providers.iter().map(|cell| cell.provider)).collect();
+    let headings: Vec<&str> =
+        ["TOOL", "TOKENS"].into_iter().chain(first.providers.iter().map(|cell| cell.provider)).collect();
     let rows = tools.iter().filter(|tool| !tool.providers.is_empty()).map(|tool| {
         let cells = tool.providers.iter().map(|cell| match cell.fit {
-            Fit::Whole => paint.green("✓"),
-            Fit::Lossy => paint.yellow("~"),
-            Fit::Refused => paint.red("✗"),
+            Fit::Whole => "✓".to_owned(),
+            Fit::Lossy => "~".to_owned(),
+            Fit::Refused => "✗".to_owned(),
         });
         [one_line(&tool.name, 48), tool.tokens.to_string()].into_iter().chain(cells).collect::<Vec<_>>()
     });

@@ -34,13 +34,18 @@ pub fn compare(earlier: &[Value], now: &[Value]) -> Vec<Finding> {
 }
 
 fn changes_of(name: &str, old: &Value, new: &Value, found: &mut Vec<Finding>) {
-    let mut report = |rule: &'static Rule, pointer: &str, text: &str| found.push(Finding::new(rule, text).tool(name).at(pointer));
+    let mut report =
+        |rule: &'static Rule, pointer: &str, text: &str| found.push(Finding::new(rule, text).tool(name).at(pointer));
     let member = |tool: &Value, key: &str| tool.get(key).cloned().unwrap_or_default();
     if member(old, "description") != member(new, "description") || member(old, "title") != member(new, "title") {
         report(&rules::DESCRIPTION_CHANGED, "/description", "title or description changed");
     }
     if member(old, "annotations") != member(new, "annotations") {
-        let text = format!("{} became {}", one_line(&member(old, "annotations").to_string(), 120), one_line(&member(new, "annotations").to_string(), 120));
+        let text = format!(
+            "{} became {}",
+            one_line(&member(old, "annotations").to_string(), 120),
+            one_line(&member(new, "annotations").to_string(), 120)
+        );
         report(&rules::ANNOTATIONS_CHANGED, "/annotations", &text);
     }
     if member(old, "outputSchema") != member(new, "outputSchema") {
@@ -94,7 +99,12 @@ fn narrowed_value(old: &Value, new: &Value, at: &str) -> Vec<(String, String)> {
     }
     let values = |schema: &Value| schema.get("enum").and_then(Value::as_array).cloned();
     if let Some(allowed) = values(new) {
-        let dropped: Vec<String> = values(old).unwrap_or_default().iter().filter(|value| !allowed.contains(value)).map(Value::to_string).collect();
+        let dropped: Vec<String> = values(old)
+            .unwrap_or_default()
+            .iter()
+            .filter(|value| !allowed.contains(value))
+            .map(Value::to_string)
+            .collect();
         if values(old).is_none() {
             found.push((format!("{at}/enum"), "only some values are accepted now".into()));
         } else if !dropped.is_empty() {
@@ -189,7 +199,8 @@ mod tests {
             let found = rules_of(&[tool("x", schema(old))], &[tool("x", schema(new))]);
             assert_eq!(found, [("input-narrowed", format!("/inputSchema/properties/a/{at}"))]);
         }
-        let wider = rules_of(&[tool("x", schema(json!({"type": "integer"})))], &[tool("x", schema(json!({"type": "number"})))]);
+        let wider =
+            rules_of(&[tool("x", schema(json!({"type": "integer"})))], &[tool("x", schema(json!({"type": "number"})))]);
         assert_eq!(wider, [("input-widened", "/inputSchema".to_owned())]);
     }
 

@@ -50,7 +50,9 @@ impl Finding {
             remedy: rule.fix,
             count: 1,
             page: pages::address(rule),
-            specification: rule.specification(Revision::LAST_LEGACY).or_else(|| rule.specification(Revision::V2026July)),
+            specification: rule
+                .specification(Revision::LAST_LEGACY)
+                .or_else(|| rule.specification(Revision::V2026July)),
         }
     }
 

@@ -26,7 +26,8 @@ const ANNOUNCED: [(&str, &str); 3] = [
 /// Judges a request or a notification of the server.
 pub(super) fn server_message(findings: &Findings, revision: Option<Revision>, message: &Value) {
     let Some(revision) = revision else { return };
-    let (official, method) = (Official::of(revision), message.get("method").and_then(Value::as_str).unwrap_or_default());
+    let (official, method) =
+        (Official::of(revision), message.get("method").and_then(Value::as_str).unwrap_or_default());
     match official.type_of_method(method) {
         Some(definition) => report(findings, revision, method, &official.violations(definition, message)),
         None => {
@@ -48,7 +49,10 @@ pub(super) fn announced(findings: &Findings, revision: Option<Revision>, capabil
     }
     if method == "notifications/message" && capabilities.get("logging").is_none() && !revision.is_modern() {
         let rule = &protocol::LOG_UNDECLARED;
-        findings.add(Finding::new(rule, "the server sent a log message, and its capabilities lack `logging`").in_revision(rule, revision));
+        findings.add(
+            Finding::new(rule, "the server sent a log message, and its capabilities lack `logging`")
+                .in_revision(rule, revision),
+        );
     }
 }
 
@@ -111,7 +115,10 @@ fn content(findings: &Findings, revision: Revision, result: &Value) {
             Some(definition) => {
                 let found = official.violations(definition, block).into_iter();
                 let found: Vec<Violation> = found
-                    .map(|violation| Violation { pointer: format!("/content/{index}{}", violation.pointer), ..violation })
+                    .map(|violation| Violation {
+                        pointer: format!("/content/{index}{}", violation.pointer),
+                        ..violation
+                    })
                     .collect();
                 report(findings, revision, "tools/call", &found);
             }

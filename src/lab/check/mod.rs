@@ -49,7 +49,12 @@ pub async fn check(options: CheckOptions, progress: &(dyn Fn(&str) + Sync)) -> R
     let began = Instant::now();
     let CheckOptions { target, calls, limits, wire } = options;
     let secrets = target.secrets();
-    let context = Context { findings: Findings::without(secrets.clone()), log: WireLog::new(wire, secrets.clone()), limits, target };
+    let context = Context {
+        findings: Findings::without(secrets.clone()),
+        log: WireLog::new(wire, secrets.clone()),
+        limits,
+        target,
+    };
     let mut report = empty(secrets.redacted(&context.target.in_words()).into_owned());
     progress("starting the server");
     let eras = start::open(&context).await;
@@ -126,8 +131,9 @@ async fn negotiations(context: &Context, eras: &Eras) -> Vec<Negotiation> {
     if Revision::parse(selected).is_none() {
         versions::unsupported(context, Revision::LAST_LEGACY.as_str(), &finding::one_line(selected, 40));
     }
-    let main = Negotiation { requested: Revision::LAST_LEGACY.to_string(), answered: Ok(finding::one_line(selected, 40)) };
-    let mut all = versions::negotiate(context).await;
+    let main =
+        Negotiation { requested: Revision::LAST_LEGACY.to_string(), answered: Ok(finding::one_line(selected, 40)) };
+    let mut all = versions::negotiate(context, legacy.took).await;
     all.push(main);
     all.sort_by(|a, b| a.requested.cmp(&b.requested));
     all
@@ -168,7 +174,13 @@ async fn second_era(context: &Context, modern: &Session, legacy: &ToolList) {
     };
     let (before, now) = (sorted(legacy), sorted(&list));
     if before != now {
-        let text = format!("{} tools with {}, and {} with {}", before.len(), Revision::LAST_LEGACY, now.len(), modern.revision);
+        let text = format!(
+            "{} tools with {}, and {} with {}",
+            before.len(),
+            Revision::LAST_LEGACY,
+            now.len(),
+            modern.revision
+        );
         context.findings.add(modern.finding(&protocol::ERAS_DIFFER, text));
     }
 }

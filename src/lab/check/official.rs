@@ -82,7 +82,8 @@ impl Official {
 
     /// The type of the notifications or requests of this method.
     pub(super) fn type_of_method(&self, method: &str) -> Option<&str> {
-        let named = |definition: &&Value| definition.pointer("/properties/method/const").is_some_and(|name| name == method);
+        let named =
+            |definition: &&Value| definition.pointer("/properties/method/const").is_some_and(|name| name == method);
         let all = self.schema.get(self.definitions)?.as_object()?;
         all.iter().find(|(_, definition)| named(definition)).map(|(name, _)| name.as_str())
     }
@@ -98,7 +99,8 @@ impl Official {
             return Vec::new();
         }
         let Some(validator) = self.validator(definition) else { return Vec::new() };
-        let mut found: Vec<Violation> = validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect();
+        let mut found: Vec<Violation> =
+            validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect();
         found.dedup();
         found
     }

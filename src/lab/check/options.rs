@@ -13,10 +13,7 @@ pub enum CheckTarget {
     /// A command that is started several times.
     Stdio(StdioSettings),
     /// A server at a URL, with the headers of every request.
-    Http {
-        url: String,
-        headers: Vec<(String, SecretString)>,
-    },
+    Http { url: String, headers: Vec<(String, SecretString)> },
 }
 
 impl CheckTarget {
@@ -83,7 +80,14 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { start: seconds(60), request: seconds(5), call: seconds(20), exit: seconds(2), slow_start: seconds(8), slow_list: seconds(2) }
+        Self {
+            start: seconds(60),
+            request: seconds(5),
+            call: seconds(20),
+            exit: seconds(2),
+            slow_start: seconds(8),
+            slow_list: seconds(2),
+        }
     }
 }
 

@@ -75,7 +75,12 @@ impl Report {
     /// Counts the findings again after a selection.
     pub fn recount(&mut self, baseline: usize) {
         let of = |severity| self.findings.iter().filter(|finding| finding.severity == severity).count();
-        self.counts = Counts { errors: of(Severity::Error), warnings: of(Severity::Warning), notes: of(Severity::Note), baseline };
+        self.counts = Counts {
+            errors: of(Severity::Error),
+            warnings: of(Severity::Warning),
+            notes: of(Severity::Note),
+            baseline,
+        };
     }
 
     /// The summary line, short enough for a badge.

@@ -26,14 +26,20 @@ pub(super) fn minimal(schema: &Value) -> Option<Value> {
 }
 
 fn fits(schema: &Value, value: &Value) -> bool {
-    jsonschema::options().offline().should_validate_formats(true).build(schema).is_ok_and(|validator| validator.is_valid(value))
+    jsonschema::options()
+        .offline()
+        .should_validate_formats(true)
+        .build(schema)
+        .is_ok_and(|validator| validator.is_valid(value))
 }
 
 fn value_for(schema: &Value, root: &Value, depth: usize) -> Option<Value> {
     let members = match schema {
         Value::Object(members) if depth <= MAX_DEPTH => members,
         Value::Bool(true) => return Some(json!("text")),
-        Value::Object(_) | Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => return None,
+        Value::Object(_) | Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            return None;
+        }
     };
     if let Some(value) = members.get("const").or_else(|| members.get("default").filter(|value| !value.is_null())) {
         return Some(value.clone());
@@ -54,7 +60,9 @@ fn value_for(schema: &Value, root: &Value, depth: usize) -> Option<Value> {
     }
     let kind = match members.get("type") {
         Some(Value::String(kind)) => kind.as_str(),
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("null"),
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("null")
+        }
         Some(_) | None if members.contains_key("properties") => "object",
         Some(_) | None if members.contains_key("items") => "array",
         Some(_) | None => "string",
@@ -73,7 +81,8 @@ fn object(members: &Map<String, Value>, root: &Value, depth: usize) -> Option<Va
     let mut object = Map::new();
     let required = members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for name in required {
-        let schema = members.get("properties").and_then(|properties| properties.get(name)).unwrap_or(&Value::Bool(true));
+        let schema =
+            members.get("properties").and_then(|properties| properties.get(name)).unwrap_or(&Value::Bool(true));
         object.insert(name.to_owned(), value_for(schema, root, depth + 1)?);
     }
     for branch in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
@@ -133,7 +142,8 @@ fn number(members: &Map<String, Value>, is_integer: bool) -> Value {
 pub(super) fn bad(schema: &Value, valid: Option<&Value>) -> Vec<BadArguments> {
     let valid = valid.cloned().unwrap_or_else(|| json!({}));
     let properties = schema.get("properties").and_then(Value::as_object);
-    let required: Vec<&str> = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let mut all = vec![("without any member".to_owned(), Some(json!({}))), ("that are missing".to_owned(), None)];
     if let Some(name) = required.first() {
         let mut value = valid.clone();
@@ -147,13 +157,15 @@ pub(super) fn bad(schema: &Value, valid: Option<&Value>) -> Vec<BadArguments> {
         let wrong = [json!({"toolgate": [1]}), json!(["toolgate"]), json!(17), json!("toolgate"), Value::Null];
         let wrong = wrong.into_iter().map(|wrong| with(&valid, name, wrong)).find(|value| !fits(schema, value));
         all.extend(wrong.map(|value| (format!("with `{name}` of a wrong type"), Some(value))));
-        all.extend(out_of_range(inner).map(|value| (format!("with `{name}` out of range"), Some(with(&valid, name, value)))));
+        all.extend(
+            out_of_range(inner).map(|value| (format!("with `{name}` out of range"), Some(with(&valid, name, value)))),
+        );
     }
     all.push((EXTRA.to_owned(), Some(with(&valid, "toolgate_no_such_member", json!("x")))));
     if let Some(name) = first_text(schema) {
         let unicode = "\u{202e}é漢字😀\u{0}'\"; DROP TABLE x; -- ${HOME} `id` ../../etc";
         all.push((format!("with unusual characters in `{name}`"), Some(with(&valid, &name, json!(unicode)))));
-        all.push((format!("with 1 MB in `{name}`"), Some(with(&valid, &name, json!("x".repeat(1_000_000))))));
+        all.push((format!("with 100 kB in `{name}`"), Some(with(&valid, &name, json!("x".repeat(100_000))))));
     }
     let judged = all.into_iter().map(|(what, value)| {
         // Many SDKs drop unknown members, and an agent loses nothing by that.
@@ -189,7 +201,8 @@ fn out_of_range(schema: &Value) -> Option<Value> {
 
 fn first_text(schema: &Value) -> Option<String> {
     let properties = schema.get("properties")?.as_object()?;
-    let is_text = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "string") && schema.get("enum").is_none();
+    let is_text =
+        |schema: &Value| schema.get("type").is_some_and(|kind| kind == "string") && schema.get("enum").is_none();
     properties.iter().find(|(_, schema)| is_text(schema)).map(|(name, _)| name.clone())
 }
 
@@ -201,23 +214,35 @@ mod tests {
     fn minimal_arguments_fit_their_schema() {
         for (schema, expected) in [
             (json!({"type": "object"}), json!({})),
-            (json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 6}}, "required": ["a"]}), json!({"a": "textxx"})),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 6}}, "required": ["a"]}),
+                json!({"a": "textxx"}),
+            ),
             (
                 json!({"type": "object", "required": ["n", "e", "o"], "properties": {
                     "n": {"type": "integer", "minimum": 5}, "e": {"enum": ["x", "y"]}, "o": {"$ref": "#/$defs/o"}},
                     "$defs": {"o": {"type": "object", "required": ["d"], "properties": {"d": {"type": "string", "format": "date"}}}}}),
                 json!({"n": 5, "e": "x", "o": {"d": "2026-01-02"}}),
             ),
-            (json!({"type": "object", "required": ["a"], "properties": {"a": {"anyOf": [{"type": "array", "minItems": 1, "items": {"type": "number"}}, {"type": "null"}]}}}), json!({"a": [1]})),
+            (
+                json!({"type": "object", "required": ["a"], "properties": {"a": {"anyOf": [{"type": "array", "minItems": 1, "items": {"type": "number"}}, {"type": "null"}]}}}),
+                json!({"a": [1]}),
+            ),
         ] {
             assert_eq!(minimal(&schema), Some(expected));
         }
-        assert_eq!(minimal(&json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "pattern": "^[0-9]{9}$"}}})), None);
+        assert_eq!(
+            minimal(
+                &json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "pattern": "^[0-9]{9}$"}}})
+            ),
+            None
+        );
     }
 
     #[test]
     fn bad_arguments_violate_the_schema_in_one_place() {
-        let schema = json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "maxLength": 3}}});
+        let schema =
+            json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "maxLength": 3}}});
         let bad = bad(&schema, Some(&json!({"a": "x"})));
         let invalid: Vec<&str> = bad.iter().filter(|one| one.is_invalid).map(|one| one.what.as_str()).collect();
         for what in ["without any member", "that are missing", "with `a` of a wrong type", "with `a` out of range"] {

@@ -57,7 +57,11 @@ pub(super) async fn run(caller: &mut Caller<'_>, name: &str, arguments: &Value) 
             }
         }
         if errors > 0 && concurrency > 1 {
-            let text = format!("{errors} of {} calls failed with {concurrency} at the same time: {}", times.len() + errors, first_error.unwrap_or_default());
+            let text = format!(
+                "{errors} of {} calls failed with {concurrency} at the same time: {}",
+                times.len() + errors,
+                first_error.unwrap_or_default()
+            );
             caller.context.findings.add(session.finding(&rules::CONCURRENCY_ERRORS, text).tool(name));
         }
         rows.push(row(name, concurrency, times, errors));

@@ -5,8 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 /// First bytes of image types.
-const MAGIC: [(&str, &[u8]); 4] =
-    [("image/png", b"\x89PNG\r\n\x1a\n"), ("image/jpeg", b"\xff\xd8\xff"), ("image/gif", b"GIF8"), ("image/webp", b"RIFF")];
+const MAGIC: [(&str, &[u8]); 4] = [
+    ("image/png", b"\x89PNG\r\n\x1a\n"),
+    ("image/jpeg", b"\xff\xd8\xff"),
+    ("image/gif", b"GIF8"),
+    ("image/webp", b"RIFF"),
+];
 
 /// What is wrong with a content block, and the member that has it.
 pub(super) fn problem(block: &Value) -> Option<(&'static str, String)> {

@@ -120,16 +120,17 @@ pub(super) async fn examine(
         let schema = tool.get("inputSchema").cloned().unwrap_or_default();
         let Some(arguments) = arguments::minimal(&schema) else {
             facts.skipped.push((name.to_owned(), "no valid arguments could be made from its schema".into()));
-            bad_input::all(&mut caller, name, &schema, None).await;
+            bad_input::all(&mut caller, name, &schema, None, Duration::ZERO).await;
             continue;
         };
         let Some(answered) = caller.call(name, Some(&arguments)).await else { break };
-        if let Some(took) = valid(&mut caller, tool, name, &arguments, answered, &mut facts).await
+        let took = answered.as_ref().map_or(context.limits.call, |answer| answer.took);
+        if valid(&mut caller, tool, name, &arguments, answered, &mut facts).await
             && fastest.as_ref().is_none_or(|(_, _, time)| took < *time)
         {
             fastest = Some((name.to_owned(), arguments.clone(), took));
         }
-        bad_input::all(&mut caller, name, &schema, Some(&arguments)).await;
+        bad_input::all(&mut caller, name, &schema, Some(&arguments), took).await;
     }
     if let Some((name, arguments, _)) = fastest {
         progress("calling one tool many times");
@@ -139,6 +140,9 @@ pub(super) async fn examine(
 }
 
 fn why_not(tool: &Value, name: &str, calls: &Calls) -> Option<String> {
+    if tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required") {
+        return Some("it only runs as a task, which the check does not use".into());
+    }
     match calls {
         Calls::All => None,
         Calls::Only(names) if names.iter().any(|one| one == name) => None,
@@ -148,7 +152,7 @@ fn why_not(tool: &Value, name: &str, calls: &Calls) -> Option<String> {
     }
 }
 
-/// Judges the answer to a valid call. Returns its time if it succeeded.
+/// Judges the answer to a valid call. Returns whether it succeeded.
 async fn valid(
     caller: &mut Caller<'_>,
     tool: &Value,
@@ -156,7 +160,7 @@ async fn valid(
     arguments: &Value,
     answered: Result<Answer, NoAnswer>,
     facts: &mut CallFacts,
-) -> Option<Duration> {
+) -> bool {
     let (context, revision) = (caller.context, caller.revision);
     let report = |rule, text: String| {
         context.findings.add(super::finding::Finding::new(rule, text).in_revision(rule, revision).tool(name));
@@ -166,11 +170,11 @@ async fn valid(
         Ok(answer) => answer,
         Err(why) if why.is_closed() => {
             report(&rules::CALL_CRASH, format!("the call with {shown} {}", why.in_words()));
-            return None;
+            return false;
         }
         Err(why) => {
             report(&rules::CALL_UNANSWERED, format!("the call with {shown} {}", why.in_words()));
-            return None;
+            return false;
         }
     };
     let is_success = answer.result().is_some_and(|result| result.get("isError") != Some(&Value::Bool(true)));
@@ -179,12 +183,12 @@ async fn valid(
     results::judge(context, revision, tool, name, &answer);
     if !is_success {
         report(&rules::SUCCESS_AS_ERROR, format!("the call with {shown} failed: {}", results::error_text(&answer)));
-        return None;
+        return false;
     }
     if answer.took >= LONG {
         cancel(caller, name, arguments, answer.took).await;
     }
-    Some(answer.took)
+    true
 }
 
 /// Cancels the same call, which is known to take a while.

@@ -87,7 +87,11 @@ pub(super) fn judge(context: &Context, revision: Revision, tool: &Value, name: &
         return;
     }
     if looks_failed(answer) {
-        report(&rules::ERROR_AS_SUCCESS, "/isError".into(), format!("the text says that the call failed, and isError is not set: {}", text(answer)));
+        report(
+            &rules::ERROR_AS_SUCCESS,
+            "/isError".into(),
+            format!("the text says that the call failed, and isError is not set: {}", text(answer)),
+        );
         return;
     }
     structured(tool, result, &report);
@@ -97,21 +101,33 @@ fn structured(tool: &Value, result: &Value, report: &dyn Fn(&'static Rule, Strin
     let schema = tool.get("outputSchema").filter(|schema| !schema.is_null());
     let content = result.get("structuredContent");
     match (schema, content) {
-        (Some(_), None) => report(&rules::STRUCTURED_MISSING, "/structuredContent".into(), "the tool has an outputSchema, and the result has no structuredContent".into()),
+        (Some(_), None) => report(
+            &rules::STRUCTURED_MISSING,
+            "/structuredContent".into(),
+            "the tool has an outputSchema, and the result has no structuredContent".into(),
+        ),
         (Some(schema), Some(content)) => {
             let validator = jsonschema::options().offline().build(schema);
             if let Ok(validator) = validator
                 && let Err(error) = validator.validate(content)
             {
                 let place = format!("/structuredContent{}", error.instance_path().as_str());
-                report(&rules::RESULT_SCHEMA_MISMATCH, place, format!("the structured content violates the outputSchema: {}", error.masked_with("the value")));
+                report(
+                    &rules::RESULT_SCHEMA_MISMATCH,
+                    place,
+                    format!("the structured content violates the outputSchema: {}", error.masked_with("the value")),
+                );
             }
         }
         (None, _) => {}
     }
     let has_text = texts(result).any(|text| !text.trim().is_empty());
     if content.is_some() && !has_text && blocks(result).next().is_none() {
-        report(&rules::TEXT_MIRROR_MISSING, "/content".into(), "the result has structured content, and its content is empty".into());
+        report(
+            &rules::TEXT_MIRROR_MISSING,
+            "/content".into(),
+            "the result has structured content, and its content is empty".into(),
+        );
     } else if content.is_some() && !has_text {
         report(&rules::TEXT_MIRROR_MISSING, "/content".into(), "the result has structured content and no text".into());
     }

@@ -27,8 +27,12 @@ const KEYS: [(&str, &str, usize); 11] = [
 /// The first secret of a result: what it is, and where.
 pub(super) fn find(result: &Value, target: &CheckTarget) -> Option<(String, String)> {
     let variables: Vec<(&str, &str)> = match target {
-        CheckTarget::Stdio(settings) => settings.env.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect(),
-        CheckTarget::Http { headers, .. } => headers.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect(),
+        CheckTarget::Stdio(settings) => {
+            settings.env.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect()
+        }
+        CheckTarget::Http { headers, .. } => {
+            headers.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect()
+        }
     };
     search(result, "", &variables)
 }
@@ -36,8 +40,12 @@ pub(super) fn find(result: &Value, target: &CheckTarget) -> Option<(String, Stri
 fn search(value: &Value, pointer: &str, variables: &[(&str, &str)]) -> Option<(String, String)> {
     match value {
         Value::String(text) => kind(text, variables).map(|kind| (kind, pointer.to_owned())),
-        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| search(item, &format!("{pointer}/{index}"), variables)),
-        Value::Object(members) => members.iter().find_map(|(key, member)| search(member, &format!("{pointer}/{key}"), variables)),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(index, item)| search(item, &format!("{pointer}/{index}"), variables))
+        }
+        Value::Object(members) => {
+            members.iter().find_map(|(key, member)| search(member, &format!("{pointer}/{key}"), variables))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
@@ -48,7 +56,8 @@ fn kind(text: &str, variables: &[(&str, &str)]) -> Option<String> {
         for (at, _) in text.match_indices(prefix) {
             let rest = text.get(at + prefix.len()..).unwrap_or_default();
             let starts_word = !text.get(..at).unwrap_or_default().ends_with(is_key) || prefix.starts_with('-');
-            let is_private_key = prefix.starts_with('-') && rest.split("-----").next().is_some_and(|words| words.ends_with("PRIVATE KEY"));
+            let is_private_key = prefix.starts_with('-')
+                && rest.split("-----").next().is_some_and(|words| words.ends_with("PRIVATE KEY"));
             let is_long = !prefix.starts_with('-') && rest.chars().take_while(|c| is_key(*c)).count() >= length;
             if starts_word && (is_private_key || is_long) {
                 return Some(kind.to_owned());

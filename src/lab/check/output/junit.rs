@@ -18,7 +18,10 @@ pub fn junit(report: &Report, severity: Severity) -> String {
     let seconds = report.timings.check_ms as f64 / 1000.0;
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let name = escaped(&format!("toolgate mcp check {}", report.target));
-    let _ = writeln!(xml, "<testsuites><testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" time=\"{seconds:.3}\">");
+    let _ = writeln!(
+        xml,
+        "<testsuites><testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" time=\"{seconds:.3}\">"
+    );
     for rule in all() {
         let class = format!("mcp.{}", rule.group.title().to_lowercase().replace(' ', "-"));
         let case = format!("  <testcase classname=\"{class}\" name=\"{}\"", rule.id);
@@ -28,7 +31,11 @@ pub fn junit(report: &Report, severity: Severity) -> String {
         };
         let text = escaped(&findings.iter().map(|finding| line(finding)).collect::<Vec<_>>().join("\n"));
         let _ = match fails(&findings) {
-            true => writeln!(xml, "{case}>\n    <failure message=\"{}\">{text}</failure>\n  </testcase>", escaped(rule.title)),
+            true => writeln!(
+                xml,
+                "{case}>\n    <failure message=\"{}\">{text}</failure>\n  </testcase>",
+                escaped(rule.title)
+            ),
             false => writeln!(xml, "{case}>\n    <system-out>{text}</system-out>\n  </testcase>"),
         };
     }
@@ -37,7 +44,8 @@ pub fn junit(report: &Report, severity: Severity) -> String {
 }
 
 fn line(finding: &Finding) -> String {
-    let place = [finding.tool.as_deref(), finding.pointer.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let place =
+        [finding.tool.as_deref(), finding.pointer.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
     format!("{}: {place}{}\n  fix: {}\n  {}", finding.severity, finding.message, finding.remedy, finding.page)
 }

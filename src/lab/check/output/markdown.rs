@@ -12,7 +12,13 @@ const MOST: usize = 60;
 
 /// The report as Markdown.
 pub fn markdown(report: &Report) -> String {
-    let sign = if report.failure.is_some() || report.counts.errors > 0 { "❌" } else if report.counts.warnings > 0 { "⚠️" } else { "✅" };
+    let sign = if report.failure.is_some() || report.counts.errors > 0 {
+        "❌"
+    } else if report.counts.warnings > 0 {
+        "⚠️"
+    } else {
+        "✅"
+    };
     let mut text = format!("### {sign} MCP check: {}\n\n", report.summary());
     let _ = writeln!(text, "{}\n", facts(report).join(" · "));
     if let Some(failure) = &report.failure {
@@ -52,11 +58,15 @@ fn table(text: &mut String, findings: &[&Finding]) {
     }
     text.push_str("| | rule | where | what | fix |\n|---|---|---|---|---|\n");
     for finding in findings.iter().take(MOST) {
-        let place = [finding.tool.as_deref(), finding.pointer.as_deref()].into_iter().flatten().map(|part| format!("`{}`", cell(part)));
+        let place = [finding.tool.as_deref(), finding.pointer.as_deref()]
+            .into_iter()
+            .flatten()
+            .map(|part| format!("`{}`", cell(part)));
         let place = place.collect::<Vec<_>>().join(" ");
         let times = if finding.count > 1 { format!(" (×{})", finding.count) } else { String::new() };
         let Finding { severity, rule, page, message, remedy, .. } = finding;
-        let _ = writeln!(text, "| {severity} | [{rule}]({page}) | {place} | {}{times} | {} |", cell(message), cell(remedy));
+        let _ =
+            writeln!(text, "| {severity} | [{rule}]({page}) | {place} | {}{times} | {} |", cell(message), cell(remedy));
     }
     if findings.len() > MOST {
         let _ = writeln!(text, "\n… and {} more", findings.len() - MOST);
@@ -75,7 +85,8 @@ fn matrix(text: &mut String, report: &Report) {
             Fit::Lossy => "~",
             Fit::Refused => "✗",
         });
-        let _ = writeln!(text, "| `{}` | {} | {} |", cell(&tool.name), tool.tokens, cells.collect::<Vec<_>>().join(" | "));
+        let _ =
+            writeln!(text, "| `{}` | {} | {} |", cell(&tool.name), tool.tokens, cells.collect::<Vec<_>>().join(" | "));
     }
     text.push_str("\n✓ as it is, ~ with losses, ✗ refused; tokens are an estimate\n</details>\n");
 }

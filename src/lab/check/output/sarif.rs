@@ -14,7 +14,11 @@ pub fn sarif(report: &Report, file: &str) -> Value {
         .findings
         .iter()
         .map(|finding| {
-            let place = [finding.tool.as_deref(), finding.pointer.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let place = [finding.tool.as_deref(), finding.pointer.as_deref()]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" ");
             let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
             json!({
                 "ruleId": finding.rule,

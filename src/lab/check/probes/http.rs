@@ -63,7 +63,9 @@ impl HttpProbe<'_> {
         let fresh = [("mcp-session-id", None), ("mcp-protocol-version", None)];
         let changes: Vec<_> = fresh.iter().chain(changes).copied().collect();
         let answer = self.send(Method::POST, &changes, Some(&message.to_string())).await;
-        if let Some(session) = answer.as_ref().map(|answer| answer.header("mcp-session-id").to_owned()).filter(|id| !id.is_empty()) {
+        if let Some(session) =
+            answer.as_ref().map(|answer| answer.header("mcp-session-id").to_owned()).filter(|id| !id.is_empty())
+        {
             // The probe leaves no session behind.
             let _ = self.send(Method::DELETE, &[("mcp-session-id", Some(&session))], None).await;
         }
@@ -79,7 +81,11 @@ impl HttpProbe<'_> {
         let Some(answer) = self.initialize(&[("origin", Some(EVIL_ORIGIN))]).await else { return };
         if is_accepted(&answer) {
             let severity = if self.endpoint.is_local() { Severity::Error } else { Severity::Warning };
-            self.report_as(&http::HTTP_ORIGIN, severity, format!("a request with `Origin: {EVIL_ORIGIN}` was accepted with HTTP {}", answer.status));
+            self.report_as(
+                &http::HTTP_ORIGIN,
+                severity,
+                format!("a request with `Origin: {EVIL_ORIGIN}` was accepted with HTTP {}", answer.status),
+            );
         }
     }
 
@@ -89,22 +95,35 @@ impl HttpProbe<'_> {
         }
         let Some(answer) = self.initialize(&[("host", Some("rebind.example"))]).await else { return };
         if is_accepted(&answer) {
-            self.report(&http::HTTP_HOST, format!("a request with `Host: rebind.example` was accepted with HTTP {}", answer.status));
+            self.report(
+                &http::HTTP_HOST,
+                format!("a request with `Host: rebind.example` was accepted with HTTP {}", answer.status),
+            );
         }
     }
 
     async fn accept(&self) {
         let Some(answer) = self.initialize(&[("accept", Some("application/json"))]).await else { return };
         if answer.is_stream() {
-            self.report(&http::HTTP_ACCEPT, "a request with `Accept: application/json` was answered with an event stream");
+            self.report(
+                &http::HTTP_ACCEPT,
+                "a request with `Accept: application/json` was answered with an event stream",
+            );
         }
     }
 
     async fn malformed(&self) {
-        let Some(answer) = self.send(Method::POST, &[], Some("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ")).await else { return };
+        let Some(answer) = self.send(Method::POST, &[], Some("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ")).await
+        else {
+            return;
+        };
         if !(400..500).contains(&answer.status) {
             let severity = if answer.status >= 500 { Severity::Error } else { Severity::Warning };
-            self.report_as(&http::HTTP_MALFORMED_JSON, severity, format!("a body that is not JSON was answered with HTTP {}", answer.status));
+            self.report_as(
+                &http::HTTP_MALFORMED_JSON,
+                severity,
+                format!("a body that is not JSON was answered with HTTP {}", answer.status),
+            );
         }
     }
 
@@ -120,7 +139,10 @@ impl HttpProbe<'_> {
         let Some(answer) = self.send(Method::GET, &changes, None).await else { return };
         if answer.status != 405 && !(answer.status == 200 && answer.is_stream()) {
             let kind = one_line(answer.header("content-type"), 60);
-            self.report(&http::HTTP_GET, format!("GET was answered with HTTP {} and the content type `{kind}`", answer.status));
+            self.report(
+                &http::HTTP_GET,
+                format!("GET was answered with HTTP {} and the content type `{kind}`", answer.status),
+            );
         }
     }
 
@@ -130,7 +152,10 @@ impl HttpProbe<'_> {
         }
         let Some(answer) = self.list(&[("mcp-protocol-version", Some("2099-01-01"))]).await else { return };
         if is_accepted(&answer) {
-            self.report(&http::HTTP_VERSION_HEADER, format!("`MCP-Protocol-Version: 2099-01-01` was accepted with HTTP {}", answer.status));
+            self.report(
+                &http::HTTP_VERSION_HEADER,
+                format!("`MCP-Protocol-Version: 2099-01-01` was accepted with HTTP {}", answer.status),
+            );
         }
     }
 
@@ -140,7 +165,14 @@ impl HttpProbe<'_> {
         if is_accepted(&answer) || answer.status != 400 || code != Some(-32020) {
             let severity = if is_accepted(&answer) { Severity::Error } else { Severity::Warning };
             let code = code.map_or("no error".to_owned(), |code| format!("the error {code}"));
-            self.report_as(&http::HTTP_HEADER_MISMATCH, severity, format!("tools/list with `Mcp-Method: prompts/list` was answered with HTTP {} and {code}", answer.status));
+            self.report_as(
+                &http::HTTP_HEADER_MISMATCH,
+                severity,
+                format!(
+                    "tools/list with `Mcp-Method: prompts/list` was answered with HTTP {} and {code}",
+                    answer.status
+                ),
+            );
         }
     }
 
@@ -156,16 +188,27 @@ impl HttpProbe<'_> {
                 if let Some(answer) = self.list(&[("mcp-session-id", Some(&session))]).await
                     && is_accepted(&answer)
                 {
-                    self.report(&http::HTTP_DELETE, format!("the session was deleted (HTTP {}), and a later request of it was accepted", deleted.status));
+                    self.report(
+                        &http::HTTP_DELETE,
+                        format!(
+                            "the session was deleted (HTTP {}), and a later request of it was accepted",
+                            deleted.status
+                        ),
+                    );
                 }
             }
-            other => self.report(&http::HTTP_DELETE, format!("DELETE of the own session was answered with HTTP {other}")),
+            other => {
+                self.report(&http::HTTP_DELETE, format!("DELETE of the own session was answered with HTTP {other}"))
+            }
         }
     }
 
     fn judge_unknown_session(&self, answer: &RawAnswer, what: &str) {
         if is_accepted(answer) {
-            self.report(&http::HTTP_SESSION_UNKNOWN, format!("a request of {what} was accepted with HTTP {}", answer.status));
+            self.report(
+                &http::HTTP_SESSION_UNKNOWN,
+                format!("a request of {what} was accepted with HTTP {}", answer.status),
+            );
         } else if answer.status != 404 {
             let text = format!("a request of {what} was answered with HTTP {}", answer.status);
             self.report_as(&http::HTTP_SESSION_UNKNOWN, Severity::Warning, text);

@@ -71,7 +71,8 @@ fn compare(context: &Context, session: &Session, first: &ToolList, second: &Tool
     one.sort_unstable();
     other.sort_unstable();
     let what = if one == other { "the order differs" } else { "the tools differ" };
-    let text = format!("two lists in a row are not the same: {what}; at position {} first {here}, then {there}", at + 1);
+    let text =
+        format!("two lists in a row are not the same: {what}; at position {} first {here}, then {there}", at + 1);
     context.findings.add(session.finding(&protocol::LIST_UNSTABLE, text));
 }
 
@@ -160,7 +161,9 @@ pub(in crate::check) async fn others(context: &Context, session: &Session) {
                 let text = format!("the capability `{capability}` is declared, and {method} is an unknown method");
                 session.finding(&protocol::CAPABILITY_UNIMPLEMENTED, text).at(method)
             }
-            Ok(result) if !declares && result.get(member).and_then(Value::as_array).is_some_and(|list| !list.is_empty()) => {
+            Ok(result)
+                if !declares && result.get(member).and_then(Value::as_array).is_some_and(|list| !list.is_empty()) =>
+            {
                 let text = format!("{method} has entries, and the capabilities lack `{capability}`");
                 session.finding(&protocol::CAPABILITY_UNDECLARED, text).at(method)
             }

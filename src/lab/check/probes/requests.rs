@@ -24,7 +24,9 @@ pub(in crate::check) async fn notifications(context: &Context, session: &Session
     tokio::time::sleep(SILENCE).await;
     connection.inbox.expect_silence(false);
     if let Some(status) = status.filter(|status| *status != 202 && *status < 400) {
-        context.findings.add(session.finding(&http::HTTP_NOTIFICATION, format!("a notification was answered with HTTP {status}")));
+        context
+            .findings
+            .add(session.finding(&http::HTTP_NOTIFICATION, format!("a notification was answered with HTTP {status}")));
     }
 }
 
@@ -60,7 +62,11 @@ pub(in crate::check) async fn unknown_method(context: &Context, session: &Sessio
                 Err(error) if error.code == METHOD_NOT_FOUND => return,
                 Err(error) => session.finding(
                     &protocol::METHOD_UNKNOWN_CODE,
-                    format!("an unknown method was answered with the error {}: {}", error.code, one_line(&error.message, 120)),
+                    format!(
+                        "an unknown method was answered with the error {}: {}",
+                        error.code,
+                        one_line(&error.message, 120)
+                    ),
                 ),
                 Ok(result) => session.finding(
                     &protocol::METHOD_UNKNOWN_SUCCEEDS,
@@ -92,7 +98,11 @@ pub(in crate::check) async fn unsupported_version(context: &Context, session: &S
     }
     let text = match &answer.outcome {
         Ok(_) => "a request of the version 2099-01-01 succeeded".to_owned(),
-        Err(error) => format!("a request of the version 2099-01-01 was answered with the error {}: {}", error.code, one_line(&error.message, 120)),
+        Err(error) => format!(
+            "a request of the version 2099-01-01 was answered with the error {}: {}",
+            error.code,
+            one_line(&error.message, 120)
+        ),
     };
     context.findings.add(session.finding(&protocol::VERSION_ERROR_CODE, text));
 }

@@ -36,9 +36,19 @@ pub(in crate::check) async fn end(context: &Context, session: &Session) -> Optio
     process.terminate();
     let ended = process.exit_within(limit).await.is_some();
     let (rule, text) = if ended {
-        (&wire::IGNORES_END_OF_INPUT, format!("the process still ran {} after its stdin ended, and exited on SIGTERM", seconds(limit)))
+        (
+            &wire::IGNORES_END_OF_INPUT,
+            format!("the process still ran {} after its stdin ended, and exited on SIGTERM", seconds(limit)),
+        )
     } else {
-        (&wire::IGNORES_SIGTERM, format!("the process still ran {} after its stdin ended and {} after SIGTERM", seconds(limit * 2), seconds(limit)))
+        (
+            &wire::IGNORES_SIGTERM,
+            format!(
+                "the process still ran {} after its stdin ended and {} after SIGTERM",
+                seconds(limit * 2),
+                seconds(limit)
+            ),
+        )
     };
     context.findings.add(session.finding(rule, text));
     process.kill();

@@ -2,7 +2,7 @@
 
 use crate::check::context::{Context, Session, Unopened};
 use crate::check::finding::Finding;
-use crate::check::options::CheckTarget;
+use crate::check::options::{CheckTarget, Limits};
 use crate::check::revision::Revision;
 use crate::check::rules::{protocol, wire};
 use crate::check::wire::answer::{NoAnswer, seconds};
@@ -23,7 +23,7 @@ pub(in crate::check) async fn open(context: &Context) -> Eras {
     if let Err(Unopened::Unstarted(reason)) = &legacy {
         return failed(context, reason.clone(), false);
     }
-    let modern = discover(context).await;
+    let modern = discover(context, legacy.is_ok()).await;
     let (legacy, refusal) = match legacy {
         Ok(session) => (Some(session), None),
         Err(why) => (None, Some(why)),
@@ -60,15 +60,17 @@ fn judge_start(context: &Context, session: &Session) {
     }
 }
 
-/// Probes for the stateless revision as its clients do, and for what a legacy server makes of that.
-async fn discover(context: &Context) -> Option<Session> {
+/// Probes for the stateless revision as its clients do, and for what a server that otherwise starts makes of that.
+async fn discover(context: &Context, starts: bool) -> Option<Session> {
     let connection = context.connect("discover").ok()?;
-    let limited = Context { limits: crate::check::options::Limits { start: context.limits.start.min(context.limits.request * 2), ..context.limits }, ..context.clone() };
+    // A server that is slow to start is slow to refuse as well.
+    let start = context.limits.start.min(context.limits.request * 4);
+    let limited = Context { limits: Limits { start, ..context.limits }, ..context.clone() };
     let is_stdio = matches!(context.target, CheckTarget::Stdio(_));
     match limited.discover(connection.clone()).await {
         Ok(session) if session.revision.is_modern() => Some(session),
         Ok(_) => None,
-        Err(Unopened::Silent(why, _)) if is_stdio => {
+        Err(Unopened::Silent(why, _)) if is_stdio && starts => {
             let (rule, text) = if why.is_closed() {
                 (&protocol::DISCOVER_CRASH, format!("server/discover {}", why.in_words()))
             } else {

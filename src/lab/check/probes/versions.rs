@@ -1,5 +1,7 @@
 //! Version negotiation: one process for each revision, as clients of that time start it.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -8,6 +10,7 @@ use crate::check::finding::{Finding, one_line};
 use crate::check::options::CheckTarget;
 use crate::check::revision::Revision;
 use crate::check::rules::{protocol, wire};
+use crate::check::wire::connection::Connection;
 
 /// A version that will never be published.
 const UNKNOWN: &str = "2099-01-01";
@@ -21,25 +24,33 @@ pub struct Negotiation {
     pub answered: Result<String, String>,
 }
 
-/// Negotiates the earlier revisions and an unknown one, at the same time.
-pub(in crate::check) async fn negotiate(context: &Context) -> Vec<Negotiation> {
+/// Negotiates the earlier revisions and an unknown one, at the same time. `first` is the time that the first start took.
+pub(in crate::check) async fn negotiate(context: &Context, first: Duration) -> Vec<Negotiation> {
     let earlier = [Revision::V2024November, Revision::V2025March, Revision::V2025June];
-    let tasks = earlier.into_iter().map(|revision| one(context, revision.as_str(), revision == Revision::V2025March));
-    let (mut known, unknown) = tokio::join!(futures::future::join_all(tasks), one(context, UNKNOWN, false));
+    let tasks = earlier
+        .into_iter()
+        .map(|revision| one(context, revision.as_str(), (revision == Revision::V2025March).then_some(first)));
+    let (mut known, unknown) = tokio::join!(futures::future::join_all(tasks), one(context, UNKNOWN, None));
     known.push(unknown);
     known
 }
 
-async fn one(context: &Context, version: &str, with_early_request: bool) -> Negotiation {
-    let answered = negotiate_one(context, version, with_early_request).await;
+async fn one(context: &Context, version: &str, early_request_after: Option<Duration>) -> Negotiation {
+    let answered = negotiate_one(context, version, early_request_after).await;
     Negotiation { requested: version.to_owned(), answered }
 }
 
-async fn negotiate_one(context: &Context, version: &str, with_early_request: bool) -> Result<String, String> {
+async fn negotiate_one(
+    context: &Context,
+    version: &str,
+    early_request_after: Option<Duration>,
+) -> Result<String, String> {
     let connection = context.connect(version).map_err(|why| why.in_words())?;
     let mut is_early_crash = false;
-    if with_early_request && matches!(context.target, CheckTarget::Stdio(_)) {
-        is_early_crash = early_request(context, &connection).await;
+    if let Some(first) = early_request_after
+        && matches!(context.target, CheckTarget::Stdio(_))
+    {
+        is_early_crash = early_request(context, &connection, first).await;
     }
     if is_early_crash {
         return Err("the server exited because of a request before initialize".into());
@@ -55,13 +66,15 @@ async fn negotiate_one(context: &Context, version: &str, with_early_request: boo
 }
 
 /// Sends a request before initialize. Returns whether the server exited.
-async fn early_request(context: &Context, connection: &crate::check::wire::connection::Connection) -> bool {
-    let limit = context.limits.start.min(context.limits.request);
+async fn early_request(context: &Context, connection: &Connection, first: Duration) -> bool {
+    // Several processes start at the same time, so this one takes longer than the first.
+    let limit = context.limits.start.min(context.limits.request + first * 6);
     match connection.request_within("tools/list", json!({}), limit).await {
         Ok(_) => false,
         Err(why) => {
             let text = format!("tools/list before initialize {}", why.in_words());
-            let rule = if why.is_closed() { &protocol::EARLY_REQUEST_CRASH } else { &protocol::EARLY_REQUEST_UNANSWERED };
+            let rule =
+                if why.is_closed() { &protocol::EARLY_REQUEST_CRASH } else { &protocol::EARLY_REQUEST_UNANSWERED };
             context.findings.add(Finding::new(rule, text));
             why.is_closed()
         }

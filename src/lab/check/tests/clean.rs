@@ -19,7 +19,10 @@ async fn a_clean_server_has_no_warning_when_its_tools_are_called() {
     assert!(serious(&report).is_empty(), "{}", lines(&report));
     let calls = report.calls.unwrap();
     assert!(calls.called.iter().all(|call| call.succeeded) && calls.called.len() == 3, "{calls:?}");
-    assert_eq!(calls.load.iter().map(|row| (row.concurrency, row.errors)).collect::<Vec<_>>(), [(1, 0), (8, 0), (32, 0)]);
+    assert_eq!(
+        calls.load.iter().map(|row| (row.concurrency, row.errors)).collect::<Vec<_>>(),
+        [(1, 0), (8, 0), (32, 0)]
+    );
 }
 
 #[tokio::test]

@@ -88,7 +88,10 @@ impl Server {
             return;
         };
         let is_modern = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string();
-        if is_modern && message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" && !self.has("version-code") {
+        if is_modern
+            && message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28"
+            && !self.has("version-code")
+        {
             let error = json!({"code": -32022, "message": "unsupported", "data": {"supported": ["2026-07-28"], "requested": "x"}});
             out(&json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
             return;
@@ -148,7 +151,9 @@ impl Server {
     }
 
     fn after_initialized(&self, out: Out<'_>) {
-        let note = |method: &str, params: Value| out(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+        let note = |method: &str, params: Value| {
+            out(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string())
+        };
         if self.has("list-changed-undeclared") {
             note("notifications/tools/list_changed", json!({}));
         }
@@ -301,7 +306,9 @@ impl Server {
         match () {
             () if self.has("nan") => block(json!({"type": "text", "text": "x", "_meta": {"score": "@nan@"}})),
             () if self.has("surrogate") => block(json!({"type": "text", "text": "cut @surrogate@"})),
-            () if self.has("broken-image") => block(json!({"type": "image", "data": "not base64!", "mimeType": "image/png"})),
+            () if self.has("broken-image") => {
+                block(json!({"type": "image", "data": "not base64!", "mimeType": "image/png"}))
+            }
             () if self.has("wrong-image") => block(json!({"type": "image", "data": PNG, "mimeType": "image/jpeg"})),
             () if self.has("unknown-content") => block(json!({"type": "video", "data": "AAAA"})),
             () if self.has("content-without-text") => block(json!({"type": "text"})),
@@ -313,7 +320,9 @@ impl Server {
                 let failed = calls > 40;
                 json!({"content": [{"type": "text", "text": text}], "isError": failed})
             }
-            () => json!({"content": [{"type": "text", "text": text}, {"type": "image", "data": PNG, "mimeType": "image/png"}]}),
+            () => {
+                json!({"content": [{"type": "text", "text": text}, {"type": "image", "data": PNG, "mimeType": "image/png"}]})
+            }
         }
     }
 
@@ -421,7 +430,11 @@ fn read(stream: &TcpStream) -> Option<Request> {
         let Some((name, value)) = line.trim().split_once(':') else { break };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some(Request { method, headers, body })
@@ -473,7 +486,11 @@ fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value)
         let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": "refused"}});
         respond(stream, status, json, &error.to_string())
     };
-    if request.header("mcp-protocol-version").is_some_and(|version| !version.starts_with("2025") && !version.starts_with("2026")) && !server.has("any-version") {
+    if request
+        .header("mcp-protocol-version")
+        .is_some_and(|version| !version.starts_with("2025") && !version.starts_with("2026"))
+        && !server.has("any-version")
+    {
         return refuse(400, -32000);
     }
     if is_modern && request.header("mcp-method").is_some_and(|header| header != method) && !server.has("any-header") {

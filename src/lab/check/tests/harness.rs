@@ -22,7 +22,10 @@ pub(super) enum How {
 pub(super) fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let program = test.ancestors().nth(2).unwrap().join("examples/flawed_server");
-    assert!(program.exists(), "build it with `cargo build -p toolgate-lab --example flawed_server`, or run all of `cargo test`");
+    assert!(
+        program.exists(),
+        "build it with `cargo build -p toolgate-lab --example flawed_server`, or run all of `cargo test`"
+    );
     program
 }
 

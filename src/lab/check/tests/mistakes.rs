@@ -157,7 +157,8 @@ async fn every_further_mistake_is_named() {
 async fn never_exits() -> Option<String> {
     let line = format!("trap '' TERM; exec '{}' never-exits", program().display());
     let report = check_command(StdioSettings::new("sh", ["-c", &line]), super::super::Calls::Never).await;
-    (!has(&report, "ignores-sigterm")).then(|| format!("a server that never exits is not named; found:\n{}", lines(&report)))
+    (!has(&report, "ignores-sigterm"))
+        .then(|| format!("a server that never exits is not named; found:\n{}", lines(&report)))
 }
 
 #[tokio::test]

@@ -38,5 +38,8 @@ fn every_page_belongs_to_a_rule() {
 fn ids_are_unique_and_in_kebab_case() {
     let ids: Vec<&str> = all().map(|rule| rule.id).collect();
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
-    assert!(ids.iter().all(|id| id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')), "{ids:?}");
+    assert!(
+        ids.iter().all(|id| id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')),
+        "{ids:?}"
+    );
 }

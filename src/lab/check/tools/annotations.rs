@@ -10,8 +10,21 @@ use crate::check::revision::Revision;
 use crate::check::rules::tools as rules;
 
 /// First words of names that change something, whatever the tool is about.
-const CHANGING: [&str; 13] =
-    ["delete", "remove", "drop", "destroy", "purge", "erase", "write", "update", "insert", "rename", "overwrite", "kill", "uninstall"];
+const CHANGING: [&str; 13] = [
+    "delete",
+    "remove",
+    "drop",
+    "destroy",
+    "purge",
+    "erase",
+    "write",
+    "update",
+    "insert",
+    "rename",
+    "overwrite",
+    "kill",
+    "uninstall",
+];
 /// First words of names that only read.
 const READING: [&str; 6] = ["get", "list", "read", "search", "find", "show"];
 
@@ -26,7 +39,11 @@ pub(super) fn judge(judge: &ToolJudge<'_>) {
     let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
     let (read_only, destructive) = (hint("readOnlyHint"), hint("destructiveHint"));
     if (read_only, destructive) == (Some(true), Some(true)) {
-        judge.report(&rules::ANNOTATION_CONTRADICTION, "/annotations", "readOnlyHint and destructiveHint are both true");
+        judge.report(
+            &rules::ANNOTATION_CONTRADICTION,
+            "/annotations",
+            "readOnlyHint and destructiveHint are both true",
+        );
     }
     let first = first_word(judge.name);
     if read_only == Some(true) && CHANGING.contains(&first.as_str()) {
@@ -48,7 +65,9 @@ pub(super) fn judge(judge: &ToolJudge<'_>) {
 fn first_word(name: &str) -> String {
     let mut word = String::new();
     for c in name.chars() {
-        if !c.is_ascii_alphabetic() || (c.is_ascii_uppercase() && word.chars().last().is_some_and(|last| last.is_ascii_lowercase())) {
+        if !c.is_ascii_alphabetic()
+            || (c.is_ascii_uppercase() && word.chars().last().is_some_and(|last| last.is_ascii_lowercase()))
+        {
             break;
         }
         word.push(c);
@@ -65,9 +84,11 @@ pub(super) fn missing(session: &Session, findings: &Findings, tools: &[Value]) {
         let annotations = tool.get("annotations").and_then(Value::as_object);
         annotations.is_some_and(|annotations| annotations.keys().any(|key| key.ends_with("Hint")))
     };
-    let names: Vec<&str> = tools.iter().filter(|tool| !has_hint(tool)).filter_map(|tool| tool.get("name")?.as_str()).collect();
+    let names: Vec<&str> =
+        tools.iter().filter(|tool| !has_hint(tool)).filter_map(|tool| tool.get("name")?.as_str()).collect();
     if !names.is_empty() {
-        let text = format!("{} of {} tools have no hints: {}", names.len(), tools.len(), one_line(&names.join(", "), 200));
+        let text =
+            format!("{} of {} tools have no hints: {}", names.len(), tools.len(), one_line(&names.join(", "), 200));
         findings.add(session.finding(&rules::ANNOTATIONS_MISSING, text));
     }
 }

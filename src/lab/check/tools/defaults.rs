@@ -22,7 +22,8 @@ pub(super) fn judge(judge: &ToolJudge<'_>, schema: &Value) {
         let Some(whole) = standalone(&inner, schema) else { continue };
         let Ok(validator) = jsonschema::options().offline().build(&whole) else { continue };
         if let Err(error) = validator.validate(&default) {
-            let text = format!("the default {} does not fit: {}", one_line(&default.to_string(), 80), error.masked_with("it"));
+            let text =
+                format!("the default {} does not fit: {}", one_line(&default.to_string(), 80), error.masked_with("it"));
             judge.report(&rules::DEFAULT_MISMATCH, pointer, text);
         }
     }

@@ -44,7 +44,9 @@ const COMMANDS: [&str; 22] = [
 pub(super) fn judge(judge: &ToolJudge<'_>) {
     let description = judge.tool.get("description").and_then(Value::as_str).unwrap_or_default();
     let is_name = description.trim().eq_ignore_ascii_case(judge.name);
-    if description.trim().is_empty() && judge.tool.get("description").is_none_or(|value| value.is_string() || value.is_null()) {
+    if description.trim().is_empty()
+        && judge.tool.get("description").is_none_or(|value| value.is_string() || value.is_null())
+    {
         judge.report(&rules::DESCRIPTION_MISSING, "/description", "the tool has no description");
     } else if is_name {
         judge.report(&rules::DESCRIPTION_MISSING, "/description", "the description repeats the name");
@@ -66,13 +68,21 @@ fn instructions(judge: &ToolJudge<'_>, pointer: &str, text: &str) {
     let lower = text.to_lowercase().replace('’', "'");
     let lower = lower.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some(phrase) = COMMANDS.iter().find(|phrase| lower.contains(*phrase)) {
-        judge.report(&rules::DESCRIPTION_INSTRUCTIONS, pointer, format!("the text has `{phrase}`: {}", excerpt(&lower, phrase)));
+        judge.report(
+            &rules::DESCRIPTION_INSTRUCTIONS,
+            pointer,
+            format!("the text has `{phrase}`: {}", excerpt(&lower, phrase)),
+        );
         return;
     }
     let hidden = text.chars().filter(|c| is_hidden(*c)).count();
     if hidden > 0 {
         let first = text.chars().find(|c| is_hidden(*c)).map(|c| format!("U+{:04X}", u32::from(c))).unwrap_or_default();
-        judge.report(&rules::DESCRIPTION_INSTRUCTIONS, pointer, format!("the text has {hidden} invisible characters, the first is {first}"));
+        judge.report(
+            &rules::DESCRIPTION_INSTRUCTIONS,
+            pointer,
+            format!("the text has {hidden} invisible characters, the first is {first}"),
+        );
     }
 }
 
@@ -93,7 +103,9 @@ pub(super) fn duplicates(session: &Session, findings: &Findings, tools: &[Value]
     let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for tool in tools {
         let text = |member: &str| tool.get(member).and_then(Value::as_str);
-        if let (Some(name), Some(description)) = (text("name"), text("description").filter(|text| !text.trim().is_empty())) {
+        if let (Some(name), Some(description)) =
+            (text("name"), text("description").filter(|text| !text.trim().is_empty()))
+        {
             names.entry(description.trim()).or_default().push(name);
         }
     }

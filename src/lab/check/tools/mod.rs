@@ -54,7 +54,8 @@ pub(super) fn judge(session: &Session, findings: &Findings, tools: &[Value]) -> 
     names::duplicates(session, findings, tools);
     descriptions::duplicates(session, findings, tools);
     annotations::missing(session, findings, tools);
-    let rows: Vec<ToolRow> = tools.iter().enumerate().map(|(index, tool)| judge_one(session, findings, index, tool)).collect();
+    let rows: Vec<ToolRow> =
+        tools.iter().enumerate().map(|(index, tool)| judge_one(session, findings, index, tool)).collect();
     tokens::total(session, findings, &rows);
     rows
 }

@@ -17,11 +17,18 @@ pub(super) fn judge(judge: &ToolJudge<'_>) {
     let Some(name) = judge.tool.get("name").and_then(Value::as_str) else { return };
     let length = name.chars().count();
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let strange: Vec<String> = name.chars().filter(|c| !is_allowed(*c)).map(|c| format!("`{}`", c.escape_debug())).collect();
+    let strange: Vec<String> =
+        name.chars().filter(|c| !is_allowed(*c)).map(|c| format!("`{}`", c.escape_debug())).collect();
     if name.is_empty() {
-        judge.add(judge.session.finding(&rules::TOOL_NAME_INVALID, "the name is empty").at("/name").severity(Severity::Error));
+        judge.add(
+            judge.session.finding(&rules::TOOL_NAME_INVALID, "the name is empty").at("/name").severity(Severity::Error),
+        );
     } else if let Some(first) = strange.first() {
-        judge.report(&rules::TOOL_NAME_INVALID, "/name", format!("the name has {first}; allowed are letters, digits, `_`, `-` and `.`"));
+        judge.report(
+            &rules::TOOL_NAME_INVALID,
+            "/name",
+            format!("the name has {first}; allowed are letters, digits, `_`, `-` and `.`"),
+        );
     } else if name.contains('.') {
         judge.report(&rules::TOOL_NAME_NOT_PORTABLE, "/name", "the name has a dot, which OpenAI and Anthropic refuse");
     }

@@ -72,7 +72,8 @@ pub(super) fn judge(judge: &ToolJudge<'_>) -> Vec<ProviderFit> {
     let Some(schema) = judge.tool.get("inputSchema").filter(|schema| schema.is_object()) else { return Vec::new() };
     let description = judge.tool.get("description").and_then(Value::as_str).unwrap_or_default();
     let tool = ExternalTool::new(judge.name, description).input_schema(schema.clone()).to_tool();
-    let row: Vec<ProviderFit> = PROVIDERS.iter().map(|provider| cell(provider, provider.model.fit(&tool), schema)).collect();
+    let row: Vec<ProviderFit> =
+        PROVIDERS.iter().map(|provider| cell(provider, provider.model.fit(&tool), schema)).collect();
     report(judge, &row);
     row
 }
@@ -85,7 +86,11 @@ fn cell(provider: &Provider, fit: ToolFit, schema: &Value) -> ProviderFit {
     };
     let sentences = sentences.into_iter();
     let reasons: Vec<Reason> = if provider.is_strict {
-        sentences.filter_map(|text| Some(Reason { pointer: strict_place(&text, schema), text: text.strip_prefix(NOT_STRICT)?.to_owned() })).collect()
+        sentences
+            .filter_map(|text| {
+                Some(Reason { pointer: strict_place(&text, schema), text: text.strip_prefix(NOT_STRICT)?.to_owned() })
+            })
+            .collect()
     } else {
         sentences.map(|text| Reason { pointer: place(&text, schema), text }).collect()
     };
@@ -109,7 +114,8 @@ fn strict_place(text: &str, schema: &Value) -> String {
     let mut found = None;
     for name in names {
         super::walk::each_schema(schema, "/inputSchema", &mut |inner| {
-            let is_property = inner.pointer.rsplit('/').nth(1) == Some("properties") && inner.pointer.ends_with(&format!("/{name}"));
+            let is_property =
+                inner.pointer.rsplit('/').nth(1) == Some("properties") && inner.pointer.ends_with(&format!("/{name}"));
             if is_property && found.is_none() {
                 found = Some(inner.pointer.clone());
             }

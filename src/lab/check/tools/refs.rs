@@ -25,7 +25,8 @@ pub(super) fn judge(judge: &ToolJudge<'_>, schema: &Value, pointer: &str) -> boo
     let mut is_whole = true;
     for (reference, place) in references {
         let (document, fragment) = reference.split_once('#').unwrap_or((&reference, ""));
-        let is_known_dialect = document.starts_with("http://json-schema.org/") || document.starts_with("https://json-schema.org/");
+        let is_known_dialect =
+            document.starts_with("http://json-schema.org/") || document.starts_with("https://json-schema.org/");
         if document.is_empty() {
             let decoded = percent_decoded(fragment);
             let has_target = match decoded.strip_prefix('/') {
@@ -34,11 +35,19 @@ pub(super) fn judge(judge: &ToolJudge<'_>, schema: &Value, pointer: &str) -> boo
             };
             if !has_target && !has_ids {
                 is_whole = false;
-                judge.report(&rules::SCHEMA_REF_UNRESOLVED, place, format!("`{}` has no target in the schema", one_line(&reference, 120)));
+                judge.report(
+                    &rules::SCHEMA_REF_UNRESOLVED,
+                    place,
+                    format!("`{}` has no target in the schema", one_line(&reference, 120)),
+                );
             }
         } else if !is_known_dialect && !ids.iter().any(|id| id.ends_with(document.trim_start_matches("./"))) {
             is_whole = false;
-            judge.report(&rules::SCHEMA_REF_REMOTE, place, format!("`{}` is in another document", one_line(&reference, 120)));
+            judge.report(
+                &rules::SCHEMA_REF_REMOTE,
+                place,
+                format!("`{}` is in another document", one_line(&reference, 120)),
+            );
         }
     }
     is_whole

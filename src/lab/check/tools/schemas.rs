@@ -26,7 +26,9 @@ const DIALECTS: [&str; 5] = [
 /// Judges the schemas of a tool.
 pub(super) fn judge(judge: &ToolJudge<'_>) {
     match judge.tool.get("inputSchema") {
-        None | Some(Value::Null) => judge.report(&rules::INPUT_SCHEMA_MISSING, "/inputSchema", "the tool has no inputSchema"),
+        None | Some(Value::Null) => {
+            judge.report(&rules::INPUT_SCHEMA_MISSING, "/inputSchema", "the tool has no inputSchema")
+        }
         Some(schema) => input(judge, schema),
     }
     if let Some(schema) = judge.tool.get("outputSchema").filter(|schema| !schema.is_null()) {
@@ -83,8 +85,15 @@ fn common(judge: &ToolJudge<'_>, schema: &Value, pointer: &str, invalid: &'stati
             judge.report(invalid, format!("{pointer}{at}"), format!("the schema is invalid in its dialect: {reason}"));
             false
         }
-        Err(other @ (SchemaError::NotAnObject(_) | SchemaError::TooLarge { .. } | SchemaError::TooDeep | SchemaError::TooHeavy)) => {
-            judge.add(judge.session.finding(invalid, format!("the schema {other}")).at(pointer).severity(Severity::Warning));
+        Err(
+            other @ (SchemaError::NotAnObject(_)
+            | SchemaError::TooLarge { .. }
+            | SchemaError::TooDeep
+            | SchemaError::TooHeavy),
+        ) => {
+            judge.add(
+                judge.session.finding(invalid, format!("the schema {other}")).at(pointer).severity(Severity::Warning),
+            );
             false
         }
     }
@@ -94,7 +103,9 @@ fn not_an_object(schema: &Value) -> Option<String> {
     match schema {
         Value::Object(members) => match members.get("type") {
             Some(kind) if kind == "object" => None,
-            Some(kind) => Some(format!("the type of the schema is {}, not \"object\"", one_line(&kind.to_string(), 60))),
+            Some(kind) => {
+                Some(format!("the type of the schema is {}, not \"object\"", one_line(&kind.to_string(), 60)))
+            }
             None => Some("the schema has no \"type\": \"object\"".into()),
         },
         other => Some(format!("the schema is {}, not an object", one_line(&other.to_string(), 60))),
@@ -104,7 +115,11 @@ fn not_an_object(schema: &Value) -> Option<String> {
 fn root_union(judge: &ToolJudge<'_>, schema: &Value) {
     for keyword in ["oneOf", "anyOf", "allOf"] {
         if schema.get(keyword).is_some() {
-            judge.report(&rules::SCHEMA_ROOT_UNION, format!("/inputSchema/{keyword}"), format!("`{keyword}` is at the root of the schema"));
+            judge.report(
+                &rules::SCHEMA_ROOT_UNION,
+                format!("/inputSchema/{keyword}"),
+                format!("`{keyword}` is at the root of the schema"),
+            );
         }
     }
 }
@@ -122,11 +137,16 @@ fn required(judge: &ToolJudge<'_>, schema: &Value) {
         if is_open || (declared.is_none() && place.pointer != "/inputSchema") {
             return;
         }
-        for name in required.iter().filter_map(Value::as_str).filter(|name| declared.is_none_or(|known| !known.contains_key(*name))) {
+        for name in required
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|name| declared.is_none_or(|known| !known.contains_key(*name)))
+        {
             let is_closed = place.schema.get("additionalProperties") == Some(&Value::Bool(false));
             let severity = if is_closed { Severity::Error } else { rules::REQUIRED_UNKNOWN.severity };
             let text = format!("`{}` is required and not below `properties`", one_line(name, 80));
-            let finding = judge.session.finding(&rules::REQUIRED_UNKNOWN, text).at(format!("{}/required", place.pointer));
+            let finding =
+                judge.session.finding(&rules::REQUIRED_UNKNOWN, text).at(format!("{}/required", place.pointer));
             judge.add(finding.severity(severity));
         }
     });
@@ -136,14 +156,24 @@ fn required(judge: &ToolJudge<'_>, schema: &Value) {
 fn undescribed(judge: &ToolJudge<'_>, schema: &Value) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     let is_described = |property: &Value| {
-        let target = property.get("$ref").and_then(Value::as_str).and_then(|reference| schema.pointer(reference.strip_prefix('#')?));
-        [Some(property), target].into_iter().flatten().any(|schema| {
-            schema.get("description").and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
-        })
+        let target = property
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| schema.pointer(reference.strip_prefix('#')?));
+        [Some(property), target]
+            .into_iter()
+            .flatten()
+            .any(|schema| schema.get("description").and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty()))
     };
-    let names: Vec<&str> = properties.iter().filter(|(_, schema)| !is_described(schema)).map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> =
+        properties.iter().filter(|(_, schema)| !is_described(schema)).map(|(name, _)| name.as_str()).collect();
     if !names.is_empty() {
-        let text = format!("{} of {} parameters have no description: {}", names.len(), properties.len(), one_line(&names.join(", "), 160));
+        let text = format!(
+            "{} of {} parameters have no description: {}",
+            names.len(),
+            properties.len(),
+            one_line(&names.join(", "), 160)
+        );
         judge.report(&rules::PARAMETER_UNDESCRIBED, "/inputSchema/properties", text);
     }
 }
@@ -155,7 +185,10 @@ fn headers(judge: &ToolJudge<'_>, schema: &Value) {
         let Some(header) = property.get("x-mcp-header") else { continue };
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         let text = header.as_str().filter(|text| !text.is_empty() && text.chars().all(is_token));
-        let is_simple = property.get("type").and_then(Value::as_str).is_some_and(|kind| ["string", "integer", "boolean"].contains(&kind));
+        let is_simple = property
+            .get("type")
+            .and_then(Value::as_str)
+            .is_some_and(|kind| ["string", "integer", "boolean"].contains(&kind));
         let why = match text {
             None => "the value is no name of an HTTP header",
             Some(text) if !seen.insert(text.to_ascii_lowercase()) => "two parameters have this header",

@@ -23,7 +23,8 @@ pub(super) fn total(session: &Session, findings: &Findings, rows: &[ToolRow]) {
     let total: usize = rows.iter().map(|row| row.tokens).sum();
     if total > MANY {
         let largest = rows.iter().max_by_key(|row| row.tokens);
-        let largest = largest.map(|row| format!("; the largest is {} with {}", row.name, row.tokens)).unwrap_or_default();
+        let largest =
+            largest.map(|row| format!("; the largest is {} with {}", row.name, row.tokens)).unwrap_or_default();
         let text = format!("{} tools take about {total} tokens of every request{largest} (estimate)", rows.len());
         findings.add(session.finding(&rules::TOKENS_HIGH, text));
     }

@@ -29,7 +29,10 @@ fn walk(schema: &Value, pointer: String, is_branch: bool, depth: usize, visit: &
     for (keyword, value) in members {
         let at = format!("{}/{}", place.pointer, escaped(keyword));
         match (keyword.as_str(), value) {
-            ("properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas", Value::Object(named)) => {
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
+                Value::Object(named),
+            ) => {
                 let is_branch = keyword == "dependentSchemas";
                 for (name, inner) in named {
                     walk(inner, format!("{at}/{}", escaped(name)), is_branch, depth + 1, visit);
@@ -43,8 +46,13 @@ fn walk(schema: &Value, pointer: String, is_branch: bool, depth: usize, visit: &
             }
             ("not" | "if" | "then" | "else", inner) => walk(inner, at, true, depth + 1, visit),
             (
-                "items" | "additionalItems" | "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems"
-                | "propertyNames" | "contains",
+                "items"
+                | "additionalItems"
+                | "additionalProperties"
+                | "unevaluatedProperties"
+                | "unevaluatedItems"
+                | "propertyNames"
+                | "contains",
                 inner,
             ) => walk(inner, at, false, depth + 1, visit),
             _ => {}

@@ -35,7 +35,12 @@ impl Connection {
     }
 
     /// The same with another time limit.
-    pub(in crate::check) async fn request_within(&self, method: &str, params: Value, limit: Duration) -> Result<Answer, NoAnswer> {
+    pub(in crate::check) async fn request_within(
+        &self,
+        method: &str,
+        params: Value,
+        limit: Duration,
+    ) -> Result<Answer, NoAnswer> {
         let (id, answer) = self.inbox.expect(method);
         let message = self.message(Some(id), method, params);
         let answered = self.exchange(&message, answer);
@@ -53,14 +58,21 @@ impl Connection {
         }
     }
 
-    async fn exchange(&self, message: &Value, mut answer: oneshot::Receiver<Result<Answer, NoAnswer>>) -> Result<Answer, NoAnswer> {
+    async fn exchange(
+        &self,
+        message: &Value,
+        mut answer: oneshot::Receiver<Result<Answer, NoAnswer>>,
+    ) -> Result<Answer, NoAnswer> {
         let gone = |_| Err(NoAnswer::Closed("the connection ended".into()));
         match &self.channel {
             Channel::Stdio(process) => {
                 if process.send(message.to_string().as_bytes()).await.is_err() {
                     // The reader knows the reason soon.
                     let waited = tokio::time::timeout(Duration::from_secs(1), answer).await;
-                    return waited.map_or_else(|_| Err(NoAnswer::Closed("the server closed its stdin".into())), |answer| answer.unwrap_or_else(gone));
+                    return waited.map_or_else(
+                        |_| Err(NoAnswer::Closed("the server closed its stdin".into())),
+                        |answer| answer.unwrap_or_else(gone),
+                    );
                 }
                 answer.await.unwrap_or_else(gone)
             }
@@ -85,7 +97,13 @@ impl Connection {
 
     /// Sends a request, and cancels it after the delay. Returns whether the server answered it all the same within the
     /// grace period; `None` if the answer arrived before the delay.
-    pub(in crate::check) async fn request_and_cancel(&self, method: &str, params: Value, delay: Duration, grace: Duration) -> Option<bool> {
+    pub(in crate::check) async fn request_and_cancel(
+        &self,
+        method: &str,
+        params: Value,
+        delay: Duration,
+        grace: Duration,
+    ) -> Option<bool> {
         let (id, answer) = self.inbox.expect(method);
         let message = self.message(Some(id), method, params);
         let answered = self.exchange(&message, answer);

@@ -65,11 +65,23 @@ pub(in crate::check) struct Endpoint {
 
 impl Endpoint {
     /// An endpoint without a session.
-    pub(in crate::check) fn new(url: &str, headers: &[(String, SecretString)], label: &str, log: &WireLog) -> Result<Self, String> {
+    pub(in crate::check) fn new(
+        url: &str,
+        headers: &[(String, SecretString)],
+        label: &str,
+        log: &WireLog,
+    ) -> Result<Self, String> {
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true).build();
         let client = client.map_err(|error| error.to_string())?;
         let session = Mutex::new(None);
-        Ok(Self { client, url: url.to_owned(), headers: headers.to_vec(), session, label: label.into(), log: log.clone() })
+        Ok(Self {
+            client,
+            url: url.to_owned(),
+            headers: headers.to_vec(),
+            session,
+            label: label.into(),
+            log: log.clone(),
+        })
     }
 
     /// The session that the server gave.
@@ -79,7 +91,8 @@ impl Endpoint {
 
     /// Whether the URL is on this machine.
     pub(in crate::check) fn is_local(&self) -> bool {
-        let host = reqwest::Url::parse(&self.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+        let host =
+            reqwest::Url::parse(&self.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
         matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]")
     }
 
@@ -153,7 +166,9 @@ impl Endpoint {
         let reading = async {
             while let Ok(Some(chunk)) = response.chunk().await {
                 body.extend_from_slice(&chunk);
-                if body.len() > MAX_EVENT || (is_stream && body.windows(2).any(|end| end == b"\n\n") && is_answered(&body)) {
+                if body.len() > MAX_EVENT
+                    || (is_stream && body.windows(2).any(|end| end == b"\n\n") && is_answered(&body))
+                {
                     break;
                 }
             }
@@ -218,7 +233,10 @@ impl Endpoint {
             let excerpt = one_line(&String::from_utf8_lossy(&body), 160);
             if status < 300 {
                 let named = if kind.is_empty() { "no content type".to_owned() } else { format!("`{kind}`") };
-                inbox.report(&rules::HTTP_CONTENT_TYPE, format!("{} was answered with {named}: {excerpt}", name_of(message)));
+                inbox.report(
+                    &rules::HTTP_CONTENT_TYPE,
+                    format!("{} was answered with {named}: {excerpt}", name_of(message)),
+                );
                 // The answer may be right all the same.
                 return Ok(self.take(&body, status, inbox));
             }

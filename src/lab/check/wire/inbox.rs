@@ -141,10 +141,17 @@ impl Inbox {
         let excerpt = one_line(&value.to_string(), 120);
         match flaw {
             Flaw::NotUtf8 => self.report(&wire::INVALID_UTF8, format!("bytes that are not UTF-8 in {excerpt}")),
-            Flaw::ByteOrderMark => self.report(&wire::BYTE_ORDER_MARK, format!("a byte order mark stands before {excerpt}")),
-            Flaw::NotANumber => self.report(&wire::JSON_NAN, format!("NaN, Infinity or a number out of range, read as null in {excerpt}")),
-            Flaw::LoneSurrogate => self.report(&wire::JSON_LONE_SURROGATE, format!("an unpaired surrogate in {excerpt}")),
-            Flaw::DuplicateKey(key) => self.report(&wire::JSON_DUPLICATE_KEY, format!("`{key}` stands twice in {excerpt}")),
+            Flaw::ByteOrderMark => {
+                self.report(&wire::BYTE_ORDER_MARK, format!("a byte order mark stands before {excerpt}"))
+            }
+            Flaw::NotANumber => self
+                .report(&wire::JSON_NAN, format!("NaN, Infinity or a number out of range, read as null in {excerpt}")),
+            Flaw::LoneSurrogate => {
+                self.report(&wire::JSON_LONE_SURROGATE, format!("an unpaired surrogate in {excerpt}"))
+            }
+            Flaw::DuplicateKey(key) => {
+                self.report(&wire::JSON_DUPLICATE_KEY, format!("`{key}` stands twice in {excerpt}"))
+            }
         }
     }
 
@@ -177,7 +184,10 @@ impl Inbox {
         let known = ["roots/list", "sampling/createMessage", "elicitation/create"].contains(&method);
         let is_modern = self.revision().is_some_and(Revision::is_modern);
         if known || is_modern {
-            self.report(&protocol::REQUEST_UNINVITED, format!("the server sent `{method}`, and the client announced no such capability"));
+            self.report(
+                &protocol::REQUEST_UNINVITED,
+                format!("the server sent `{method}`, and the client announced no such capability"),
+            );
         } else {
             judge::server_message(&self.findings, self.revision(), message);
         }
@@ -198,11 +208,16 @@ impl Inbox {
 
     fn take_progress(&self, message: &Value) {
         let params = message.get("params").unwrap_or(&Value::Null);
-        let (Some(token), Some(progress)) = (params.get("progressToken"), params.get("progress").and_then(Value::as_f64)) else {
+        let (Some(token), Some(progress)) =
+            (params.get("progressToken"), params.get("progress").and_then(Value::as_f64))
+        else {
             return;
         };
         let Some(name) = token.as_str().filter(|name| name.starts_with("progress-")) else {
-            self.report(&calls::PROGRESS_TOKEN_UNKNOWN, format!("progress under the token {token}, which no request had"));
+            self.report(
+                &calls::PROGRESS_TOKEN_UNKNOWN,
+                format!("progress under the token {token}, which no request had"),
+            );
             return;
         };
         let last = {
@@ -218,7 +233,7 @@ impl Inbox {
     }
 
     fn take_response(&self, message: Value, size: usize, status: Option<u16>) {
-        let Some((id, pending)) = self.matching(&message) else { return };
+        let Some((id, pending)) = self.matching(&message, status) else { return };
         let Pending { method, sent, waiter } = pending;
         self.state().answered.insert(id);
         let (result, error) = (message.get("result"), message.get("error").filter(|error| !error.is_null()));
@@ -249,7 +264,7 @@ impl Inbox {
     }
 
     /// The request that a response answers. Reports a response to no request.
-    fn matching(&self, message: &Value) -> Option<(u64, Pending)> {
+    fn matching(&self, message: &Value, status: Option<u16>) -> Option<(u64, Pending)> {
         let id = message.get("id").cloned().unwrap_or_default();
         let as_text = id.as_str().and_then(|text| text.parse::<u64>().ok());
         let number = id.as_u64().or(as_text).or_else(|| id.as_f64().filter(|id| id.fract() == 0.0).map(|id| id as u64));
@@ -259,7 +274,10 @@ impl Inbox {
         {
             drop(state);
             if !id.is_number() {
-                self.report(&protocol::ID_TYPE_CHANGED, format!("the request had the id {number}, its answer has the id {id}"));
+                self.report(
+                    &protocol::ID_TYPE_CHANGED,
+                    format!("the request had the id {number}, its answer has the id {id}"),
+                );
             }
             return Some((number, pending));
         }
@@ -282,6 +300,8 @@ impl Inbox {
         drop(state);
         if expects_silence && pending.is_none() {
             self.report(&protocol::NOTIFICATION_ANSWERED, format!("a notification was answered: {excerpt}"));
+        } else if pending.is_some() && status.is_some_and(|status| status >= 400) {
+            // The body of a refused HTTP request may be an error without an id.
         } else if let Some((_, pending)) = &pending {
             self.report(&protocol::ID_UNKNOWN, format!("the answer to {} has no id: {excerpt}", pending.method));
         } else {

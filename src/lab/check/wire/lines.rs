@@ -64,12 +64,14 @@ impl<'a> Lines<'a> {
         let Some(parsed) = json::parse(&self.held).filter(is_message) else {
             // A message of its own ends the wait for the rest of this one.
             let is_other = json::parse(trimmed).is_some_and(|parsed| is_message(&parsed));
-            return is_other.then(|| {
-                self.held.truncate(self.held.len() - line.len());
-                let mut replies = self.release();
-                replies.extend(self.take(line));
-                replies
-            }).or(Some(Vec::new()));
+            return is_other
+                .then(|| {
+                    self.held.truncate(self.held.len() - line.len());
+                    let mut replies = self.release();
+                    replies.extend(self.take(line));
+                    replies
+                })
+                .or(Some(Vec::new()));
         };
         let held = std::mem::take(&mut self.held);
         self.log.record(self.connection, Direction::Received, &held, Some("a message on several lines"));
@@ -95,7 +97,12 @@ impl<'a> Lines<'a> {
         let at = text.find("{\"jsonrpc\"").or_else(|| text.find("{ \"jsonrpc\""));
         let salvaged = at.filter(|at| *at > 0).and_then(|at| Some((at, json::parse(text.get(at..)?.as_bytes())?)));
         if let Some((at, parsed)) = salvaged.filter(|(_, parsed)| is_message(parsed)) {
-            self.log.record(self.connection, Direction::Received, line, Some("text before the message on the same line"));
+            self.log.record(
+                self.connection,
+                Direction::Received,
+                line,
+                Some("text before the message on the same line"),
+            );
             let before = one_line(text.get(..at).unwrap_or_default(), 120);
             self.report_noise(&format!("text before a message on the same line: `{before}`"));
             return self.inbox.take(parsed, line.len(), None);

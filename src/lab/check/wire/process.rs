@@ -35,12 +35,18 @@ pub(in crate::check) struct Process {
 
 impl Process {
     /// Starts the command in a process group of its own.
-    pub(in crate::check) fn start(settings: &StdioSettings, label: &str, inbox: &Arc<Inbox>, log: &WireLog) -> io::Result<Arc<Self>> {
+    pub(in crate::check) fn start(
+        settings: &StdioSettings,
+        label: &str,
+        inbox: &Arc<Inbox>,
+        log: &WireLog,
+    ) -> io::Result<Arc<Self>> {
         let began = Instant::now();
         let mut child = command(settings).spawn()?;
         log.record(label, Direction::Event, b"started", None);
         let pid = child.id().unwrap_or_default();
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(io::Error::other("the process has no pipes"));
         };
         let label: Arc<str> = label.into();
@@ -49,9 +55,17 @@ impl Process {
         let (kept, first_byte) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Option<Duration>>>::default());
         let mut tasks = JoinSet::new();
         let reading_stderr = read_stderr(stderr, kept.clone(), log.clone(), label.clone());
-        let reading = read_stdout(stdout, Reader {
-            inbox: inbox.clone(), log: log.clone(), label: label.clone(), replies, first_byte: first_byte.clone(), began,
-        });
+        let reading = read_stdout(
+            stdout,
+            Reader {
+                inbox: inbox.clone(),
+                log: log.clone(),
+                label: label.clone(),
+                replies,
+                first_byte: first_byte.clone(),
+                began,
+            },
+        );
         let (inbox, logged, name) = (inbox.clone(), log.clone(), label.clone());
         tasks.spawn(async move {
             let stderr_done = tokio::spawn(reading_stderr);
@@ -61,14 +75,16 @@ impl Process {
             let _ = tokio::time::timeout(Duration::from_millis(300), async {
                 let _ = stdout_done.await;
                 let _ = stderr_done.await;
-            }).await;
+            })
+            .await;
             let text = status.as_ref().map_or_else(|_| "ended".to_owned(), |status| format!("exited: {status}"));
             logged.record(&name, Direction::Event, text.as_bytes(), None);
             exited.send_replace(status.ok());
             inbox.close(&format!("the process {text}"));
         });
         let stdin = AsyncMutex::new(Some(stdin));
-        let process = Arc::new(Self { pid, stdin, exit, stderr: kept, first_byte, label, log: log.clone(), _tasks: tasks });
+        let process =
+            Arc::new(Self { pid, stdin, exit, stderr: kept, first_byte, label, log: log.clone(), _tasks: tasks });
         tokio::spawn(forward(outgoing, Arc::downgrade(&process)));
         Ok(process)
     }
