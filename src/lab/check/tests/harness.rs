@@ -34,7 +34,7 @@ pub(super) fn limits() -> Limits {
     Limits {
         start: Duration::from_secs(8),
         request: Duration::from_millis(1_500),
-        call: Duration::from_millis(2_500),
+        call: Duration::from_secs(8),
         exit: Duration::from_millis(700),
         slow_start: Duration::from_millis(1_200),
         slow_list: Duration::from_millis(500),
