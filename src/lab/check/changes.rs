@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn removed_and_reordered_tools_are_found() {
         let [a, b] = ["a", "b"].map(|name| tool(name, json!({"type": "object"})));
-        assert_eq!(rules_of(&[a.clone(), b.clone()], &[b.clone()])[0].0, "tool-removed");
-        assert_eq!(rules_of(&[b.clone()], &[a.clone(), b.clone()])[0].0, "tool-added");
+        assert_eq!(rules_of(&[a.clone(), b.clone()], std::slice::from_ref(&b))[0].0, "tool-removed");
+        assert_eq!(rules_of(std::slice::from_ref(&b), &[a.clone(), b.clone()])[0].0, "tool-added");
         assert_eq!(rules_of(&[a.clone(), b.clone()], &[b, a])[0].0, "order-changed");
     }
 }

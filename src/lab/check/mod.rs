@@ -93,8 +93,11 @@ fn empty(target: String) -> Report {
 async fn examine(context: &Context, eras: &Eras, calls: &Calls, report: &mut Report, progress: &(dyn Fn(&str) + Sync)) {
     let Some(main) = eras.legacy.as_ref().or(eras.modern.as_ref()) else { return };
     describe(main, report);
-    progress("negotiating versions and listing tools");
-    let (negotiations, list) = tokio::join!(negotiations(context, eras), session(context, main));
+    // The times of this session count, so no other process starts beside it.
+    progress("listing tools");
+    let list = session(context, main).await;
+    progress("negotiating versions");
+    let negotiations = negotiations(context, eras).await;
     report.negotiations = negotiations;
     report.revisions = revisions(eras, &report.negotiations);
     report.timings.list_ms = list.is_listed.then(|| millis(list.took));
@@ -131,8 +134,8 @@ async fn negotiations(context: &Context, eras: &Eras) -> Vec<Negotiation> {
     if Revision::parse(selected).is_none() {
         versions::unsupported(context, Revision::LAST_LEGACY.as_str(), &finding::one_line(selected, 40));
     }
-    let main =
-        Negotiation { requested: Revision::LAST_LEGACY.to_string(), answered: Ok(finding::one_line(selected, 40)) };
+    let selected = Some(finding::one_line(selected, 40));
+    let main = Negotiation { requested: Revision::LAST_LEGACY.to_string(), selected, failure: None };
     let mut all = versions::negotiate(context, legacy.took).await;
     all.push(main);
     all.sort_by(|a, b| a.requested.cmp(&b.requested));
@@ -141,7 +144,7 @@ async fn negotiations(context: &Context, eras: &Eras) -> Vec<Negotiation> {
 
 /// The revisions that the server selected when they were requested.
 fn revisions(eras: &Eras, negotiations: &[Negotiation]) -> Vec<Revision> {
-    let agreed = negotiations.iter().filter(|one| one.answered.as_ref() == Ok(&one.requested));
+    let agreed = negotiations.iter().filter(|one| one.selected.as_ref() == Some(&one.requested));
     let mut all: Vec<Revision> = agreed.filter_map(|one| Revision::parse(&one.requested)).collect();
     all.extend(eras.modern.iter().map(|session| session.revision));
     all

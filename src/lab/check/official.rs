@@ -121,17 +121,15 @@ impl Official {
 }
 
 fn violation(error: &ValidationError<'_>) -> Violation {
-    let pointer = error.instance_path().as_str().to_owned();
-    match error.kind() {
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            closest(context).map_or_else(|| plain(error, pointer), |inner| violation(inner))
-        }
-        _ => plain(error, error.instance_path().as_str().to_owned()),
+    if let ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } = error.kind()
+        && let Some(inner) = closest(context)
+    {
+        return violation(inner);
     }
-}
-
-fn plain(error: &ValidationError<'_>, pointer: String) -> Violation {
-    Violation { pointer, message: error.masked_with("the value").to_string() }
+    Violation {
+        pointer: error.instance_path().as_str().to_owned(),
+        message: error.masked_with("the value").to_string(),
+    }
 }
 
 /// The error of the alternative that fits best: the one without an error at a member that tells alternatives apart.

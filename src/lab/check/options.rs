@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
-use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
+use toolgate_core::redact::{Secrets, SecretsBuilder, Style, is_telling};
 use toolgate_settings::mcp::StdioSettings;
 
 /// The server to check.
@@ -36,6 +36,8 @@ impl CheckTarget {
                 for (name, value) in &settings.env {
                     secrets.named(name, value.expose_secret());
                 }
+                let inherited = std::env::vars().filter(|(name, _)| settings.inherit_env && is_telling(name));
+                inherited.for_each(|(name, value)| secrets.named(&name, &value));
             }
             Self::Http { url, headers } => {
                 secrets.address(url);

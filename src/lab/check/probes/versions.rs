@@ -20,8 +20,12 @@ const UNKNOWN: &str = "2099-01-01";
 pub struct Negotiation {
     /// The version in the request.
     pub requested: String,
-    /// The version that the server selected, or the reason why there is no such version.
-    pub answered: Result<String, String>,
+    /// The version that the server selected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selected: Option<String>,
+    /// Why it selected none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// Negotiates the earlier revisions and an unknown one, at the same time. `first` is the time that the first start took.
@@ -37,7 +41,10 @@ pub(in crate::check) async fn negotiate(context: &Context, first: Duration) -> V
 
 async fn one(context: &Context, version: &str, early_request_after: Option<Duration>) -> Negotiation {
     let answered = negotiate_one(context, version, early_request_after).await;
-    Negotiation { requested: version.to_owned(), answered }
+    match answered {
+        Ok(selected) => Negotiation { requested: version.to_owned(), selected: Some(selected), failure: None },
+        Err(failure) => Negotiation { requested: version.to_owned(), selected: None, failure: Some(failure) },
+    }
 }
 
 async fn negotiate_one(

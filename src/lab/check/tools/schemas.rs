@@ -108,7 +108,9 @@ fn not_an_object(schema: &Value) -> Option<String> {
             }
             None => Some("the schema has no \"type\": \"object\"".into()),
         },
-        other => Some(format!("the schema is {}, not an object", one_line(&other.to_string(), 60))),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Some(format!("the schema is {}, not an object", one_line(&schema.to_string(), 60)))
+        }
     }
 }
 

@@ -3,7 +3,14 @@
 //! It uses no MCP library and writes each message as text, so that it can break every rule. `--http` serves streamable
 //! HTTP on a free port and prints its address; `--modern` also speaks the stateless revision, and `--modern-only` nothing
 //! else.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 mod http;
 mod tools;
@@ -33,11 +40,11 @@ type Out<'a> = &'a (dyn Fn(&str) + Sync);
 fn main() {
     let flaws: BTreeSet<String> = std::env::args().skip(1).collect();
     let server = Arc::new(Server { flaws, lists: Mutex::new(0), sessions: Mutex::default(), busy: Mutex::new(0) });
-    if let Some(path) = server.flaws.iter().find_map(|flaw| flaw.strip_prefix("lock=")) {
-        if std::fs::OpenOptions::new().create_new(true).write(true).open(path).is_err() {
-            eprintln!("another instance is running");
-            std::process::exit(1);
-        }
+    if let Some(path) = server.flaws.iter().find_map(|flaw| flaw.strip_prefix("lock="))
+        && std::fs::OpenOptions::new().create_new(true).write(true).open(path).is_err()
+    {
+        eprintln!("another instance is running");
+        std::process::exit(1);
     }
     if server.has("dies-at-start") {
         eprintln!("Error: DATABASE_URL is not set");
@@ -243,7 +250,7 @@ impl Server {
         let mut tools = tools(self);
         let mut lists = self.lists.lock().unwrap();
         *lists += 1;
-        if self.has("unstable") && *lists % 2 == 0 {
+        if self.has("unstable") && lists.is_multiple_of(2) {
             tools.reverse();
         }
         Some(Ok(json!({"tools": tools})))
