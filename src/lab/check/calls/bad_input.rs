@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Caller;
 use super::arguments::{self, BadArguments};
+use super::caller::Caller;
 use super::results;
 use crate::check::finding::{Finding, one_line};
 use crate::check::rules::calls as rules;

@@ -6,7 +6,8 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Caller, params, results};
+use super::caller::Caller;
+use super::results;
 use crate::check::rules::calls as rules;
 
 const LEVELS: [usize; 3] = [1, 8, 32];
@@ -35,13 +36,9 @@ pub(super) async fn run(caller: &mut Caller<'_>, name: &str, arguments: &Value) 
         let (mut times, mut errors, began) = (Vec::new(), 0, Instant::now());
         let mut first_error = None;
         while times.len() + errors < CALLS && began.elapsed() < LONGEST {
-            let base = caller.tokens;
-            caller.tokens += concurrency;
-            let calls = (1..=concurrency).map(|index| {
-                let connection = &session.connection;
-                let params = params(name, Some(arguments), base + index);
-                connection.request_within("tools/call", params, caller.context.limits.call)
-            });
+            let params: Vec<Value> = (0..concurrency).map(|_| caller.params(name, Some(arguments))).collect();
+            let (connection, limit) = (&session.connection, caller.context.limits.call);
+            let calls = params.into_iter().map(|params| connection.request_within("tools/call", params, limit));
             for answered in join_all(calls).await {
                 match answered {
                     Ok(answer) if results::is_success(&answer) => times.push(answer.took),
@@ -66,7 +63,7 @@ pub(super) async fn run(caller: &mut Caller<'_>, name: &str, arguments: &Value) 
         }
         rows.push(row(name, concurrency, times, errors));
         if errors > 0 {
-            caller.session = None;
+            caller.renew();
         }
     }
     rows

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bad_input;
+mod caller;
 mod load;
 mod media;
 mod results;
@@ -10,19 +11,19 @@ mod secrets;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use load::LoadRow;
 
-use super::context::{Context, Session};
+use caller::Caller;
+
+use super::context::Context;
 use super::finding::one_line;
 use super::options::Calls;
 use super::revision::Revision;
 use super::rules::calls as rules;
 use super::wire::answer::{Answer, NoAnswer, seconds};
 
-/// The most times that a server which exits is started again.
-const MAX_RESTARTS: usize = 30;
 /// Calls of this time or longer are cancelled once.
 const LONG: Duration = Duration::from_millis(250);
 
@@ -45,59 +46,6 @@ pub struct CallRow {
     pub bytes: usize,
 }
 
-/// A session for calls, which is opened again after a crash.
-pub(super) struct Caller<'a> {
-    pub(super) context: &'a Context,
-    revision: Revision,
-    session: Option<Session>,
-    restarts: usize,
-    tokens: usize,
-}
-
-impl Caller<'_> {
-    /// The session; a new one if the process of the last one ended.
-    pub(super) async fn session(&mut self) -> Option<Session> {
-        if let Some(session) = &self.session {
-            return Some(session.clone());
-        }
-        if self.restarts > MAX_RESTARTS {
-            return None;
-        }
-        self.restarts += 1;
-        self.session = open(self.context, self.revision).await;
-        self.session.clone()
-    }
-
-    /// Calls a tool. After a crash the next call opens a new session.
-    pub(super) async fn call(&mut self, tool: &str, arguments: Option<&Value>) -> Option<Result<Answer, NoAnswer>> {
-        let session = self.session().await?;
-        self.tokens += 1;
-        let params = params(tool, arguments, self.tokens);
-        let answered = session.connection.request_within("tools/call", params, self.context.limits.call).await;
-        if answered.as_ref().is_err_and(NoAnswer::is_closed) {
-            self.session = None;
-        }
-        Some(answered)
-    }
-}
-
-async fn open(context: &Context, revision: Revision) -> Option<Session> {
-    if !revision.is_modern() {
-        return context.initialize("calls", revision.as_str()).await.ok();
-    }
-    let connection = context.connect("calls").ok()?;
-    context.discover(connection).await.ok()
-}
-
-/// Parameters of tools/call with a progress token.
-fn params(tool: &str, arguments: Option<&Value>, token: usize) -> Value {
-    let mut params = json!({"name": tool, "_meta": {"progressToken": format!("progress-{token}")}});
-    if let (Some(members), Some(arguments)) = (params.as_object_mut(), arguments) {
-        members.insert("arguments".into(), arguments.clone());
-    }
-    params
-}
-
 /// Calls the selected tools.
 pub(super) async fn examine(
     context: &Context,
@@ -107,7 +55,7 @@ pub(super) async fn examine(
     progress: &(dyn Fn(&str) + Sync),
 ) -> CallFacts {
     let mut facts = CallFacts::default();
-    let mut caller = Caller { context, revision, session: None, restarts: 0, tokens: 0 };
+    let mut caller = Caller::new(context, revision);
     bad_input::unknown_tool(&mut caller).await;
     let mut fastest: Option<(String, Value, Duration)> = None;
     for tool in tools {
@@ -194,8 +142,7 @@ async fn valid(
 /// Cancels the same call, which is known to take a while.
 async fn cancel(caller: &mut Caller<'_>, name: &str, arguments: &Value, took: Duration) {
     let Some(session) = caller.session().await else { return };
-    caller.tokens += 1;
-    let params = params(name, Some(arguments), caller.tokens);
+    let params = caller.params(name, Some(arguments));
     let grace = (took + Duration::from_millis(300)).min(Duration::from_secs(4));
     let late = session.connection.request_and_cancel("tools/call", params, took / 4, grace).await;
     if late == Some(true) {

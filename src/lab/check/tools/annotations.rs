@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::ToolJudge;
+use super::tool_judge::ToolJudge;
 use crate::check::context::Session;
 use crate::check::finding::{Findings, one_line};
 use crate::check::official::Official;

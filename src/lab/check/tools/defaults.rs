@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::ToolJudge;
+use super::tool_judge::ToolJudge;
 use super::walk::each_schema;
 use crate::check::finding::one_line;
 use crate::check::rules::tools as rules;

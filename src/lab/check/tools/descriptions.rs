@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use toolgate_core::tool::needs_escaping;
 
-use super::ToolJudge;
+use super::tool_judge::ToolJudge;
 use super::walk;
 use crate::check::context::Session;
 use crate::check::finding::{Findings, one_line};

@@ -6,48 +6,22 @@ mod descriptions;
 mod names;
 mod providers;
 mod refs;
+mod row;
 mod schemas;
 mod tokens;
+mod tool_judge;
 mod walk;
 
 use serde_json::Value;
 
-pub use providers::{Fit, ProviderFit};
+pub use row::{Fit, ProviderFit, ToolRow};
+
+use tool_judge::ToolJudge;
 
 use super::context::Session;
-use super::finding::{Finding, Findings};
+use super::finding::Findings;
 use super::official::Official;
-use super::rules::{Rule, protocol};
-
-/// A tool of the report.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct ToolRow {
-    pub name: String,
-    /// Estimate of the tokens that its definition takes in a request to a model.
-    pub tokens: usize,
-    /// How it fits each provider.
-    pub providers: Vec<ProviderFit>,
-}
-
-/// Collects the findings about one tool.
-pub(super) struct ToolJudge<'a> {
-    pub(super) session: &'a Session,
-    pub(super) findings: &'a Findings,
-    pub(super) name: &'a str,
-    pub(super) tool: &'a Value,
-}
-
-impl ToolJudge<'_> {
-    /// Adds a finding at this place of the definition.
-    pub(super) fn report(&self, rule: &'static Rule, pointer: impl Into<String>, message: impl AsRef<str>) {
-        self.add(self.session.finding(rule, message).at(pointer));
-    }
-
-    /// Adds a finding about this tool.
-    pub(super) fn add(&self, finding: Finding) {
-        self.findings.add(finding.tool(self.name));
-    }
-}
+use super::rules::protocol;
 
 /// Judges the tools of a server.
 pub(super) fn judge(session: &Session, findings: &Findings, tools: &[Value]) -> Vec<ToolRow> {

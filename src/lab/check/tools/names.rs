@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::ToolJudge;
+use super::tool_judge::ToolJudge;
 use crate::check::context::Session;
 use crate::check::finding::Findings;
 use crate::check::rules::{Severity, tools as rules};

@@ -3,45 +3,15 @@
 
 use std::sync::{Arc, LazyLock};
 
-use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::tool::ExternalTool;
 use toolgate_models::{Settings, anthropic, gemini, openai_responses};
 use toolgate_ports::{Model, ToolFit};
 
-use super::ToolJudge;
+use super::row::{Fit, ProviderFit, Reason};
+use super::tool_judge::ToolJudge;
 use crate::check::finding::one_line;
 use crate::check::rules::{Rule, tools as rules};
-
-/// How a tool fits a provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Fit {
-    /// As it is.
-    Whole,
-    /// Without rules that the provider does not understand.
-    Lossy,
-    /// Not at all.
-    Refused,
-}
-
-/// A cell of the matrix.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ProviderFit {
-    pub provider: &'static str,
-    pub fit: Fit,
-    /// What is refused or lost, each with its place in the tool's definition.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<Reason>,
-}
-
-/// Something that a provider refuses or loses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Reason {
-    /// JSON pointer into the tool's definition.
-    pub pointer: String,
-    pub text: String,
-}
 
 struct Provider {
     name: &'static str,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::ToolJudge;
+use super::tool_judge::ToolJudge;
 use super::walk::each_schema;
 use crate::check::finding::one_line;
 use crate::check::rules::tools as rules;

@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use toolgate_validation::{SchemaError, SchemaValidator};
 
+use super::tool_judge::ToolJudge;
 use super::walk::{each_schema, escaped};
-use super::{ToolJudge, defaults, refs};
+use super::{defaults, refs};
 use crate::check::finding::one_line;
 use crate::check::revision::Revision;
 use crate::check::rules::{Rule, Severity, tools as rules};

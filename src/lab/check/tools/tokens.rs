@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ToolRow;
+use super::row::ToolRow;
 use crate::check::context::Session;
 use crate::check::finding::Findings;
 use crate::check::rules::tools as rules;
