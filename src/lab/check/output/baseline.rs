@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::finding::Finding;
 use crate::check::report::Report;
 
 /// Accepted findings.
@@ -18,7 +19,7 @@ pub struct Baseline {
 impl Baseline {
     /// A baseline that accepts all findings of a report.
     pub fn of(report: &Report) -> Self {
-        Self { version: 1, findings: report.findings.iter().map(super::super::finding::Finding::fingerprint).collect() }
+        Self { version: 1, findings: report.findings.iter().map(Finding::fingerprint).collect() }
     }
 
     /// Removes accepted findings from a report. Returns how many there were.
