@@ -288,6 +288,13 @@ impl Server {
         if self.has("call-fails") && name == "echo" {
             return Some(failed("it does not work"));
         }
+        if self.has("not-concurrent") && name != "slow" {
+            let mut calls = self.busy.lock().unwrap();
+            *calls += 1;
+            if *calls > 40 {
+                return Some(failed("too many calls"));
+            }
+        }
         self.progress(&params["_meta"]["progressToken"], out);
         Some(Ok(match name {
             "echo" => self.echo(arguments["text"].as_str().unwrap_or_default()),
@@ -325,12 +332,6 @@ impl Server {
             () if self.has("content-without-text") => block(json!({"type": "text"})),
             () if self.has("huge-result") => block(json!({"type": "text", "text": "x".repeat(12 << 20)})),
             () if self.has("secret") => block(json!({"type": "text", "text": "key AKIAIOSFODNN7EXAMPLE"})),
-            () if self.has("not-concurrent") => {
-                *self.busy.lock().unwrap() += 1;
-                let calls = *self.busy.lock().unwrap();
-                let failed = calls > 40;
-                json!({"content": [{"type": "text", "text": text}], "isError": failed})
-            }
             () => {
                 json!({"content": [{"type": "text", "text": text}, {"type": "image", "data": PNG, "mimeType": "image/png"}]})
             }
