@@ -9,6 +9,24 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// Variables that every program may have.
+const HARMLESS: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL"];
+/// Paths of certificate bundles, and the hosts that are reached without a proxy: programs of a company's network need
+/// them, and they contain no secrets.
+const NETWORK: &[&str] = &[
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NO_PROXY",
+    "no_proxy",
+];
+/// Whether every program gets this environment variable, unless it gets all of them.
+pub fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name) || NETWORK.contains(&name) || name.starts_with("LC_")
+}
+
 /// A server that is started as a child process.
 #[derive(Clone, Debug, Default)]
 pub struct StdioSettings {

@@ -19,6 +19,7 @@ mod ineffective;
 mod init;
 mod keys;
 mod mcp;
+mod mcp_check;
 mod media;
 mod model_answers;
 mod models;

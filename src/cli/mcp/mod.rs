@@ -2,6 +2,9 @@
 
 mod answer_flags;
 mod call;
+mod check;
+mod check_files;
+mod check_report;
 mod connected_server;
 mod exchange;
 mod list;
@@ -30,12 +33,13 @@ Examples:
   toolgate mcp call echo '{\"message\": \"hi\"}' -- npx -y @modelcontextprotocol/server-everything
   toolgate mcp list http://localhost:3000/mcp --header 'Authorization: Bearer ${TOKEN}'
   toolgate mcp call shop get_invoice '{\"order_id\": \"A-1077\"}'
+  toolgate mcp check -- node server.js
   toolgate mcp status
   toolgate mcp login crm
 
 A server is one of the configuration, a command after `--`, or a URL.";
 
-/// List, call and watch MCP servers, configured ones or any other; log in to them
+/// List, call, check and watch MCP servers, configured ones or any other; log in to them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Mcp {
@@ -47,6 +51,7 @@ pub(super) struct Mcp {
 enum Command {
     List(Box<list::List>),
     Call(Box<call::Call>),
+    Check(Box<check::Check>),
     Status(status::Status),
     Login(login::LogIn),
     Logout(logout::LogOut),
@@ -57,6 +62,7 @@ impl Mcp {
         match self.command {
             Command::List(command) => command.execute(out).await,
             Command::Call(command) => command.execute(out).await,
+            Command::Check(command) => command.execute(out).await,
             Command::Status(command) => command.execute(out).await,
             Command::Login(command) => command.execute(out).await,
             Command::Logout(command) => command.execute(out).await,
@@ -68,6 +74,7 @@ impl Mcp {
         match &self.command {
             Command::List(command) => command.json,
             Command::Call(command) => command.json,
+            Command::Check(command) => command.json,
             Command::Status(command) => command.json,
             Command::Login(command) => command.json,
             Command::Logout(command) => command.json,

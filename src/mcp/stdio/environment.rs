@@ -8,22 +8,10 @@ use std::ffi::OsString;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::process::Command;
 use toolgate_core::redact::is_telling;
+use toolgate_settings::mcp::is_harmless;
 
 use crate::settings::StdioSettings;
 
-/// Variables that every program may have.
-const HARMLESS: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL"];
-/// Paths of certificate bundles, and the hosts that are reached without a proxy: programs of a company's network need
-/// them, and they contain no secrets.
-const NETWORK: &[&str] = &[
-    "NODE_EXTRA_CA_CERTS",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "NO_PROXY",
-    "no_proxy",
-];
 /// The addresses of proxies.
 const PROXIES: &[&str] = &["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
@@ -47,10 +35,6 @@ pub(super) fn confidential(variables: impl IntoIterator<Item = (OsString, OsStri
     let is_known = |value: &str| variables.iter().any(|(name, harmless)| is_harmless(name) && harmless == value);
     let secrets = variables.iter().filter(|(name, value)| !is_known(value) && (is_telling(name) || !is_plain(value)));
     secrets.map(|(name, value)| (name.clone(), SecretString::from(value.as_str()))).collect()
-}
-
-fn is_harmless(name: &str) -> bool {
-    HARMLESS.contains(&name) || NETWORK.contains(&name) || name.starts_with("LC_")
 }
 
 /// The proxy variables of toolgate that a child did not get, as the end of a message about its failed start; empty

@@ -1,0 +1,144 @@
+//! Streamable HTTP of the flawed server.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::spawn;
+
+use serde_json::{Value, json};
+
+use super::Server;
+
+/// Serves on a free port, and prints the address.
+pub(super) fn http(server: &Arc<Server>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    println!("http://{}/mcp", listener.local_addr().unwrap());
+    for stream in listener.incoming().flatten() {
+        let server = server.clone();
+        spawn(move || while serve(&server, &stream).is_some() {});
+    }
+}
+
+/// An HTTP request.
+struct Request {
+    method: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+fn read(stream: &TcpStream) -> Option<Request> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
+    let method = line.split(' ').next()?.to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request { method, headers, body })
+}
+
+fn respond(stream: &TcpStream, status: u16, headers: &str, body: &str) -> Option<()> {
+    let length = body.len();
+    let mut stream = stream;
+    stream.write_all(format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\n\r\n{body}").as_bytes()).ok()
+}
+
+fn serve(server: &Server, stream: &TcpStream) -> Option<()> {
+    let request = read(stream)?;
+    let json = "Content-Type: application/json\r\n";
+    if server.has("auth") {
+        return respond(stream, 401, "WWW-Authenticate: Bearer\r\n", "");
+    }
+    if request.header("origin").is_some() && !server.has("any-origin") {
+        return respond(stream, 403, "", "");
+    }
+    if request.header("host").is_some_and(|host| !host.starts_with("127.0.0.1")) && !server.has("any-host") {
+        return respond(stream, 403, "", "");
+    }
+    match request.method.as_str() {
+        "POST" => {}
+        "DELETE" if server.has("delete-fails") => return respond(stream, 500, "", ""),
+        "DELETE" => {
+            if !server.has("session-survives") {
+                server.sessions.lock().unwrap().remove(request.header("mcp-session-id").unwrap_or_default());
+            }
+            return respond(stream, 204, "", "");
+        }
+        "GET" if server.has("get-html") => return respond(stream, 200, "Content-Type: text/html\r\n", "<html></html>"),
+        "PUT" if server.has("put-succeeds") => return respond(stream, 200, json, "{}"),
+        _ => return respond(stream, 405, "", ""),
+    }
+    let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
+        let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "parse error"}});
+        return respond(stream, if server.has("malformed-succeeds") { 200 } else { 400 }, json, &error.to_string());
+    };
+    post(server, stream, &request, &message)
+}
+
+fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value) -> Option<()> {
+    let json = "Content-Type: application/json\r\n";
+    let method = message["method"].as_str().unwrap_or_default();
+    let is_modern = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string();
+    let refuse = |status: u16, code: i64| {
+        let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": "refused"}});
+        respond(stream, status, json, &error.to_string())
+    };
+    if request
+        .header("mcp-protocol-version")
+        .is_some_and(|version| !version.starts_with("2025") && !version.starts_with("2026"))
+        && !server.has("any-version")
+    {
+        return refuse(400, -32000);
+    }
+    if is_modern && request.header("mcp-method").is_some_and(|header| header != method) && !server.has("any-header") {
+        return refuse(400, -32020);
+    }
+    let mut headers = json.to_owned();
+    if method == "initialize" && !server.has("--modern-only") {
+        let id = format!("session-{}", server.sessions.lock().unwrap().len() + 1);
+        server.sessions.lock().unwrap().insert(id.clone());
+        headers = format!("{json}Mcp-Session-Id: {id}\r\n");
+    } else if !is_modern && !server.has("--modern-only") {
+        let known = server.sessions.lock().unwrap().contains(request.header("mcp-session-id").unwrap_or_default());
+        if !known && !server.has("any-session") {
+            return if server.has("session-400") { refuse(400, -32000) } else { refuse(404, -32001) };
+        }
+    }
+    if message.get("id").is_none() {
+        return respond(stream, if server.has("notification-200") { 200 } else { 202 }, "", "");
+    }
+    if server.has("http-500") && method == "tools/list" {
+        return respond(stream, 500, "Content-Type: text/plain\r\n", "Internal Server Error");
+    }
+    let lines = Mutex::new(Vec::new());
+    server.handle(message, &|line| lines.lock().unwrap().push(line.to_owned()));
+    let lines = lines.into_inner().unwrap();
+    let last = lines.last().cloned().unwrap_or_default();
+    let is_unknown = last.contains("-32601") && is_modern && !server.has("unknown-method-200");
+    let status = if is_unknown { 404 } else { 200 };
+    if server.has("event-streams") {
+        let events: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
+        return respond(stream, status, &headers.replace("application/json", "text/event-stream"), &events);
+    }
+    if server.has("text-plain") {
+        headers = headers.replace("application/json", "text/plain");
+    }
+    respond(stream, status, &headers, &last)
+}
