@@ -174,13 +174,13 @@ pub struct RecordedDecision {
 #[serde(default, deny_unknown_fields)]
 pub struct RecordedResult {
     /// The text, if the content is text alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub text: Option<Expected>,
     /// The parts of content that is not text alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub content: Option<Expected>,
     /// The structured content.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub structured: Option<Expected>,
     /// Whether the tool reported an error.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -200,7 +200,7 @@ pub struct RecordedEnd {
     /// `completed`, `failed`, `turn_limit`, …
     pub status: String,
     /// The final answer: a text, or the value if it has a schema.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub answer: Option<Expected>,
     /// The message of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -267,6 +267,11 @@ impl CallOrder {
     fn is_exact(&self) -> bool {
         *self == Self::Exact
     }
+}
+
+/// A value that is there; `null` is a value.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Expected>, D::Error> {
+    Expected::deserialize(deserializer).map(Some)
 }
 
 fn known_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {

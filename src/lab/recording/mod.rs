@@ -5,18 +5,32 @@
 //! and [`compare`] names the first place where the new run differs. This module reads journals and writes files; it starts
 //! no run and connects to no server.
 
+mod compare;
 mod difference;
+mod divergence;
 mod expected;
 mod file;
+mod from_journal;
 mod json_path;
 mod matcher;
+mod normalise;
+mod played;
+mod recorded_servers;
+#[cfg(test)]
+mod tests;
+mod text;
 mod yaml;
 
+pub use compare::{Comparison, Side, compare};
 pub use difference::Difference;
+pub use divergence::{Divergence, DivergenceKind};
 pub use expected::Expected;
 pub use file::{
     CallOrder, HttpAddress, Ignore, Part, RecordedCall, RecordedDecision, RecordedEnd, RecordedResult, RecordedServer,
     RecordedTool, RecordedTurn, Recording, StdioAddress, VERSION,
 };
+pub use from_journal::{RecordingContext, Unrecordable};
 pub use json_path::{JsonPath, PathPattern};
 pub use matcher::Members;
+pub use recorded_servers::RecordedServers;
+pub use text::{Format, JsonlError};

@@ -1,0 +1,70 @@
+//! Playable sides of a recording: the recorded model as a script.
+
+use serde_json::{Map, Value};
+use toolgate_core::tool::Arguments;
+use toolgate_models::scripted::{Script, ScriptedCall, ScriptedTurn};
+
+use super::expected::Expected;
+use super::file::{Part, RecordedCall, RecordedResult, RecordedTurn, Recording};
+use super::json_path::JsonPath;
+
+impl Recording {
+    /// The recorded model: it gives the recorded replies, whatever the results of its calls. The error names a matcher
+    /// that has no value to play.
+    pub fn script(&self) -> Result<Script, String> {
+        let turns = self.turns.iter().map(scripted_turn).collect::<Result<_, _>>()?;
+        let summary = self.summary.clone().map(|text| ScriptedTurn { say: Some(text), ..ScriptedTurn::default() });
+        Ok(Script { turns, summary })
+    }
+
+    /// Whether a comparison leaves out this place.
+    pub(super) fn ignores(&self, tool: &str, part: Part, path: &JsonPath) -> bool {
+        let concerns = |pattern: &toolgate_core::pattern::NamePattern| pattern.fits(tool).unwrap_or(false);
+        self.ignore.iter().any(|ignore| {
+            ignore.part == part
+                && ignore.tool.as_ref().is_none_or(concerns)
+                && ignore.path.as_ref().is_none_or(|pattern| pattern.covers(path))
+        })
+    }
+}
+
+fn scripted_turn(turn: &RecordedTurn) -> Result<ScriptedTurn, String> {
+    Ok(ScriptedTurn {
+        reasoning: turn.reasoning.clone(),
+        say: turn.say.clone(),
+        calls: turn.calls.iter().map(scripted_call).collect::<Result<_, _>>()?,
+        stop: turn.stop,
+        usage: turn.usage,
+        ..ScriptedTurn::default()
+    })
+}
+
+fn scripted_call(call: &RecordedCall) -> Result<ScriptedCall, String> {
+    let arguments = call.arguments.example().map_err(|error| format!("{} ({}): {error}", call.id, call.tool))?;
+    let arguments = match arguments {
+        Value::String(text) => Arguments::Malformed(text),
+        other => Arguments::from_value(other),
+    };
+    Ok(ScriptedCall { id: Some(call.id.clone()), name: call.tool.clone(), arguments })
+}
+
+impl RecordedResult {
+    /// The whole result as one expected value; `None` if a member cannot be read.
+    pub(super) fn expected(&self) -> Option<Expected> {
+        let mut members = Map::new();
+        let optional = [("text", &self.text), ("content", &self.content), ("structured", &self.structured)];
+        for (name, value) in optional {
+            members.extend(value.as_ref().map(|value| (name.to_owned(), value.written().clone())));
+        }
+        members.insert("error".to_owned(), self.error.into());
+        for (name, word) in [("failed", &self.failed), ("rejected", &self.rejected)] {
+            members.extend(word.as_deref().map(|word| (name.to_owned(), word.into())));
+        }
+        Expected::parse(Value::Object(members)).ok()
+    }
+
+    /// Whether a server gave it. toolgate rejects the other calls without sending them.
+    pub(super) fn is_from_server(&self) -> bool {
+        self.rejected.is_none()
+    }
+}
