@@ -25,6 +25,8 @@ pub(super) enum Exit {
     InvalidResult,
     /// 8: the call changed since the approver saw it. The new call is shown, and nothing ran.
     Drifted,
+    /// 9: a replayed run differs from its recording.
+    Diverged,
     /// 10: the run, or the call, has required actions; `toolgate resume` resumes a run.
     Pending,
     /// 130: the run was cancelled.
@@ -48,6 +50,7 @@ impl Exit {
             Self::TimedOut => 6,
             Self::InvalidResult => 7,
             Self::Drifted => 8,
+            Self::Diverged => 9,
             Self::Pending => 10,
             Self::Cancelled => 130,
             Self::Terminated => 143,

@@ -1,7 +1,8 @@
 //! Playable sides of a recording: the recorded model as a script.
 
 use serde_json::{Map, Value};
-use toolgate_core::tool::Arguments;
+use toolgate_core::chat;
+use toolgate_core::tool::{Arguments, FailureKind, Outcome, ToolOutput};
 use toolgate_models::scripted::{Script, ScriptedCall, ScriptedTurn};
 
 use super::expected::Expected;
@@ -61,6 +62,24 @@ impl RecordedResult {
             members.extend(word.as_deref().map(|word| (name.to_owned(), word.into())));
         }
         Expected::parse(Value::Object(members)).ok()
+    }
+
+    /// The outcome that plays the result again. The error names a matcher that has no value to play.
+    pub fn outcome(&self) -> Result<Outcome, String> {
+        let example = |value: &Option<Expected>| value.as_ref().map(Expected::example).transpose();
+        let text = example(&self.text)?.and_then(|text| text.as_str().map(str::to_owned));
+        if let Some(kind) = &self.failed {
+            let kind = serde_json::from_value::<FailureKind>(kind.as_str().into()).ok();
+            let message = text.unwrap_or_else(|| "the recorded call failed".to_owned());
+            return Ok(kind.map_or(Outcome::Unknown, |kind| Outcome::failed(kind, message)));
+        }
+        let unreadable = |error: serde_json::Error| format!("`content` is not a list of parts: {error}");
+        let content = match example(&self.content)? {
+            Some(parts) => serde_json::from_value(parts).map_err(unreadable)?,
+            None => text.into_iter().map(chat::Part::text).collect(),
+        };
+        let structured = example(&self.structured)?;
+        Ok(Outcome::Returned(ToolOutput { content, structured, is_error: self.error, ..ToolOutput::default() }))
     }
 
     /// Whether a server gave it. toolgate rejects the other calls without sending them.

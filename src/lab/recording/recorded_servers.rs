@@ -4,14 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::Value;
-use toolgate_core::chat;
 use toolgate_core::id::{RunId, ServerId};
-use toolgate_core::tool::{DeliveredReply, FailureKind, McpTool, Outcome, Progress, ServerTools, ToolOutput};
+use toolgate_core::tool::{DeliveredReply, McpTool, Outcome, Progress, ServerTools, ToolOutput};
 use toolgate_core::trace::SpanContext;
 use toolgate_ports::{McpCall, McpServers};
 
 use super::expected::Expected;
-use super::file::{Part, RecordedCall, RecordedResult, RecordedServer, RecordedTool, Recording};
+use super::file::{Part, RecordedCall, RecordedServer, RecordedTool, Recording};
 use super::matcher::Members;
 
 /// The servers of a recording, for one run.
@@ -26,7 +25,7 @@ impl RecordedServers {
     /// The servers of this recording. The error names a matcher in a result that has no value to play.
     pub fn new(recording: Recording) -> Result<Self, String> {
         for call in recording.calls() {
-            output(&call.result).map_err(|error| format!("the result of {} ({}): {error}", call.id, call.tool))?;
+            call.result.outcome().map_err(|error| format!("the result of {} ({}): {error}", call.id, call.tool))?;
         }
         let answered = Mutex::new(vec![false; recording.calls().count()]);
         Ok(Self { recording, answered })
@@ -74,7 +73,7 @@ impl McpServers for RecordedServers {
     async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {
         let outcome = match self.recorded(&call) {
             Some(recorded) => {
-                output(&recorded.result).unwrap_or_else(|error| Outcome::Returned(ToolOutput::error(error)))
+                recorded.result.outcome().unwrap_or_else(|error| Outcome::Returned(ToolOutput::error(error)))
             }
             None => Outcome::Returned(ToolOutput::error(format!(
                 "the recording has no result of `{}` with these arguments",
@@ -105,23 +104,4 @@ fn server_tools(id: &ServerId, recorded: &RecordedServer) -> ServerTools {
         stale: None,
         authorization: None,
     }
-}
-
-/// The outcome that plays a recorded result.
-fn output(result: &RecordedResult) -> Result<Outcome, String> {
-    let example = |value: &Option<Expected>| value.as_ref().map(Expected::example).transpose();
-    let text = example(&result.text)?.and_then(|text| text.as_str().map(str::to_owned));
-    if let Some(kind) = &result.failed {
-        let kind = serde_json::from_value::<FailureKind>(kind.as_str().into()).ok();
-        let message = text.unwrap_or_else(|| "the recorded call failed".to_owned());
-        return Ok(kind.map_or(Outcome::Unknown, |kind| Outcome::failed(kind, message)));
-    }
-    let parts = match example(&result.content)? {
-        Some(parts) => {
-            serde_json::from_value(parts).map_err(|error| format!("`content` is not a list of parts: {error}"))?
-        }
-        None => text.into_iter().map(chat::Part::text).collect(),
-    };
-    let structured = example(&result.structured)?;
-    Ok(Outcome::Returned(ToolOutput { content: parts, structured, is_error: result.error, ..ToolOutput::default() }))
 }
