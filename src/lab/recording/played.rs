@@ -18,6 +18,16 @@ impl Recording {
         Ok(Script { turns, summary })
     }
 
+    /// The final answer of a run that was recorded just now, whose values are literal.
+    pub fn answer(&self) -> Option<Value> {
+        self.end.answer.as_ref().and_then(|answer| answer.example().ok())
+    }
+
+    /// The server's own name of a tool, by the name that the model sees.
+    pub fn own_name(&self, tool: &str) -> Option<&str> {
+        self.tools().find(|(_, known)| known.model_name == tool).map(|(_, known)| known.name.as_str())
+    }
+
     /// Whether a comparison leaves out this place.
     pub(super) fn ignores(&self, tool: &str, part: Part, path: &JsonPath) -> bool {
         let concerns = |pattern: &toolgate_core::pattern::NamePattern| pattern.fits(tool).unwrap_or(false);
@@ -51,7 +61,7 @@ fn scripted_call(call: &RecordedCall) -> Result<ScriptedCall, String> {
 
 impl RecordedResult {
     /// The whole result as one expected value; `None` if a member cannot be read.
-    pub(super) fn expected(&self) -> Option<Expected> {
+    pub fn expected(&self) -> Option<Expected> {
         let mut members = Map::new();
         let optional = [("text", &self.text), ("content", &self.content), ("structured", &self.structured)];
         for (name, value) in optional {
@@ -80,6 +90,11 @@ impl RecordedResult {
         };
         let structured = example(&self.structured)?;
         Ok(Outcome::Returned(ToolOutput { content, structured, is_error: self.error, ..ToolOutput::default() }))
+    }
+
+    /// Whether the model read an error.
+    pub fn is_error(&self) -> bool {
+        self.error || self.failed.is_some() || self.rejected.is_some()
     }
 
     /// Whether a server gave it. toolgate rejects the other calls without sending them.
