@@ -95,10 +95,12 @@ fn complete(id: &str, text: &str) -> Result<(), TestError> {
         .with_remedy("give the server on the command line: its command after `--`, or --url"))
 }
 
-/// The path of this program for the command `toolgate`.
+/// The path of this program for the command `toolgate`, if this program is toolgate.
 pub(super) fn this_program(command: &str) -> String {
     match std::env::current_exe() {
-        Ok(path) if command == "toolgate" => path.to_string_lossy().into_owned(),
+        Ok(path) if command == "toolgate" && path.file_stem().is_some_and(|name| name == "toolgate") => {
+            path.to_string_lossy().into_owned()
+        }
         Ok(_) | Err(_) => command.to_owned(),
     }
 }

@@ -5,12 +5,19 @@
 
 mod addresses;
 mod answers;
+mod case_setup;
 mod error;
+mod judge;
 mod recording_file;
 mod replay;
+mod scenario_answers;
+mod scenarios;
 mod test_run;
 
 pub use addresses::{recorded_address, server_settings};
 pub use error::TestError;
 pub use recording_file::read_recording;
 pub use replay::{Replay, ReplayReport, replay};
+pub use scenarios::{FileCase, TestOptions, read_cases, run_cases, run_scenarios};
+
+pub use crate::lab::scenario::{Attempt, CaseOutcome, CaseReport, Finding, TestReport};

@@ -32,7 +32,6 @@ pub(super) struct TestRun {
 
 /// A run that has ended, or waits for an answer that the file does not have.
 pub(super) struct FinishedRun {
-    pub(super) id: RunId,
     pub(super) journal: Vec<JournalEntry>,
     /// The pending items without an answer.
     pub(super) unanswered: Vec<PendingItem>,
@@ -76,7 +75,7 @@ async fn finish(
     };
     let journal = app.runner.journal(&id).await?;
     let unanswered = report.pending.into_iter().filter(PendingItem::wants_answer).collect();
-    Ok(FinishedRun { id, journal, unanswered, took: began.elapsed(), timed_out })
+    Ok(FinishedRun { journal, unanswered, took: began.elapsed(), timed_out })
 }
 
 /// Answers pending items until the run ends, or an item has no answer.

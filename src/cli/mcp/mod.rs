@@ -15,6 +15,8 @@ mod result_files;
 mod signature;
 mod status;
 mod target;
+mod test;
+mod test_watch;
 mod tool_display;
 mod waiting;
 
@@ -55,6 +57,7 @@ enum Command {
     Logout(logout::LogOut),
     Record(Box<record::Record>),
     Replay(Box<replay::Replay>),
+    Test(test::Test),
 }
 
 impl Mcp {
@@ -67,6 +70,7 @@ impl Mcp {
             Command::Logout(command) => command.execute(out).await,
             Command::Record(command) => command.execute(out).await,
             Command::Replay(command) => command.execute(out).await,
+            Command::Test(command) => command.execute(out).await,
         }
     }
 
@@ -80,6 +84,7 @@ impl Mcp {
             Command::Logout(command) => command.json,
             Command::Record(_) => false,
             Command::Replay(command) => command.json,
+            Command::Test(command) => command.json,
         }
     }
 }

@@ -72,7 +72,7 @@ pub struct ExpectedAnswer {
     pub equals: Option<Expected>,
     /// A regular expression that it matches.
     pub pattern: Option<AnswerPattern>,
-    /// The JSON Schema that it fits. The agent receives it as the schema of its answer.
+    /// The JSON Schema that it fits. An answer that is a JSON text is parsed first.
     pub schema: Option<Value>,
     /// Criteria in words, about which a model of the configuration decides.
     pub judge: Option<Judge>,
