@@ -73,7 +73,7 @@ pub(super) struct Replay {
 
 impl Replay {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        setup::log(setup::QUIET_LOG)?;
+        setup::log(setup::REPORTED_RUN_LOG)?;
         let recording = read_recording(&self.file)?;
         let side = self.side()?;
         let (file, json) = (self.file.display().to_string(), self.json);

@@ -83,11 +83,12 @@ pub(super) struct Test {
 
 impl Test {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        setup::log(setup::QUIET_LOG)?;
+        setup::log(setup::REPORTED_RUN_LOG)?;
         if self.watch.is_empty() {
             return self.test(out).await;
         }
-        let mut changes = Changes::new(self.files.iter().chain(&self.watch).cloned().collect());
+        let reports = [&self.junit, &self.markdown].into_iter().flatten();
+        let mut changes = Changes::new(self.files.iter().chain(&self.watch).cloned().collect(), reports);
         loop {
             if let Err(error) = self.test(out).await {
                 let remedy = error.remedy().map(|remedy| format!(" ({remedy})")).unwrap_or_default();

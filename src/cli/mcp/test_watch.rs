@@ -19,20 +19,23 @@ type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 /// A watch over files and folders.
 pub(super) struct Changes {
     paths: Vec<PathBuf>,
+    /// Files that the command itself writes.
+    written: Vec<PathBuf>,
     seen: Snapshot,
 }
 
 impl Changes {
-    /// A watch that begins now.
-    pub(super) fn new(paths: Vec<PathBuf>) -> Self {
-        let seen = snapshot(&paths);
-        Self { paths, seen }
+    /// A watch that begins now, without these files.
+    pub(super) fn new<'a>(paths: Vec<PathBuf>, written: impl IntoIterator<Item = &'a PathBuf>) -> Self {
+        let written: Vec<PathBuf> = written.into_iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+        let seen = snapshot(&paths, &written);
+        Self { paths, written, seen }
     }
 
     /// Waits for the next change since the last look.
     pub(super) async fn next(&mut self) {
         loop {
-            let now = snapshot(&self.paths);
+            let now = snapshot(&self.paths, &self.written);
             if now != self.seen {
                 self.seen = now;
                 return;
@@ -42,9 +45,10 @@ impl Changes {
     }
 }
 
-fn snapshot(paths: &[PathBuf]) -> Snapshot {
+fn snapshot(paths: &[PathBuf], left_out: &[PathBuf]) -> Snapshot {
     let mut found = Snapshot::new();
-    paths.iter().for_each(|path| collect(path, &mut found));
+    paths.iter().filter_map(|path| std::path::absolute(path).ok()).for_each(|path| collect(&path, &mut found));
+    found.retain(|path, _| !left_out.contains(path));
     found
 }
 
@@ -71,13 +75,13 @@ mod tests {
         let file = folder.path().join("a.txt");
         std::fs::write(&file, "1").unwrap();
         let paths = vec![folder.path().to_owned()];
-        let first = snapshot(&paths);
-        assert_eq!(first, snapshot(&paths));
+        let first = snapshot(&paths, &[]);
+        assert_eq!(first, snapshot(&paths, &[]));
         std::fs::write(&file, "12").unwrap();
-        let second = snapshot(&paths);
+        let second = snapshot(&paths, &[]);
         assert_ne!(first, second);
         std::fs::create_dir(folder.path().join("target")).unwrap();
         std::fs::write(folder.path().join("target/b.txt"), "").unwrap();
-        assert_eq!(second, snapshot(&paths));
+        assert_eq!(second, snapshot(&paths, &[]));
     }
 }

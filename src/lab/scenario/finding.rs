@@ -39,8 +39,10 @@ impl Finding {
     pub fn lines(&self) -> Vec<String> {
         let place = self.place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
         let mut lines = vec![format!("{}{place}: {}", self.expectation, self.message)];
-        for (name, value) in [("expected", &self.expected), ("actual", &self.actual)] {
-            lines.extend(value.as_ref().map(|value| format!("  {name}: {}", shortened(value))));
+        if self.expected.is_some() || self.actual.is_some() {
+            let shown = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), shortened);
+            lines.push(format!("  expected: {}", shown(&self.expected)));
+            lines.push(format!("  actual:   {}", shown(&self.actual)));
         }
         lines
     }
