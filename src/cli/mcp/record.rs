@@ -125,7 +125,12 @@ impl Record {
         let again = setup::again(self.reach.config(), &ConfigOverrides::default());
         let exit = settle(app, execution, &[], display, Tasks::Everywhere.into(), &again, out).await?;
         if exit == Exit::Pending {
-            if app.settings.store != StoreSettings::Memory {
+            if !addresses.is_empty() {
+                out.note(
+                    "not recorded: the run is pending, and no other command can resume it, because its server is not \
+                     configured; with --policy bypass no call requires approval",
+                );
+            } else if app.settings.store != StoreSettings::Memory {
                 let file = shell_word(&self.output.display().to_string());
                 let words = ["mcp", "record", "-o", file.as_str(), "--from-run", run.as_str()];
                 out.note(format!("not recorded: the run is pending; after it ended: {}", again.command(&words)));

@@ -73,7 +73,21 @@ fn a_replay_without_changes_is_as_recorded_on_either_side() {
 #[test]
 fn a_server_that_is_not_configured_is_in_the_header() {
     let desk = Desk::playing(&TURNS.replace("mcp_shop_", "mcp_server_"));
-    let words = ["mcp", "record", "-o", "ada.yaml", "What is late?", "--env", "SHOP_TOKEN=hunter2hunter2", "--"];
+    let without = ["mcp", "record", "-o", "ada.yaml", "What is late?", "--", "toolgate", "demo-server"];
+    let pending = desk.toolgate(&without).expect(10);
+    assert!(pending.err.contains("with --policy bypass no call requires approval"), "{}", pending.err);
+    let words = [
+        "mcp",
+        "record",
+        "-o",
+        "ada.yaml",
+        "What is late?",
+        "--policy",
+        "bypass",
+        "--env",
+        "SHOP_TOKEN=hunter2hunter2",
+        "--",
+    ];
     desk.toolgate(&[&words[..], &["toolgate", "demo-server"]].concat()).expect(0);
     let recording = text(&desk, "ada.yaml");
     assert!(recording.contains("stdio: { command: toolgate, args: [demo-server], env: [SHOP_TOKEN] }"), "{recording}");
@@ -254,7 +268,7 @@ turns:
 fn a_bad_file_is_refused_with_its_line_and_a_remedy() {
     let desk = recorded(TURNS);
     for (from, to, told) in [
-        ("task: What", "tsk: What", "unknown key `tsk`"),
+        ("task: \"What", "tsk: \"What", "unknown key `tsk`"),
         ("toolgate_recording: 1", "toolgate_recording: 7", "reads recordings of version 1, not 7"),
         ("{ order_id: A-1077 }", "{ order_id: { $patern: x } }", "unknown matcher `$patern`"),
         ("turns:", "ignore: [{ in: result, path: id }]\nturns:", "`id` is not a path: it does not begin with `$`"),

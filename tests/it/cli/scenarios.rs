@@ -14,6 +14,7 @@ const FIND: &str = "
 scenarios:
   - name: finds
     task: Find {{name}}
+    answers: { approvals: approve }
     cases:
       - { name: Ada, with: { name: Ada Lindqvist, id: C-1001 } }
       - { name: nemo, with: { name: Nemo, id: C-9 } }
@@ -42,6 +43,14 @@ fn test(desk: &Desk, more: &[&str]) -> Ended {
 fn report(desk: &Desk, more: &[&str]) -> Value {
     let ended = test(desk, &[&["--json"], more].concat());
     serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{} {}", ended.out, ended.err))
+}
+
+/// Adds models to the configuration. The agent keeps its own.
+fn with_models(desk: &Desk, models: &str) {
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let config =
+        config.replace("models: { ", models).replace("    servers: [shop]", "    model: played\n    servers: [shop]");
+    desk.write("toolgate.yaml", &config);
 }
 
 /// A scenario with one call that requires approval.
@@ -153,9 +162,8 @@ scenarios:
   - { name: played, task: hi, model: { configured: played }, expect: { answer: { equals: hello } } }
 ",
     );
-    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     let models = "models: { gpt: { openai_chat: { model: m, base_url: \"http://localhost:9/v1\", api_key: k } }, ";
-    desk.write("toolgate.yaml", &config.replace("models: { ", models));
+    with_models(&desk, models);
     let ended = test(&desk, &[]).expect(0);
     assert!(
         ended.out.contains("skipped real\n        the model `gpt` is a real one; --live runs it\n"),
@@ -191,9 +199,8 @@ scenarios:
         ("none", 1, "there is no model `none`"),
     ] {
         let desk = desk(&scenarios(judge));
-        let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
         let models = "models: { \"yes\": { scripted: { file: yes.yaml } }, \"no\": { scripted: { file: no.yaml } }, ";
-        desk.write("toolgate.yaml", &config.replace("models: { ", models));
+        with_models(&desk, models);
         desk.write("yes.yaml", "turns: [{ expect: { contains: It greets Ada. }, say: PASS }]");
         desk.write("no.yaml", "turns: [{ say: \"FAIL\\nIt is rude.\" }]");
         let ended = test(&desk, &[]).expect(code);
