@@ -247,10 +247,7 @@ turns:
     let words = [
         "resume",
         "last",
-        "--deny",
-        "call_1_1",
-        "--reason",
-        "not now",
+        "--deny", "call_1_1=not now",
         "--output",
         "call_1_2={\"status\": \"refunded\"}",
     ];
