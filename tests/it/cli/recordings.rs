@@ -244,13 +244,7 @@ turns:
     assert!(pending.err.contains("mcp record -o ada.yaml --from-run"), "{}", pending.err);
     let refused = desk.toolgate(&["mcp", "record", "-o", "ada.yaml", "--from-run", "last"]).expect(2);
     assert!(refused.err.contains("only a run that has ended can be recorded"), "{}", refused.err);
-    let words = [
-        "resume",
-        "last",
-        "--deny", "call_1_1=not now",
-        "--output",
-        "call_1_2={\"status\": \"refunded\"}",
-    ];
+    let words = ["resume", "last", "--deny", "call_1_1=not now", "--result", "call_1_2={\"status\": \"refunded\"}"];
     desk.toolgate(&words).expect(0);
     desk.toolgate(&["mcp", "record", "-o", "ada.yaml", "--from-run", "last"]).expect(0);
     let recording = text(&desk, "ada.yaml");
