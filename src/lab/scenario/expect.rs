@@ -14,7 +14,7 @@ use crate::recording::Expected;
 pub struct Expect {
     /// How the run ends; `completed` by default.
     pub status: Option<ExpectedStatus>,
-    /// The calls.
+    /// The calls that the run makes, as `order` says.
     pub calls: Vec<ExpectedCall>,
     /// How the calls are compared with those of the run.
     pub order: Order,
