@@ -54,7 +54,9 @@ fn scripted_call(call: &RecordedCall) -> Result<ScriptedCall, String> {
     let arguments = call.arguments.example().map_err(|error| format!("{} ({}): {error}", call.id, call.tool))?;
     let arguments = match arguments {
         Value::String(text) => Arguments::Malformed(text),
-        other => Arguments::from_value(other),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Arguments::from_value(other)
+        }
     };
     Ok(ScriptedCall { id: Some(call.id.clone()), name: call.tool.clone(), arguments })
 }
