@@ -19,6 +19,7 @@ mod server_settings;
 mod servers;
 mod stay;
 mod telemetry;
+pub mod testing;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -124,17 +125,29 @@ impl App {
     /// Opens everything that the settings name. MCP servers connect on first use. `sinks` receive events in addition to
     /// the sinks of the settings.
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
-        Self::open_to(Stay::ForOneCommand, settings, sinks).await
+        Self::open_to(Stay::ForOneCommand, settings, Models::new(), sinks).await
+    }
+
+    /// The same with models that no configuration can name, such as the model of a recording. They replace configured
+    /// models of the same name.
+    pub async fn open_with_models(settings: Settings, models: Models) -> Result<Self, AppError> {
+        Self::open_to(Stay::ForOneCommand, settings, models, Vec::new()).await
     }
 
     /// The same for a server: it respects the configured limits of active runs, and exports metrics where it exports
     /// spans.
     pub async fn open_server(settings: Settings) -> Result<Self, AppError> {
-        Self::open_to(Stay::AsServer, settings, Vec::new()).await
+        Self::open_to(Stay::AsServer, settings, Models::new(), Vec::new()).await
     }
 
-    async fn open_to(stay: Stay, settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
-        let models = models::open(&settings)?;
+    async fn open_to(
+        stay: Stay,
+        settings: Settings,
+        added: Models,
+        sinks: Vec<Arc<dyn EventSink>>,
+    ) -> Result<Self, AppError> {
+        let mut models = models::open(&settings)?;
+        models.extend(added);
         let store = open_store(&settings.store, stay).await?;
         let runs: Arc<dyn RunStore> = store.clone();
         let identities = Identities::new(&models);

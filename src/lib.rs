@@ -83,6 +83,9 @@ pub use toolgate_service as service;
 pub use toolgate_stores as stores;
 #[cfg(feature = "telemetry")]
 pub use toolgate_telemetry as telemetry;
+
+#[cfg(feature = "app")]
+pub use app::testing;
 #[cfg(feature = "validation")]
 pub use toolgate_validation as validation;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::app::AppError;
+use crate::app::testing::TestError;
 use crate::config::ConfigError;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;
@@ -128,6 +129,22 @@ impl From<AppError> for CliError {
             | AppError::Telemetry(_)
             | AppError::Gateway(_)
             | AppError::NoRandomness => Self::new(error.code(), error.to_string()),
+        }
+    }
+}
+
+impl From<TestError> for CliError {
+    fn from(error: TestError) -> Self {
+        match error {
+            TestError::File(error) => error.into(),
+            TestError::App(error) => error.into(),
+            TestError::Invalid { message, remedy } => {
+                let error = Self::usage(message);
+                match remedy {
+                    Some(remedy) => error.with_remedy(remedy),
+                    None => error,
+                }
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) enum Exit {
     InvalidResult,
     /// 8: the call changed since the approver saw it. The new call is shown, and nothing ran.
     Drifted,
-    /// 9: `mcp check` found mistakes of at least the severity that fails.
+    /// 9: `mcp check` found mistakes of at least the severity that fails, or a replayed run differs from its recording.
     Findings,
     /// 10: the run, or the call, has required actions; `toolgate resume` resumes a run.
     Pending,

@@ -92,6 +92,9 @@ pub(super) async fn close_after<T>(ended: &Result<T, CliError>, app: App, out: &
 /// The log filter of commands that report errors themselves; a log would repeat them.
 pub(super) const QUIET_LOG: &str = "error,rmcp=off,rustls_platform_verifier=off";
 
+/// The log filter of commands that report what became of their runs.
+pub(super) const REPORTED_RUN_LOG: &str = "error,toolgate::run=off,rmcp=off,rustls_platform_verifier=off";
+
 /// The default log filter of a server: requests, runs, and the background worker.
 const USUAL_SERVER_LOG: &str = "warn,toolgate=info,rmcp=off,opentelemetry=off";
 

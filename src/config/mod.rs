@@ -84,6 +84,11 @@ pub fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Confi
     Ok(yaml::parse(&yaml::read(path)?)?)
 }
 
+/// Reads a YAML or JSON file of data, in which `null` is a value, with the same errors as the configuration.
+pub fn read_data_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    Ok(yaml::parse_foreign(&yaml::read(path)?)?)
+}
+
 /// Expands `${NAME}` and `${NAME:-default}` in text from another source, as in the configuration.
 pub fn expanded(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, Fault> {
     expand::expand(text, env).map_err(|error| Fault::new(error.to_string()).with_remedy(error.remedy()))

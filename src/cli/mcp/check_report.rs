@@ -146,5 +146,5 @@ fn matrix(tools: &[ToolRow], out: &mut Output) {
         });
         [one_line(&tool.name, 48), tool.tokens.to_string()].into_iter().chain(cells).collect::<Vec<_>>()
     });
-    table::print(&headings, 1, rows, out);
+    table::print(&headings, rows, out);
 }

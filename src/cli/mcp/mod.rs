@@ -1,4 +1,5 @@
-//! `toolgate mcp`: direct access to MCP servers, for server authors. These commands use no store, no model and no run.
+//! `toolgate mcp`: direct access to MCP servers, for server authors. These commands use no store, no model and no run,
+//! except those that record, replay and test runs.
 
 mod answer_flags;
 mod call;
@@ -10,11 +11,15 @@ mod exchange;
 mod list;
 mod login;
 mod logout;
+mod record;
+mod replay;
 mod report;
 mod result_files;
 mod signature;
 mod status;
 mod target;
+mod test;
+mod test_watch;
 mod tool_display;
 mod waiting;
 
@@ -55,6 +60,9 @@ enum Command {
     Status(status::Status),
     Login(login::LogIn),
     Logout(logout::LogOut),
+    Record(Box<record::Record>),
+    Replay(Box<replay::Replay>),
+    Test(test::Test),
 }
 
 impl Mcp {
@@ -66,6 +74,9 @@ impl Mcp {
             Command::Status(command) => command.execute(out).await,
             Command::Login(command) => command.execute(out).await,
             Command::Logout(command) => command.execute(out).await,
+            Command::Record(command) => command.execute(out).await,
+            Command::Replay(command) => command.execute(out).await,
+            Command::Test(command) => command.execute(out).await,
         }
     }
 
@@ -78,6 +89,9 @@ impl Mcp {
             Command::Status(command) => command.json,
             Command::Login(command) => command.json,
             Command::Logout(command) => command.json,
+            Command::Record(_) => false,
+            Command::Replay(command) => command.json,
+            Command::Test(command) => command.json,
         }
     }
 }

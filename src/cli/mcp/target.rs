@@ -111,6 +111,29 @@ impl TargetFlags {
         self.server.is_some() || self.url.is_some() || self.command.is_some() || !self.program.is_empty()
     }
 
+    /// The value of `--server`.
+    pub(super) fn server(&self) -> Option<&str> {
+        self.server.as_deref()
+    }
+
+    /// The same flags without `--server`.
+    #[must_use]
+    pub(super) fn without_server(self) -> Self {
+        Self { server: None, ..self }
+    }
+
+    /// The configuration with the servers of `--mcp-config`.
+    pub(super) fn settings(&self) -> Result<Settings, CliError> {
+        let mut settings = setup::settings(&self.config)?;
+        settings.servers.extend(setup::servers_of(&self.mcp_config)?);
+        Ok(settings)
+    }
+
+    /// The flag of the configuration.
+    pub(super) fn config(&self) -> &ConfigFlag {
+        &self.config
+    }
+
     /// Resolves the server from the flags, or from the positional argument that replaces them.
     pub(super) fn target(&self, word: Option<&str>) -> Result<Target, CliError> {
         if let (true, Some(word)) = (self.is_given(), word) {
