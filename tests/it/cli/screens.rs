@@ -64,13 +64,54 @@ impl Terminal {
     /// What the screen shows, with placeholders for what differs between runs.
     fn screen(&self) -> String {
         let mut parser = Parser::new(size(ROWS), size(self.columns), 0);
-        parser.process(self.shell.shown());
+        parser.process(without_ids(self.shell.shown()).as_bytes());
         let rows =
             (0..ROWS).map(|row| styled((0..self.columns).filter_map(|column| parser.screen().cell(row, column))));
         let rows: Vec<String> = rows.collect();
         let text = steady(rows.join("\n").trim_end());
+        let text: Vec<String> = text.lines().map(|row| without_alignment(&without_first_times(row))).collect();
+        let text = text.join("\n");
         text.chars().map(|c| if ('⠀'..='⣿').contains(&c) { '⠿' } else { c }).collect()
     }
+}
+
+/// The output with zeros in place of ids and digests, which may be broken at the edge of the screen.
+fn without_ids(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let is_hex = |c: char| matches!(c, '0'..='9' | 'a'..='f');
+    let (mut steady, mut rest) = (String::new(), &*text);
+    while let Some(start) = rest.find(is_hex) {
+        let (before, from) = rest.split_at(start);
+        let (word, after) = from.split_at(from.find(|c| !is_hex(c)).unwrap_or(from.len()));
+        steady.push_str(before);
+        steady.push_str(&if word.len() < 12 { word.to_owned() } else { "0".repeat(word.len()) });
+        rest = after;
+    }
+    steady + rest
+}
+
+/// The row with a placeholder for a time that a styled part begins with.
+fn without_first_times(row: &str) -> String {
+    let parts = row.split_inclusive('|').map(|part| {
+        let unit = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_time = unit.len() < part.len() && (unit.starts_with(" ms") || unit.starts_with(" s"));
+        if is_time {
+            format!("N ms{}", unit.trim_start_matches(" ms").trim_start_matches(" s"))
+        } else {
+            part.to_owned()
+        }
+    });
+    parts.collect()
+}
+
+/// The row with a fixed gap between the columns of a table, if one of them has times, whose lengths differ between runs.
+fn without_alignment(row: &str) -> String {
+    if !row.contains("N ms") && !row.contains(" AGE ") {
+        return row.to_owned();
+    }
+    let indent = row.len() - row.trim_start().len();
+    let columns: Vec<&str> = row.trim_start().split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
+    format!("{}{}", &row[..indent], columns.join("  "))
 }
 
 fn size(cells: u16) -> NonZeroU16 {
@@ -157,8 +198,7 @@ fn the_inbox_lists_what_waits() {
         desk.toolgate(&["run", "Note the call"]).expect(10);
     }
     scene("inbox", &desk, |shell| {
-        shell.runs("toolgate approvals").sees("2.");
-        shell.sees(": ");
+        shell.runs("toolgate approvals").sees("q: leave): ");
     });
 }
 
@@ -184,7 +224,7 @@ fn parallel_calls_have_a_line_each() {
 #[test]
 fn lists_fit_the_terminal() {
     let desk = Desk::playing(NOTE);
-    desk.toolgate(&["run", "Note the call, and tell me what else the customer has asked for since March"]).expect(10);
+    desk.toolgate(&["run", "Note that call"]).expect(10);
     desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
     desk.toolgate(&["run", "Note the call"]).expect(10);
     for (name, command) in [

@@ -81,9 +81,9 @@ impl Shell {
         }
     }
 
-    /// All output so far.
+    /// The output up to the end of what the test has matched.
     pub(super) fn shown(&self) -> &[u8] {
-        &self.shown
+        &self.shown[..self.seen]
     }
 
     /// Waits until the shell has executed everything that was typed so far.
