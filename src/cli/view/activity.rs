@@ -164,7 +164,7 @@ mod tests {
         let look = DisplaySettings { paint: Paint::Plain, width: 60 };
         assert!(activities.lines(began, &[], look).is_empty(), "a short call does not flicker");
         let lines = activities.lines(began + Duration::from_millis(3_050), &[], look);
-        assert!(lines[0].starts_with("  ⠋ work · slow · 3 s  {\"text\":\"xxx"), "{lines:?}");
+        assert!(lines[0].starts_with("  ⠋ work · slow · 3 s  text: \"xxx"), "{lines:?}");
         assert!(lines[1].starts_with("  ⠋ work · slow · 3 s  ") && lines[1].contains("halfway"), "{lines:?}");
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{lines:?}");
     }

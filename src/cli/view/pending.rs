@@ -285,7 +285,7 @@ mod tests {
             "  answers for c1  mcp_shop_book {\"to\":\"Oslo\"}",
             "              seats: How many?",
             "                seats: integer, required",
-            "  task of     c2  mcp_shop_book {\"to\":\"Oslo\"}",
+            "  task of     c2  mcp_shop_book to: \"Oslo\"",
             "              runs at its server as t7, polled every 5.0 s: in the oven",
             "answer with:\n  toolgate resume run_1 --answer 'c1={\"seats\":0}'",
             "  (or --decline c1)",

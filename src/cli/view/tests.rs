@@ -292,7 +292,7 @@ fn the_beginning_of_a_deferred_call_stands_before_its_end() {
     let lines = live_view.render(&event(completed));
     let [LiveOutput::Line(begun), LiveOutput::Line(ended)] = &lines[..] else { panic!("{lines:?}") };
     assert!(
-        begun.starts_with("  → mcp_shop_find {\"customer_id\"") && ended == "  ✓ mcp_shop_find 85 ms  found",
+        begun.starts_with("  → mcp_shop_find customer_id: \"") && ended == "  ✓ mcp_shop_find 85 ms  found",
         "{lines:?}"
     );
 }
