@@ -49,7 +49,7 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
 }
 
 /// Whether a text has an address with credentials, or a word that looks like a token.
-pub(super) fn has_secret(text: &str) -> bool {
+pub fn has_secret(text: &str) -> bool {
     text.split_whitespace().any(|word| (word.contains("://") && is_secret_url(word)) || has_token(word))
 }
 

@@ -43,6 +43,7 @@ pub use gateway::{
 };
 pub use mcp_file::mcp_servers_file;
 pub use mcp_import::{ImportableServer, ServerDefinition, importable_servers};
+pub use mcp_values::has_secret;
 pub use places::{AdapterSetting, Places};
 pub use policy::{policy_file, policy_text};
 pub use resolve::{PROVIDERS, Provider};

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use super::error::TestError;
-use crate::config::{AuthSettings, ServerSettings, StdioSettings, TransportSettings};
+use crate::config::{AuthSettings, ServerSettings, StdioSettings, TransportSettings, has_secret};
 use crate::core::redact::is_telling;
 use crate::lab::recording::{HttpAddress, RecordedServer, StdioAddress};
 
 /// The text in place of a credential.
 const REDACTED: &str = "[redacted]";
 
-/// The address of a server that is not configured. Arguments with a telling name, such as `--token`, lose their values.
+/// The address of a server that is not configured. Arguments with a telling name, such as `--token`, lose their values, and
+/// an address or a word that may be a secret is left out.
 pub fn recorded_address(settings: &ServerSettings) -> RecordedServer {
     match &settings.transport {
         TransportSettings::Stdio(stdio) => {
@@ -23,7 +24,8 @@ pub fn recorded_address(settings: &ServerSettings) -> RecordedServer {
             RecordedServer { stdio: Some(address), ..RecordedServer::default() }
         }
         TransportSettings::Http { url, .. } => {
-            RecordedServer { http: Some(HttpAddress { url: url.clone() }), ..RecordedServer::default() }
+            let url = if has_secret(url) { REDACTED.to_owned() } else { url.clone() };
+            RecordedServer { http: Some(HttpAddress { url }), ..RecordedServer::default() }
         }
         TransportSettings::Unavailable { .. } => RecordedServer::default(),
     }
@@ -40,10 +42,13 @@ fn without_credentials(args: &[String]) -> Vec<String> {
     let mut hides_next = false;
     let redacted = args.iter().map(|arg| {
         let hidden = std::mem::replace(&mut hides_next, is_flag(arg) && !arg.contains('='));
-        match arg.split_once('=') {
+        let named = arg.split_once(['=', ':']).filter(|(name, _)| is_telling(name) && !name.contains([' ', '/']));
+        match named {
             _ if hidden && !arg.starts_with('-') => REDACTED.to_owned(),
-            Some((name, _)) if is_telling(name) => format!("{name}={REDACTED}"),
-            Some(_) | None => arg.clone(),
+            // The separator is one byte.
+            Some((name, _)) => format!("{}{REDACTED}", arg.get(..=name.len()).unwrap_or_default()),
+            None if has_secret(arg) => REDACTED.to_owned(),
+            None => arg.clone(),
         }
     });
     redacted.collect()
@@ -112,11 +117,17 @@ mod tests {
     #[test]
     fn an_address_has_no_values_of_variables_and_no_credentials() {
         let args = ["server.js", "--token", "abc", "--api-key=def", "--port", "80", "DB_PASSWORD=x"];
+        let args =
+            args.into_iter().chain(["--header", "Authorization: Bearer x", "postgres://u:pw@h/db", "http://h:8/mcp"]);
         let stdio = StdioSettings::new("node", args).env("SHOP_TOKEN", "hunter2");
         let recorded = recorded_address(&ServerSettings::new(TransportSettings::Stdio(stdio))).stdio.unwrap();
         let expected =
             ["server.js", "--token", REDACTED, "--api-key=[redacted]", "--port", "80", "DB_PASSWORD=[redacted]"];
-        assert_eq!((recorded.args, recorded.env), (expected.map(str::to_owned).into(), vec!["SHOP_TOKEN".to_owned()]));
+        let expected = expected.into_iter().chain(["--header", "Authorization:[redacted]", REDACTED, "http://h:8/mcp"]);
+        assert_eq!(
+            (recorded.args, recorded.env),
+            (expected.map(str::to_owned).collect(), vec!["SHOP_TOKEN".to_owned()])
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::addresses::this_program;
 use super::answers::{Answers, RecordedAnswers};
 use super::error::TestError;
 use super::recording_file::read_recording;
-use super::replay::recorded_model;
+use super::replay::{recorded_model, use_no_other_model};
 use super::test_run::TestRun;
 use crate::app::Models;
 use crate::config::{
@@ -61,27 +61,25 @@ impl CaseSetup {
         let mut chosen = settings.agents.get(&agent).cloned().ok_or_else(|| no_agent(&settings, agent.as_str()))?;
         let mut models = Models::new();
         let mut recorded: Option<Box<dyn Answers>> = None;
-        chosen.model = match &case.model {
-            ModelChoice::Configured(name) => configured_model(&settings, name)?,
-            ModelChoice::Scripted(turns) => {
-                let script = Script { turns: turns.clone(), summary: None };
-                models.insert(SCENARIO_MODEL.into(), Arc::new(ScriptedModel::new(SCENARIO_MODEL, script)));
-                SCENARIO_MODEL.into()
+        let scripted = |script| Arc::new(ScriptedModel::new(SCENARIO_MODEL, script)) as Arc<dyn Model>;
+        let played = match &case.model {
+            ModelChoice::Configured(name) => {
+                chosen.model = configured_model(&settings, name)?;
+                None
             }
-            ModelChoice::Script(file) => {
-                let script: Script = config::read_file(&folder.join(file))?;
-                models.insert(SCENARIO_MODEL.into(), Arc::new(ScriptedModel::new(SCENARIO_MODEL, script)));
-                SCENARIO_MODEL.into()
-            }
+            ModelChoice::Scripted(turns) => Some(scripted(Script { turns: turns.clone(), summary: None })),
+            ModelChoice::Script(file) => Some(scripted(config::read_file(&folder.join(file))?)),
             ModelChoice::Recorded(file) => {
                 let recording = read_recording(&folder.join(file))?;
-                let model: Arc<dyn Model> = recorded_model(&recording)?;
-                models.insert(SCENARIO_MODEL.into(), model);
                 recorded = Some(Box::new(RecordedAnswers::new(&recording)));
-                SCENARIO_MODEL.into()
+                Some(recorded_model(&recording)?)
             }
         };
-        chosen.fallback = Vec::new();
+        if let Some(model) = played {
+            chosen.model = SCENARIO_MODEL.into();
+            models.insert(SCENARIO_MODEL.into(), model);
+        }
+        use_no_other_model(&mut chosen);
         if let Some(judge) = case.scenario.expect.answer.as_ref().and_then(|answer| answer.judge.as_ref()) {
             configured_model(&settings, &judge.model)?;
         }

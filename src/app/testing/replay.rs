@@ -11,7 +11,7 @@ use super::answers::RecordedAnswers;
 use super::error::TestError;
 use super::test_run::TestRun;
 use crate::app::Models;
-use crate::config::{ServerSettings, Settings};
+use crate::config::{AgentSettings, ServerSettings, Settings};
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::redact::Style;
 use crate::lab::recording::{Comparison, RecordedServers, Recording, RecordingContext, Side, compare};
@@ -79,7 +79,7 @@ pub async fn replay(replay: Replay) -> Result<ReplayReport, TestError> {
     match side {
         Side::Model => {
             (chosen.model, chosen.servers) = (RECORDED_MODEL.into(), ids);
-            chosen.fallback = Vec::new();
+            use_no_other_model(chosen);
         }
         Side::Server => {
             chosen.model = model.unwrap_or_else(|| chosen.model.clone());
@@ -93,8 +93,16 @@ pub async fn replay(replay: Replay) -> Result<ReplayReport, TestError> {
     let run = TestRun { settings, models, agent, task, recorded, time_limit };
     let finished = run.execute(&mut RecordedAnswers::new(&recording)).await?;
     let replayed = Recording::of_journal(&finished.journal, &context)
-        .ok_or_else(|| TestError::invalid("the replayed run has no events"))?;
+        .map_err(|error| TestError::invalid(format!("the run cannot be compared: {error}")))?;
     Ok(ReplayReport { comparison: compare(&recording, &replayed, side), replayed, took: finished.took })
+}
+
+/// Keeps real models out of a run whose model is played.
+pub(super) fn use_no_other_model(agent: &mut AgentSettings) {
+    agent.fallback = Vec::new();
+    if let Some(compaction) = &mut agent.rules.compaction {
+        compaction.model = None;
+    }
 }
 
 /// The model that gives the recorded replies.
@@ -127,7 +135,6 @@ fn add_servers(
     Ok(())
 }
 
-/// The replay as JSON.
 impl ReplayReport {
     /// The report for programs: whether the run diverged, where first, and everywhere.
     pub fn to_json(&self) -> Value {

@@ -76,7 +76,7 @@ pub struct FileCase {
 pub async fn run_scenarios(file: impl AsRef<Path>, options: &TestOptions) -> Result<TestReport, TestError> {
     let settings = config::load(None, &|name| std::env::var(name).ok())?;
     let cases = read_cases(&[file.as_ref().to_path_buf()], options)?;
-    Ok(run_cases(&cases, &settings, options, &|_| {}).await)
+    Ok(run_cases(&cases, &settings, options).await)
 }
 
 /// Reads scenario files.
@@ -124,18 +124,9 @@ fn with_models(cases: Vec<FileCase>, models: &[String]) -> Vec<FileCase> {
     replaced
 }
 
-/// Runs cases. `done` receives each report when its case has ended; the report of the test has the order of the cases.
-pub async fn run_cases(
-    cases: &[FileCase],
-    settings: &Settings,
-    options: &TestOptions,
-    done: &(dyn Fn(&CaseReport) + Send + Sync),
-) -> TestReport {
-    let run = |(index, case): (usize, FileCase)| async move {
-        let report = run_case(&case, settings, options).await;
-        done(&report);
-        (index, report)
-    };
+/// Runs cases, as many at a time as the options say. The report has their order.
+pub async fn run_cases(cases: &[FileCase], settings: &Settings, options: &TestOptions) -> TestReport {
+    let run = |(index, case): (usize, FileCase)| async move { (index, run_case(&case, settings, options).await) };
     let numbered: Vec<(usize, FileCase)> = cases.iter().cloned().enumerate().collect();
     let runs = futures::stream::iter(numbered).map(run).buffer_unordered(options.jobs.max(1));
     let mut reports: Vec<(usize, CaseReport)> = runs.collect().await;
@@ -197,7 +188,7 @@ async fn attempt(case: &TestCase, settings: &Settings, folder: &Path) -> Result<
     let secrets = run_settings.secrets().build(Style::MESSAGE);
     let context = RecordingContext { secrets, ..RecordingContext::default() };
     let recording = Recording::of_journal(&finished.journal, &context)
-        .ok_or_else(|| TestError::invalid("the run has no events"))?;
+        .map_err(|error| TestError::invalid(format!("the run cannot be compared: {error}")))?;
     let mut findings = unanswered(&finished);
     findings.extend(check(&case.scenario.expect, &recording).await);
     findings.extend(judged(case, &run_settings, &recording, &finished).await);

@@ -15,7 +15,7 @@ use crate::lab::recording::RecordedServers;
 use crate::ports::{McpServers, Update};
 use crate::runner::{Execution, PollOutcome, Report, Request, RunnerError};
 
-/// The most times that a run is resumed. It ends a run whose model or server asks without end.
+/// Limit of resumes and polls. It ends a run whose model or server asks without end.
 const MOST_RESUMES: usize = 200;
 
 /// A run to be made. The models are those of the settings, and these.
@@ -52,7 +52,7 @@ impl TestRun {
             request = ids.into_iter().fold(request, |request, id| request.inject(id, servers.clone()));
         }
         let finished = finish(&app, request, answers, self.time_limit).await;
-        // Failures of the export are no failures of the run.
+        // The run does not depend on the export of its spans.
         app.close().await;
         finished
     }

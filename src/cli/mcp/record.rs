@@ -16,7 +16,9 @@ use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigOverrides};
 use crate::cli::text::{count, shell_word};
+use crate::cli::view::RepeatedFlags;
 use crate::config::{Settings, StoreSettings};
+use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, RunId};
 use crate::core::redact::Style;
 use crate::lab::recording::{Format, RecordedServer, Recording, RecordingContext, Unrecordable};
@@ -86,7 +88,8 @@ impl Record {
         setup::require_model(&settings, &agent)?;
         let addresses = self.use_server(&mut settings, &agent)?;
         let app = setup::open(settings).await?;
-        let recorded = self.record_new(&app, agent, addresses, out).await;
+        let again = setup::again(self.reach.config(), &changes);
+        let recorded = self.record_new(&app, agent, addresses, &again, out).await;
         setup::close_after(&recorded, app, out).await;
         recorded
     }
@@ -116,14 +119,14 @@ impl Record {
         app: &App,
         agent: AgentName,
         addresses: BTreeMap<String, RecordedServer>,
+        again: &RepeatedFlags,
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let request = Request::new(agent, self.task.clone().unwrap_or_default());
         let execution = app.runner.start(request).await?;
         let run = execution.run.clone();
         let display = Display::choose(false, false, out);
-        let again = setup::again(self.reach.config(), &ConfigOverrides::default());
-        let exit = settle(app, execution, &[], display, Tasks::Everywhere.into(), &again, out).await?;
+        let exit = settle(app, execution, &[], display, Tasks::Everywhere.into(), again, out).await?;
         if exit == Exit::Pending {
             if !addresses.is_empty() {
                 out.note(
@@ -157,7 +160,8 @@ impl Record {
         let context = RecordingContext { servers, secrets: app.settings.secrets().build(Style::MESSAGE) };
         let journal = app.runner.journal(run).await?;
         let recording = Recording::of_ended_run(&journal, &context).map_err(|error| unrecordable(run, &error))?;
-        write_file(&self.output, &recording.to_text(Format::of_path(&self.output)))?;
+        let text = recording.to_text(Format::of_path(&self.output));
+        write_file(&self.output, &text.map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?)?;
         let (turns, calls) = (count(recording.turns.len(), "turn"), count(recording.calls().count(), "call"));
         out.note(format!("recorded {turns} with {calls}: {}", self.output.display()));
         Ok(())
@@ -167,9 +171,9 @@ impl Record {
 fn unrecordable(run: &RunId, error: &Unrecordable) -> CliError {
     let refused = CliError::usage(format!("{run} cannot be recorded: {error}"));
     match error {
-        Unrecordable::NotEnded(_) => refused.with_remedy(format!("finish it with `toolgate resume {run}`")),
+        Unrecordable::NotEnded => refused.with_remedy(format!("finish it with `toolgate resume {run}`")),
         Unrecordable::Continues => refused.with_remedy("record a run that was started without --session"),
-        Unrecordable::Empty => refused,
+        Unrecordable::Empty | Unrecordable::Unredacted => refused,
     }
 }
 

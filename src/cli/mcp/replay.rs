@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup;
-use crate::cli::text::{compact, count, duration};
+use crate::cli::text::{compact, count, duration, one_line};
 use crate::config::{ServerSettings, Settings};
 use crate::core::id::{AgentName, ServerId};
 use crate::lab::recording::{Comparison, Divergence, Recording, Side};
@@ -164,7 +164,7 @@ fn print(report: &ReplayReport, file: &str, side: Side, out: &mut Output) {
         }
     }
     for other in others.iter().take(LISTED) {
-        out.line(format!("then at {}: {}", other.place(), one_line(other)));
+        out.line(format!("then at {}: {}", other.place(), difference_line(other)));
     }
     if others.len() > LISTED {
         out.line(format!("and {}", count(others.len() - LISTED, "further difference")));
@@ -177,12 +177,12 @@ fn print(report: &ReplayReport, file: &str, side: Side, out: &mut Output) {
     }
 }
 
-fn one_line(divergence: &Divergence) -> String {
+fn difference_line(divergence: &Divergence) -> String {
     let values = divergence.expected.as_ref().zip(divergence.actual.as_ref());
     let values = values.map(|(expected, actual)| format!(", {} → {}", compact(expected, 60), compact(actual, 60)));
     format!("{}{}", divergence.kind.in_words(), values.unwrap_or_default())
 }
 
 fn shown(value: &Value) -> String {
-    compact(value, SHOWN)
+    one_line(&value.to_string(), SHOWN)
 }

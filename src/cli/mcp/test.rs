@@ -8,7 +8,9 @@ use super::test_watch::Changes;
 use crate::app::testing::{self, CaseOutcome, CaseReport, TestOptions, TestReport, read_cases};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
+use crate::cli::interrupt::Interrupts;
 use crate::cli::output::Output;
+use crate::cli::report;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{count, duration};
 use crate::lab::scenario::{Counts, junit, markdown, waterfall};
@@ -89,15 +91,19 @@ impl Test {
         }
         let reports = [&self.junit, &self.markdown].into_iter().flatten();
         let mut changes = Changes::new(self.files.iter().chain(&self.watch).cloned().collect(), reports);
+        let mut interrupts = Interrupts::listen();
         loop {
-            if let Err(error) = self.test(out).await {
-                let remedy = error.remedy().map(|remedy| format!(" ({remedy})")).unwrap_or_default();
-                out.note(format!("error: {error}{remedy}"));
+            let tested = tokio::select! {
+                tested = self.test(out) => tested,
+                _ = interrupts.next() => return Ok(Exit::Cancelled),
+            };
+            if let Err(error) = tested {
+                report::error(&error, out);
             }
             out.note("waiting for a change; Ctrl-C ends the command");
             tokio::select! {
                 () = changes.next() => {}
-                _ = tokio::signal::ctrl_c() => return Ok(Exit::Cancelled),
+                _ = interrupts.next() => return Ok(Exit::Cancelled),
             }
         }
     }
@@ -113,7 +119,7 @@ impl Test {
             filter: self.only.clone(),
         };
         let cases = read_cases(&self.files, &options)?;
-        let report = testing::run_cases(&cases, &settings, &options, &|_| {}).await;
+        let report = testing::run_cases(&cases, &settings, &options).await;
         if self.json {
             out.json(&JsonReport {
                 r#type: "result",

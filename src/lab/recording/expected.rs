@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::difference::Difference;
 use super::json_path::JsonPath;
-use super::matcher::{Comparison, Form, Members, looks_like_a_matcher};
+use super::matcher::{DifferenceCollector, Form, Members, looks_like_a_matcher};
 
 /// A JSON value with matchers.
 #[derive(Clone, Debug)]
@@ -45,11 +45,6 @@ impl Expected {
         self.form.example()
     }
 
-    /// Whether the value fits. `members` says whether objects may have further members.
-    pub fn fits(&self, actual: &Value, members: Members) -> bool {
-        self.differences(actual, members, &|_| false).is_empty()
-    }
-
     /// The differences, in the order of the expected value. Ignored paths are not compared.
     pub fn differences(
         &self,
@@ -57,9 +52,9 @@ impl Expected {
         members: Members,
         ignored: &dyn Fn(&JsonPath) -> bool,
     ) -> Vec<Difference> {
-        let mut comparison = Comparison::new(members, ignored);
-        comparison.compare(&self.form, Some(actual), &JsonPath::default());
-        comparison.into_differences()
+        let mut collector = DifferenceCollector::new(members, ignored);
+        collector.compare(&self.form, Some(actual), &JsonPath::default());
+        collector.into_differences()
     }
 }
 

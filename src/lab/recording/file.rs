@@ -129,7 +129,7 @@ pub struct RecordedTurn {
     /// The stop reason, where it does not follow from the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    #[serde(skip_serializing_if = "has_no_usage")]
+    #[serde(skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,
 }
 
@@ -256,11 +256,6 @@ impl Recording {
     pub fn tools(&self) -> impl Iterator<Item = (&String, &RecordedTool)> {
         self.servers.iter().flat_map(|(server, recorded)| recorded.tools.iter().map(move |tool| (server, tool)))
     }
-
-    /// Whether the tool with this name, as the model sees it, is one of a recorded server.
-    pub fn is_of_a_server(&self, tool: &str) -> bool {
-        self.tools().any(|(_, known)| known.model_name == tool)
-    }
 }
 
 impl CallOrder {
@@ -270,7 +265,7 @@ impl CallOrder {
 }
 
 /// A value that is there; `null` is a value.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Expected>, D::Error> {
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Expected>, D::Error> {
     Expected::deserialize(deserializer).map(Some)
 }
 
@@ -286,10 +281,6 @@ fn known_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::E
 
 fn has_no_hints(annotations: &Annotations) -> bool {
     *annotations == Annotations::default()
-}
-
-fn has_no_usage(usage: &Usage) -> bool {
-    *usage == Usage::default()
 }
 
 fn no_arguments() -> Expected {

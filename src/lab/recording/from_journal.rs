@@ -32,11 +32,16 @@ pub enum Unrecordable {
     /// The journal has no first event.
     #[error("the run has no events")]
     Empty,
-    #[error("the run is {}, and only a run that has ended can be recorded", .0.as_str())]
-    NotEnded(Status),
+    #[error("the run has not ended")]
+    NotEnded,
     /// The run continues the conversation of an earlier one, so that its own journal has only a part of the transcript.
     #[error("the run continues a conversation; only a run that begins one can be recorded")]
     Continues,
+    /// Its form would be lost with its secrets.
+    #[error(
+        "it cannot be written without its secrets: a tool has a secret argument with the name of a member of recordings"
+    )]
+    Unredacted,
 }
 
 impl Recording {
@@ -50,15 +55,17 @@ impl Recording {
             return Err(Unrecordable::Continues);
         }
         if ending(journal).is_none() {
-            return Err(Unrecordable::NotEnded(Status::Pending));
+            return Err(Unrecordable::NotEnded);
         }
-        Self::of_journal(journal, context).ok_or(Unrecordable::Empty)
+        Self::of_journal(journal, context)
     }
 
-    /// The recording of a run in any state, for a comparison; `None` if the journal has no first event. The status of a
-    /// run that has not ended is `pending`.
-    pub fn of_journal(journal: &[JournalEntry], context: &RecordingContext) -> Option<Self> {
-        let history = History::from_journal(journal)?;
+    /// The recording of a run in any state, for a comparison. The status of a run that has not ended is `pending`.
+    ///
+    /// # Errors
+    /// `Unrecordable` for a journal without events, or a run that cannot be written without its secrets.
+    pub fn of_journal(journal: &[JournalEntry], context: &RecordingContext) -> Result<Self, Unrecordable> {
+        let history = History::from_journal(journal).ok_or(Unrecordable::Empty)?;
         let started = history.started;
         let mut normaliser = Normaliser::new(context.secrets.clone());
         let replies = history.turns.iter().filter_map(|turn| Some((turn.reply()?.1, &turn.calls)));
@@ -78,7 +85,7 @@ impl Recording {
             summary: journal.iter().find_map(summary),
             end: recorded_end(journal, &history),
         };
-        Some(normaliser.normalised(&recording).unwrap_or(recording))
+        normaliser.normalised(&recording).ok_or(Unrecordable::Unredacted)
     }
 }
 

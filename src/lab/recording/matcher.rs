@@ -134,6 +134,9 @@ impl Test {
     fn parse(name: &str, argument: &Value) -> Result<Self, String> {
         let text = || argument.as_str().ok_or_else(|| format!("`{name}` takes a text"));
         Ok(match name {
+            "$any" | "$absent" if *argument != Value::Bool(true) => {
+                return Err(format!("`{name}` takes `true`"));
+            }
             "$any" => Self::Any,
             "$absent" => Self::Absent,
             "$equals" => Self::Equals(argument.clone()),
@@ -194,13 +197,13 @@ fn known_type(name: &str) -> Result<String, String> {
 }
 
 /// A comparison in progress.
-pub(super) struct Comparison<'a> {
+pub(super) struct DifferenceCollector<'a> {
     members: Members,
     ignored: &'a dyn Fn(&JsonPath) -> bool,
     found: Vec<Difference>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> DifferenceCollector<'a> {
     pub(super) fn new(members: Members, ignored: &'a dyn Fn(&JsonPath) -> bool) -> Self {
         Self { members, ignored, found: Vec::new() }
     }
@@ -261,7 +264,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn fits(&self, form: &Form, actual: &Value, path: &JsonPath) -> bool {
-        let mut inner = Comparison::new(self.members, self.ignored);
+        let mut inner = DifferenceCollector::new(self.members, self.ignored);
         inner.compare(form, Some(actual), path);
         inner.found.is_empty()
     }
@@ -299,17 +302,14 @@ impl<'a> Comparison<'a> {
             self.compare(form, actual.get(name), &path.member(name));
         }
         let is_known = |name: &String| expected.iter().any(|(known, _)| known == name);
-        self.surplus(actual.iter().filter(|(name, _)| !is_known(name)), path);
-    }
-
-    fn surplus<'v>(&mut self, members: impl Iterator<Item = (&'v String, &'v Value)>, path: &JsonPath) {
+        let further = actual.iter().filter(|(name, _)| !is_known(name));
         if self.members == Members::Exact {
-            members.for_each(|(name, value)| self.unexpected(value, &path.member(name)));
+            further.for_each(|(name, value)| self.unexpected(value, &path.member(name)));
         }
     }
 
     fn unexpected(&mut self, actual: &Value, path: &JsonPath) {
-        if !(self.ignored)(path) {
+        if self.found.len() < MOST_DIFFERENCES && !(self.ignored)(path) {
             self.found.push(Difference { path: path.clone(), expected: None, actual: Some(actual.clone()) });
         }
     }

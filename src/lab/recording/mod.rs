@@ -25,6 +25,7 @@ pub use compare::{Comparison, Side, compare};
 pub use difference::Difference;
 pub use divergence::{Divergence, DivergenceKind};
 pub use expected::Expected;
+pub(crate) use file::present;
 pub use file::{
     CallOrder, HttpAddress, Ignore, Part, RecordedCall, RecordedDecision, RecordedEnd, RecordedResult, RecordedServer,
     RecordedTool, RecordedTurn, Recording, StdioAddress, VERSION,

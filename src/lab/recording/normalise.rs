@@ -17,10 +17,25 @@ const POSITIONS: [&str; 4] = ["page_token", "pagetoken", "next_token", "continua
 /// The members of a recording that define servers and tools: the names in them are no names of values.
 const DEFINITIONS: [&str; 3] = ["servers", "external_tools", "output_schema"];
 
+/// The shortest call id that is replaced in texts: a shorter one may be an ordinary word or number.
+const DISTINCTIVE: usize = 8;
+
+/// What a name hides of its value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Hidden {
+    Nothing,
+    /// The texts, at any depth: the name looks like one of a credential. Numbers stay, because names of numbers of tokens do too.
+    Texts,
+    /// Everything: the schema of the tool marks it.
+    Everything,
+}
+
 /// The call ids and secrets of a run.
 pub(super) struct Normaliser {
     secrets: Secrets,
-    /// The numbered id of each call.
+    /// The number of calls.
+    calls: usize,
+    /// The numbered id of each call whose id is replaced in texts.
     ids: BTreeMap<String, String>,
     /// The arguments that a schema marks as secret.
     secret_names: BTreeSet<String>,
@@ -28,13 +43,18 @@ pub(super) struct Normaliser {
 
 impl Normaliser {
     pub(super) fn new(secrets: Secrets) -> Self {
-        Self { secrets, ids: BTreeMap::new(), secret_names: BTreeSet::new() }
+        Self { secrets, calls: 0, ids: BTreeMap::new(), secret_names: BTreeSet::new() }
     }
 
-    /// The numbered id of a call.
+    /// The numbered id of the next call.
     pub(super) fn number(&mut self, id: &str) -> String {
-        let next = self.ids.len() + 1;
-        self.ids.entry(id.to_owned()).or_insert_with(|| format!("call_{next}")).clone()
+        self.calls += 1;
+        let numbered = format!("call_{}", self.calls);
+        let is_numbered = id.strip_prefix("call_").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+        if id.len() >= DISTINCTIVE && id.contains(|c: char| c.is_ascii_alphabetic()) && !is_numbered {
+            self.ids.insert(id.to_owned(), numbered.clone());
+        }
+        numbered
     }
 
     /// Remembers the names of the arguments that this schema marks as secret.
@@ -47,20 +67,21 @@ impl Normaliser {
         let Value::Object(members) = serde_json::to_value(data).ok()? else { return None };
         let clean = |(name, member): (String, Value)| {
             let is_definition = DEFINITIONS.contains(&name.as_str());
-            let member = if is_definition { self.texts(member) } else { self.value(None, member) };
+            let member = if is_definition { self.texts(member) } else { self.value(Hidden::Nothing, member) };
             (name, member)
         };
         serde_json::from_value(Value::Object(members.into_iter().map(clean).collect())).ok()
     }
 
-    fn value(&self, name: Option<&str>, value: Value) -> Value {
+    fn value(&self, hidden: Hidden, value: Value) -> Value {
         match value {
-            Value::String(_) if name.is_some_and(|name| self.is_secret(name)) => REDACTED.into(),
+            _ if hidden == Hidden::Everything => REDACTED.into(),
+            Value::String(_) if hidden == Hidden::Texts => REDACTED.into(),
             Value::String(text) => self.text(&text).into(),
-            Value::Array(items) => items.into_iter().map(|item| self.value(name, item)).collect(),
+            Value::Array(items) => items.into_iter().map(|item| self.value(hidden, item)).collect(),
             Value::Object(members) => {
                 let clean = |(name, member): (String, Value)| {
-                    let member = self.value(Some(&name), member);
+                    let member = self.value(hidden.max(self.hidden_by(&name)), member);
                     (self.secrets.redacted(&name).into_owned(), member)
                 };
                 Value::Object(members.into_iter().map(clean).collect())
@@ -84,7 +105,7 @@ impl Normaliser {
         if text.trim_start().starts_with(['{', '['])
             && let Ok(parsed) = serde_json::from_str::<Value>(text)
         {
-            let clean = self.value(None, parsed.clone());
+            let clean = self.value(Hidden::Nothing, parsed.clone());
             if clean != parsed {
                 return clean.to_string();
             }
@@ -92,10 +113,14 @@ impl Normaliser {
         self.numbered(&self.secrets.redacted(text))
     }
 
-    fn is_secret(&self, name: &str) -> bool {
+    fn hidden_by(&self, name: &str) -> Hidden {
         let lower = name.to_ascii_lowercase();
         let is_position = POSITIONS.iter().any(|part| lower.contains(part));
-        self.secret_names.contains(name) || (is_telling(name) && !is_position)
+        match (self.secret_names.contains(name), is_telling(name) && !is_position) {
+            (true, _) => Hidden::Everything,
+            (false, true) => Hidden::Texts,
+            (false, false) => Hidden::Nothing,
+        }
     }
 
     /// The text with the numbered ids in place of the original ones.
@@ -134,6 +159,26 @@ mod tests {
         let said = json!({"text": "done: toolu_abcdef, then toolu_abc.", "other": "toolu_abcx"});
         let clean: Value = normaliser().normalised(&said).unwrap();
         assert_eq!(clean, json!({"text": "done: call_2, then call_1.", "other": "toolu_abcx"}));
+    }
+
+    #[test]
+    fn short_and_numbered_ids_are_no_words_of_texts() {
+        let mut normaliser = Normaliser::new(Secrets::default());
+        let numbers = ["0", "1", "call_0", "call_1"].map(|id| normaliser.number(id));
+        assert_eq!(numbers, ["call_1", "call_2", "call_3", "call_4"]);
+        let said = json!({"id": "call_1", "text": "1 of call_0"});
+        assert_eq!(normaliser.normalised(&said), Some(said));
+    }
+
+    #[test]
+    fn a_marked_value_of_any_type_is_redacted_and_texts_at_any_depth() {
+        let mut normaliser = normaliser();
+        normaliser.learn_secret_names(&json!({"properties": {"pin": {"type": "integer", "writeOnly": true}}}));
+        let said = json!({"turn": {"pin": 1234, "credentials": {"user": ["ann"], "attempts": 3}, "usage": {"input_tokens": 7}}});
+        let clean: Value = normaliser.normalised(&said).unwrap();
+        let redacted = json!({"user": ["[redacted]"], "attempts": 3});
+        let redacted = json!({"pin": "[redacted]", "credentials": redacted, "usage": {"input_tokens": 7}});
+        assert_eq!(clean, json!({"turn": redacted}));
     }
 
     #[test]

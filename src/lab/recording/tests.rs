@@ -87,6 +87,8 @@ fn a_bad_matcher_is_refused_with_a_remedy() {
         (json!({"$type": "date"}), "is not a type"),
         (json!({"$any": true, "$range": [1, 2]}), "a matcher has one condition"),
         (json!({"$has": 1}), "takes an object"),
+        (json!({"$any": false}), "`$any` takes `true`"),
+        (json!({"$absent": false}), "`$absent` takes `true`"),
     ] {
         let error = Expected::parse(json!([written])).unwrap_err();
         assert!(error.contains(told), "{error}");
@@ -201,9 +203,9 @@ fn a_real_model_may_word_its_answer_in_its_own_way() {
 #[test]
 fn a_file_is_read_back_in_both_forms() {
     let recorded = recording(usual());
-    let yaml: Recording = serde_saphyr::from_str(&recorded.to_text(Format::Yaml)).unwrap();
+    let yaml: Recording = serde_saphyr::from_str(&recorded.to_text(Format::Yaml).unwrap()).unwrap();
     assert_eq!(yaml, recorded);
-    assert_eq!(Recording::from_jsonl(&recorded.to_text(Format::Jsonl)).unwrap(), recorded);
+    assert_eq!(Recording::from_jsonl(&recorded.to_text(Format::Jsonl).unwrap()).unwrap(), recorded);
     let error = Recording::from_jsonl("{\"toolgate_recording\": 1}\n{\"turn\": {\"sayy\": 1}}").unwrap_err();
     assert!(error.to_string().starts_with("line 2: unknown field `sayy`"), "{error}");
 }
@@ -243,7 +245,7 @@ proptest! {
         call.arguments = Expected::literal(arguments);
         call.result.structured = Some(Expected::literal(text));
         recorded.end.answer = Some(Expected::literal(answer));
-        let read: Recording = serde_saphyr::from_str(&recorded.to_text(Format::Yaml)).unwrap();
+        let read: Recording = serde_saphyr::from_str(&recorded.to_text(Format::Yaml).unwrap()).unwrap();
         for order in [CallOrder::Exact, CallOrder::Any] {
             let recorded = Recording { order, ..recorded.clone() };
             for side in [Side::Model, Side::Server] {

@@ -40,12 +40,15 @@ impl Format {
 
 impl Recording {
     /// The text of a file. Equal recordings have equal texts.
-    pub fn to_text(&self, format: Format) -> String {
-        let Ok(Value::Object(members)) = serde_json::to_value(self) else { return String::new() };
-        match format {
+    ///
+    /// # Errors
+    /// A recording that has no JSON form, which would be a bug.
+    pub fn to_text(&self, format: Format) -> serde_json::Result<String> {
+        let members: Map<String, Value> = serde_json::from_value(serde_json::to_value(self)?)?;
+        Ok(match format {
             Format::Yaml => HEADING.to_owned() + &yaml::write(&members),
             Format::Jsonl => jsonl(members),
-        }
+        })
     }
 
     /// Reads JSON lines.
@@ -57,8 +60,9 @@ impl Recording {
         for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
             last = number;
             let failed = |reason: String| JsonlError { line: number, reason };
-            let value: Value = serde_json::from_str(line).map_err(|error| failed(format!("it is no JSON: {error}")))?;
-            let Value::Object(mut object) = value else { return Err(failed("it is no JSON object".into())) };
+            let value: Value =
+                serde_json::from_str(line).map_err(|error| failed(format!("it is not JSON: {error}")))?;
+            let Value::Object(mut object) = value else { return Err(failed("it is not a JSON object".into())) };
             match object.remove("turn") {
                 Some(turn) => {
                     serde_json::from_value::<super::file::RecordedTurn>(turn.clone())

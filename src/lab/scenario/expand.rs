@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::file::{Answers, Case, Live, ModelChoice, Scenario, ScenarioFile, ServerChoice};
 
-/// A text in a script that the model fills in, and no variable of a case.
+/// A text in a script that the model fills in. It is not a variable of a case.
 const OF_SCRIPTS: &str = "last_result";
 
 /// A scenario with one row of its table and one model.
@@ -62,7 +62,14 @@ pub fn expand(file: &ScenarioFile, written: &Value) -> Result<Vec<TestCase>, Str
             }
         }
     }
-    Ok(cases)
+    let repeated =
+        |(index, case): &(usize, &TestCase)| cases.iter().take(*index).any(|other| other.title() == case.title());
+    match cases.iter().enumerate().find(repeated) {
+        Some((_, case)) => {
+            Err(format!("two cases are called `{}`; give each scenario and each row a name of its own", case.title()))
+        }
+        None => Ok(cases),
+    }
 }
 
 fn with_defaults(scenario: Scenario, file: &ScenarioFile) -> Scenario {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
 use super::tool_pattern::ToolPattern;
-use crate::recording::Expected;
+use crate::recording::{Expected, present};
 
 /// The expectations about a run. Without any, the run has to complete.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -37,13 +37,12 @@ pub struct Expect {
 pub struct ExpectedCall {
     pub tool: ToolPattern,
     /// The arguments; others may be there as well.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "present")]
     pub arguments: Option<Expected>,
     /// The result: members of `text`, `structured`, `content`, `error`, `failed`, `rejected`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "present")]
     pub result: Option<Expected>,
     /// The number of such calls in the whole run.
-    #[serde(default)]
     pub times: Option<Bounds>,
 }
 
@@ -69,6 +68,7 @@ pub struct ExpectedAnswer {
     /// Texts that it does not contain.
     pub excludes: Texts,
     /// The whole answer, with matchers.
+    #[serde(deserialize_with = "present")]
     pub equals: Option<Expected>,
     /// A regular expression that it matches.
     pub pattern: Option<AnswerPattern>,
@@ -129,9 +129,7 @@ impl fmt::Display for Bounds {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenBounds {
-    #[serde(default)]
     min: Option<u64>,
-    #[serde(default)]
     max: Option<u64>,
 }
 

@@ -14,27 +14,20 @@ use super::tool_pattern::ToolPattern;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
-    #[serde(default)]
     pub server: Option<ServerChoice>,
-    #[serde(default)]
     pub model: Option<ModelChoice>,
     /// A matrix: each case runs with each of these models, by the names for the report.
     #[serde(default)]
     pub models: BTreeMap<String, ModelChoice>,
     /// The agent of the configuration whose policy, limits and instructions apply.
-    #[serde(default)]
     pub agent: Option<String>,
     /// The instructions in place of those of the agent.
-    #[serde(default)]
     pub instructions: Option<String>,
     /// The approval policy in place of that of the agent.
-    #[serde(default)]
     pub policy: Option<String>,
     #[serde(default)]
     pub external_tools: Vec<ExternalTool>,
-    #[serde(default)]
     pub answers: Option<Answers>,
-    #[serde(default)]
     pub live: Option<Live>,
     pub scenarios: Vec<Scenario>,
 }
@@ -49,26 +42,18 @@ pub struct Scenario {
     /// A table: the scenario runs once for each row.
     #[serde(default)]
     pub cases: Vec<Case>,
-    #[serde(default)]
     pub server: Option<ServerChoice>,
-    #[serde(default)]
     pub model: Option<ModelChoice>,
     #[serde(default)]
     pub models: BTreeMap<String, ModelChoice>,
-    #[serde(default)]
     pub agent: Option<String>,
-    #[serde(default)]
     pub instructions: Option<String>,
-    #[serde(default)]
     pub policy: Option<String>,
     #[serde(default)]
     pub external_tools: Vec<ExternalTool>,
-    #[serde(default)]
     pub answers: Option<Answers>,
-    #[serde(default)]
     pub live: Option<Live>,
     /// Seconds after which the run is cancelled; 300 by default.
-    #[serde(default)]
     pub timeout_s: Option<u64>,
     #[serde(default)]
     pub expect: Expect,
@@ -109,7 +94,6 @@ pub struct Program {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The folder in which it runs, relative to that of the file.
-    #[serde(default)]
     pub cwd: Option<String>,
 }
 
@@ -127,15 +111,10 @@ pub struct Endpoint {
 #[serde(deny_unknown_fields)]
 struct WrittenServer {
     /// The id of a server that is not configured.
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     stdio: Option<Program>,
-    #[serde(default)]
     http: Option<Endpoint>,
-    #[serde(default)]
     configured: Option<String>,
-    #[serde(default)]
     recorded: Option<String>,
 }
 
@@ -174,13 +153,9 @@ pub enum ModelChoice {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenModel {
-    #[serde(default)]
     scripted: Option<Vec<ScriptedTurn>>,
-    #[serde(default)]
     script: Option<String>,
-    #[serde(default)]
     recorded: Option<String>,
-    #[serde(default)]
     configured: Option<String>,
 }
 
@@ -245,7 +220,6 @@ pub struct ApprovalRule {
     pub tool: ToolPattern,
     pub decision: ApprovalDecision,
     /// The reason that the model reads when the call is denied.
-    #[serde(default)]
     pub reason: Option<String>,
 }
 
@@ -261,9 +235,7 @@ pub enum ExternalAnswer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenExternalAnswer {
-    #[serde(default)]
     result: Option<Value>,
-    #[serde(default)]
     error: Option<String>,
 }
 

@@ -75,7 +75,7 @@ pub struct Counts {
 }
 
 impl TestReport {
-    /// How many cases there are of each outcome.
+    /// Number of cases by outcome.
     pub fn counts(&self) -> Counts {
         let count = |outcome| self.cases.iter().filter(|case| case.outcome == outcome).count();
         Counts {

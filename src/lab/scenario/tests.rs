@@ -96,6 +96,11 @@ fn each_unmet_expectation_is_found_at_its_place() {
         (json!({"answer": {"pattern": "^Paid"}}), "expect.answer.pattern"),
         (json!({"answer": {"equals": {"$json": {"paid": 8}}}}), "expect.answer.equals at $.paid"),
         (json!({"answer": {"schema": {"properties": {"paid": {"type": "string"}}}}}), "expect.answer.schema at /paid"),
+        (json!({"answer": {"equals": null}}), "expect.answer.equals at $"),
+        (
+            json!({"calls": [{"tool": "find", "arguments": null}]}),
+            "expect.calls[0].arguments at call 1 (mcp_shop_find), $",
+        ),
     ] {
         assert_eq!(findings(expect.clone()), [found], "{expect}");
     }
@@ -151,6 +156,13 @@ fn a_case_runs_for_each_row_and_each_model() {
     assert_eq!(cases[3].scenario.task, "find Bob");
     let arguments = cases[3].scenario.expect.calls[0].arguments.as_ref().unwrap();
     assert_eq!(arguments.written(), &json!({"name": "Bob", "n": 4}));
+}
+
+#[test]
+fn two_cases_of_one_name_are_refused() {
+    let scenario = json!({"name": "s", "task": "t", "model": {"scripted": []}});
+    let error = cases(json!({"scenarios": [scenario, scenario]})).unwrap_err();
+    assert!(error.starts_with("two cases are called `s`; give each scenario"), "{error}");
 }
 
 #[test]
