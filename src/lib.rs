@@ -83,11 +83,11 @@ pub use toolgate_service as service;
 pub use toolgate_stores as stores;
 #[cfg(feature = "telemetry")]
 pub use toolgate_telemetry as telemetry;
+#[cfg(feature = "validation")]
+pub use toolgate_validation as validation;
 
 #[cfg(feature = "app")]
 pub use app::testing;
-#[cfg(feature = "validation")]
-pub use toolgate_validation as validation;
 
 /// The types that most applications need: `use toolgate::prelude::*`.
 #[cfg(feature = "runner")]

@@ -64,7 +64,7 @@ impl Output {
     /// Writes a line of the result to standard output. A terminal gets it wrapped at words.
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
         self.passed();
-        let text = self.stdout.wrapped(text.as_ref(), self.width());
+        let text = self.wrapped(&self.stdout, text.as_ref());
         self.stdout.write(&text, "\n");
     }
 
@@ -98,7 +98,7 @@ impl Output {
     /// Writes a message to standard error.
     pub(super) fn note(&mut self, text: impl AsRef<str>) {
         self.passed();
-        let text = self.stderr.wrapped(text.as_ref(), self.width());
+        let text = self.wrapped(&self.stderr, text.as_ref());
         self.stderr.write(&text, "\n");
     }
 
@@ -129,11 +129,8 @@ impl Output {
 
     /// Removes the temporary lines.
     pub(super) fn passed(&mut self) {
-        if self.stderr.temporary.is_empty() {
-            return;
-        }
-        let erased = self.stderr.erased(self.width());
-        if !erased.is_empty() {
+        if !self.stderr.temporary.is_empty() {
+            let erased = self.stderr.erased(self.width());
             self.stderr.write_bytes(erased.as_bytes());
         }
     }
@@ -180,6 +177,11 @@ impl Output {
         self.stderr.paint
     }
 
+    /// The text, wrapped at words if the stream is a terminal.
+    fn wrapped<'t>(&self, stream: &Stream, text: &'t str) -> Cow<'t, str> {
+        if stream.is_terminal { Cow::Owned(wrap(text, self.width())) } else { Cow::Borrowed(text) }
+    }
+
     /// The width of the terminal in columns.
     pub(super) fn width(&self) -> usize {
         let width = match self.width {
@@ -206,11 +208,6 @@ impl Stream {
             1 => CLEAR.to_owned(),
             rows => format!("\x1b[{}A{CLEAR}", rows - 1),
         }
-    }
-
-    /// The text, wrapped at words if this is a terminal.
-    fn wrapped<'t>(&self, text: &'t str, columns: usize) -> Cow<'t, str> {
-        if self.is_terminal { Cow::Owned(wrap(text, columns)) } else { Cow::Borrowed(text) }
     }
 
     fn write(&mut self, text: &str, end: &str) {

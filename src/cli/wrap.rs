@@ -2,8 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The largest share of the width that the indent of a continued line takes.
-const MOST_INDENT: usize = 2;
+/// An indent that is wider than the terminal divided by this is not repeated.
+const INDENT_SHARE: usize = 2;
 
 /// The columns that a text with colours takes.
 pub(super) fn visible_width(text: &str) -> usize {
@@ -43,7 +43,7 @@ fn wrap_line(line: &str, columns: usize) -> String {
 /// The beginning of a continued line: the spaces and gutters before the first word.
 fn indent(plain: &str, columns: usize) -> String {
     let indent: String = plain.chars().take_while(|c| matches!(c, ' ' | '|')).collect();
-    if indent.width() * MOST_INDENT > columns { String::new() } else { indent }
+    if indent.width() * INDENT_SHARE > columns { String::new() } else { indent }
 }
 
 /// The text without sequences that set colours.

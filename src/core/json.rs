@@ -1,4 +1,5 @@
 //! Canonical JSON (RFC 8785) and its hash: the only definition of equality of two argument objects or two definitions.
+//! Also the tokens of JSON pointers.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -25,6 +26,11 @@ pub fn hash(value: &Value) -> String {
 /// Lower-case hex of bytes.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The name of a member as a token of a JSON pointer (RFC 6901).
+pub fn pointer_token(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// The canonical text of a value: no white space, members sorted by UTF-16 code units, numbers as ECMAScript prints

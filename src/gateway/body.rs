@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Segment;
 use toolgate_core::error::ErrorCode;
+use toolgate_core::json::pointer_token;
 
 use super::objects::StrictObjects;
 use super::problem::Problem;
@@ -103,7 +104,7 @@ fn without_place(error: &serde_json::Error) -> String {
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(index.to_string()),
-        Segment::Map { key } => Some(key.replace('~', "~0").replace('/', "~1")),
+        Segment::Map { key } => Some(pointer_token(key)),
         Segment::Enum { .. } | Segment::Unknown => None,
     };
     path.iter().filter_map(step).map(|step| format!("/{step}")).collect()

@@ -6,3 +6,4 @@
 pub mod check;
 pub mod recording;
 pub mod scenario;
+mod xml;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::check_files::{self, Files};
+use super::check_files::Files;
 use super::check_report;
 use super::target::{Target, TargetFlags};
 use super::waiting::{Wait, WaitOutcome};
@@ -15,7 +15,8 @@ use crate::cli::output::Output;
 use crate::cli::setup;
 use crate::config::{AuthSettings, StdioSettings, TransportSettings};
 use crate::core::error::ErrorCode;
-use crate::lab::check::{self, Calls, CheckOptions, CheckTarget, Limits, Report, Severity, rules};
+use crate::lab::check::output::Baseline;
+use crate::lab::check::{self, Calls, CheckOptions, CheckTarget, Report, Severity, rules};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,9 +106,11 @@ impl Check {
             WaitOutcome::Done(report) => report,
             WaitOutcome::Interrupted(_) => return Ok(Exit::Cancelled),
         };
+        inputs.add_changes(&mut report);
+        let all = Baseline::of(&report);
         self.select(&mut report);
-        inputs.apply(&mut report);
-        self.files.write(&report, self.severity)?;
+        inputs.accept(&mut report);
+        self.files.write(&report, &all, self.severity)?;
         if self.json {
             out.pretty(&report);
         } else {
@@ -117,18 +120,21 @@ impl Check {
     }
 
     fn options(&self) -> Result<CheckOptions, CliError> {
-        let target = if self.fixture { fixture()? } else { check_target(&self.reach.target(self.word.as_deref())?)? };
-        let mut options = CheckOptions::new(target);
+        let mut options = match self.fixture {
+            true => CheckOptions::new(fixture()?),
+            false => {
+                let target = self.reach.target(self.word.as_deref())?;
+                let mut options = CheckOptions::new(check_target(&target)?);
+                options.limits.start = target.settings.start_timeout;
+                options
+            }
+        };
         options.calls = match (self.call, self.all, self.only.is_empty()) {
             (false, _, _) => Calls::Never,
             (true, true, _) => Calls::All,
             (true, false, true) => Calls::ReadOnly,
             (true, false, false) => Calls::Only(self.only.clone()),
         };
-        if !self.fixture {
-            options.limits =
-                Limits { start: self.reach.target(self.word.as_deref())?.settings.start_timeout, ..options.limits };
-        }
         if let Some(path) = &self.wire {
             options.wire = Some(File::create(path).map_err(|error| CliError::file("the wire file", path, &error))?);
         }
@@ -140,7 +146,6 @@ impl Check {
             let is_named = |ids: &[String]| ids.iter().any(|id| id == finding.rule);
             (self.only_rule.is_empty() || is_named(&self.only_rule)) && !is_named(&self.skip)
         });
-        report.recount(0);
     }
 
     fn exit(&self, report: &Report) -> Exit {
@@ -179,12 +184,17 @@ fn known_rule(id: &str) -> Result<(), CliError> {
     if rules::by_id(id).is_some() {
         return Ok(());
     }
-    let near = rules::all().map(|rule| rule.id).filter(|known| check_files::is_near(known, id)).collect::<Vec<_>>();
+    let near = rules::all().map(|rule| rule.id).filter(|known| is_near(known, id)).collect::<Vec<_>>();
     let error = CliError::usage(format!("there is no rule `{id}`"));
     Err(match near.as_slice() {
         [] => error.with_remedy("docs/rules.md lists the rules"),
         near => error.with_remedy(format!("rules with such a name: {}", near.join(", "))),
     })
+}
+
+/// Whether two ids share a word.
+fn is_near(known: &str, id: &str) -> bool {
+    id.split('-').any(|word| word.len() > 3 && known.contains(word))
 }
 
 fn severity(text: &str) -> Result<Severity, String> {

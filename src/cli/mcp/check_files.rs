@@ -72,13 +72,13 @@ impl Files {
         Ok(Inputs { baseline: baseline.transpose()?, earlier: earlier.transpose()? })
     }
 
-    /// Writes the reports and the saved files.
-    pub(super) fn write(&self, report: &Report, severity: Severity) -> Result<(), CliError> {
+    /// Writes the reports and the saved files. `all` accepts every finding of the check, also those that the report leaves out.
+    pub(super) fn write(&self, report: &Report, all: &Baseline, severity: Severity) -> Result<(), CliError> {
         let files = [
             (&self.junit, output::junit(report, severity)),
             (&self.sarif, pretty(&output::sarif(report, &self.sarif_source))),
             (&self.markdown, output::markdown(report)),
-            (&self.save_baseline, pretty(&json!(Baseline::of(report)))),
+            (&self.save_baseline, pretty(&json!(all))),
         ];
         for (path, text) in files.iter().filter_map(|(path, text)| Some((path.as_deref()?, text))) {
             fs::write(path, text).map_err(|error| CliError::file("the report", path, &error))?;
@@ -93,11 +93,15 @@ impl Files {
 }
 
 impl Inputs {
-    /// Adds the changes of the tools to a report, and removes accepted findings.
-    pub(super) fn apply(&self, report: &mut Report) {
+    /// Adds the changes of the tools to a report.
+    pub(super) fn add_changes(&self, report: &mut Report) {
         if let Some(earlier) = self.earlier.as_ref().filter(|_| report.failure.is_none()) {
             report.findings.extend(compare(earlier, &report.definitions));
         }
+    }
+
+    /// Removes accepted findings from a report, and counts the others.
+    pub(super) fn accept(&self, report: &mut Report) {
         let accepted = self.baseline.as_ref().map_or(0, |baseline| baseline.apply(report));
         report.recount(accepted);
     }
@@ -113,9 +117,4 @@ fn unreadable(path: &Path, error: &serde_json::Error, remedy: &str) -> CliError 
 
 fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
-}
-
-/// Whether two ids share a word.
-pub(super) fn is_near(known: &str, id: &str) -> bool {
-    id.split('-').any(|word| word.len() > 3 && known.contains(word))
 }

@@ -23,7 +23,7 @@ use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};
 pub(super) use self::escape_key::EscapeKey;
 use self::terminal::Terminal;
-pub(super) use self::terminal::{TerminalGuard, Withdrawal};
+pub(super) use self::terminal::{TerminalGuard, Withdrawal, typed_ahead};
 use super::answers::{self, approval, denial, json_or_text, who};
 use super::argument_lines::{PresentFile, argument_lines};
 use super::text::{COMPACT, block, compact};
@@ -68,11 +68,6 @@ pub(super) fn at_terminal() -> Option<Prompt<Terminal>> {
 /// program ends.
 pub(super) fn claim_terminal() {
     terminal::claim();
-}
-
-/// The text that the user typed while a run executes, for the next message.
-pub(super) fn typed_ahead() -> String {
-    terminal::typed_ahead()
 }
 
 /// Whether this process has a terminal at which a user can answer.

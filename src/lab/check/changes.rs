@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use toolgate_core::json::pointer_token;
 
 use super::finding::{Finding, one_line};
 use super::rules::{Rule, changes as rules};
@@ -81,7 +82,7 @@ fn narrowed(old: &Value, new: &Value, at: &str) -> Vec<(String, String)> {
     }
     for (name, before) in &old_names {
         if let Some(after) = new_names.get(name) {
-            found.extend(narrowed_value(before, after, &format!("{at}/properties/{name}")));
+            found.extend(narrowed_value(before, after, &format!("{at}/properties/{}", pointer_token(name))));
         }
     }
     found

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use toolgate_core::redact::Secrets;
+use toolgate_core::tool::escape_untrusted;
 
 use super::revision::Revision;
 use super::rules::{Group, Rule, Severity, pages};
@@ -80,11 +81,16 @@ impl Finding {
         self
     }
 
+    /// The tool and the place in it, separated by a space; empty for a finding about the server as a whole.
+    pub(super) fn place(&self) -> String {
+        let parts: Vec<&str> = [&self.tool, &self.pointer].into_iter().flatten().map(String::as_str).collect();
+        parts.join(" ")
+    }
+
     /// Identity of the finding across runs of the check: rule, tool and place. The message is not part of it, because it
     /// may have times and numbers.
     pub fn fingerprint(&self) -> String {
-        let part = |part: &Option<String>| part.clone().unwrap_or_default();
-        format!("{} {} {}", self.rule, part(&self.tool), part(&self.pointer)).trim_end().to_owned()
+        format!("{} {}", self.rule, self.place()).trim_end().to_owned()
     }
 }
 
@@ -101,9 +107,14 @@ impl Findings {
         Self { all: Arc::default(), secrets }
     }
 
+    /// The text without secrets.
+    pub(super) fn redacted(&self, text: &str) -> String {
+        self.secrets.redacted(text).into_owned()
+    }
+
     /// Adds a finding. One of the same rule at the same place is counted and not repeated.
     pub(super) fn add(&self, mut finding: Finding) {
-        finding.message = self.secrets.redacted(&finding.message).into_owned();
+        finding.message = self.redacted(&finding.message);
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |known: &&mut Finding| {
             (known.rule, &known.tool, &known.pointer) == (finding.rule, &finding.tool, &finding.pointer)
@@ -135,19 +146,13 @@ impl Findings {
 
 /// Text of a server on one line of at most `max` characters, with invisible characters as their codes.
 pub(super) fn one_line(text: &str, max: usize) -> String {
-    let escaped: String = text.chars().take(max * 2).flat_map(visible).collect();
+    let beginning: String =
+        text.chars().take(max * 2).map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }).collect();
+    let escaped = escape_untrusted(&beginning);
     let words: Vec<&str> = escaped.split_whitespace().collect();
     let line = words.join(" ");
     match line.char_indices().nth(max) {
         None => line,
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-    }
-}
-
-fn visible(character: char) -> Vec<char> {
-    match character {
-        '\n' | '\r' | '\t' => vec![' '],
-        _ if toolgate_core::tool::needs_escaping(character) => character.escape_unicode().collect(),
-        _ => vec![character],
     }
 }

@@ -36,8 +36,15 @@ impl CheckTarget {
                 for (name, value) in &settings.env {
                     secrets.named(name, value.expose_secret());
                 }
-                let inherited = std::env::vars().filter(|(name, _)| settings.inherit_env && is_telling(name));
-                inherited.for_each(|(name, value)| secrets.named(&name, &value));
+                // A variable whose name or value is not Unicode is no reason to end.
+                let inherited = std::env::vars_os().filter(|_| settings.inherit_env);
+                for (name, value) in inherited.map(|(name, value)| (name.into_string(), value)) {
+                    if let Ok(name) = name
+                        && is_telling(&name)
+                    {
+                        secrets.named(&name, &value.to_string_lossy());
+                    }
+                }
             }
             Self::Http { url, headers } => {
                 secrets.address(url);

@@ -1,6 +1,7 @@
 //! JUnit report: a suite for each file, a test case for each case.
 
 use super::report::{CaseOutcome, CaseReport, TestReport};
+use crate::xml::escaped;
 
 /// The report as JUnit XML.
 pub fn junit(report: &TestReport) -> String {
@@ -48,20 +49,4 @@ fn test_case(case: &CaseReport) -> String {
 
 fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
-}
-
-/// A text for XML. Characters that XML does not allow are left out.
-fn escaped(text: &str) -> String {
-    let is_allowed = |c: &char| matches!(c, '\t' | '\n') || (!c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}'));
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars().filter(is_allowed) {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Number, Value};
-use toolgate_core::json;
+use toolgate_core::json::{self, pointer_token};
 
 use super::frames::Balance;
 use super::quote::quoted;
@@ -63,8 +63,7 @@ impl JsonFlaw {
 
 impl fmt::Display for JsonFlaw {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pointer: String =
-            self.path.iter().map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1"))).collect();
+        let pointer: String = self.path.iter().map(|step| format!("/{}", pointer_token(step))).collect();
         write!(to, "`{pointer}` is {}", self.what)
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
+use toolgate_core::json::pointer_token;
 
 const ROOT: &str = "#";
 
@@ -96,7 +97,7 @@ fn each_reference(schema: &mut Value, visit: ReferenceVisitor<'_>) {
     within(schema, ROOT, true, visit);
     let Some(mut definitions) = definitions else { return };
     for (name, definition) in definitions.as_object_mut().into_iter().flatten() {
-        let place = format!("#/$defs/{}", name.replace('~', "~0").replace('/', "~1"));
+        let place = format!("#/$defs/{}", pointer_token(name));
         within(definition, &place, true, visit);
     }
     if let Value::Object(root) = schema {

@@ -19,7 +19,7 @@ use self::device::{BURST, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::{Line, layout};
 use self::recalled::Recalled;
-pub(super) use self::typed_ahead::text as typed_ahead;
+pub(in crate::cli) use self::typed_ahead::text as typed_ahead;
 use super::console::{Accepts, Console, Entry};
 use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;

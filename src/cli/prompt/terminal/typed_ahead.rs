@@ -16,7 +16,7 @@ pub(super) fn edit(key: Key) {
     typed().edit(if key == Key::Enter { Key::Break } else { key });
 }
 
-/// The text so far.
+/// The text that the user typed while a run executes, for the next message.
 pub(in crate::cli) fn text() -> String {
     typed().text()
 }

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use crate::json::pointer_token;
+
 /// The maximum number of members named in an answer.
 const NAMED: usize = 40;
 /// The maximum length of a name.
@@ -38,7 +40,7 @@ pub(in crate::tool) fn find<'a>(root: &'a Value, pointer: &str) -> Result<&'a Va
 /// The outline of a value: each member with its pointer token and size, in at most `room` bytes.
 pub(super) fn outline(value: &Value, room: usize) -> String {
     let members: Vec<(String, &Value)> = match value {
-        Value::Object(members) => members.iter().map(|(name, member)| (escaped(name), member)).collect(),
+        Value::Object(members) => members.iter().map(|(name, member)| (pointer_token(name), member)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     };
@@ -87,10 +89,6 @@ pub(super) fn kind(value: &Value) -> String {
 fn index(token: &str) -> Option<usize> {
     let is_plain = token == "0" || (!token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit()));
     token.parse().ok().filter(|_| is_plain)
-}
-
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 pub(super) fn shortened(text: &str) -> String {

@@ -3,6 +3,7 @@
 
 use secrecy::ExposeSecret;
 use serde_json::Value;
+use toolgate_core::json::pointer_token;
 
 use crate::check::options::CheckTarget;
 
@@ -43,9 +44,9 @@ fn search(value: &Value, pointer: &str, variables: &[(&str, &str)]) -> Option<(S
         Value::Array(items) => {
             items.iter().enumerate().find_map(|(index, item)| search(item, &format!("{pointer}/{index}"), variables))
         }
-        Value::Object(members) => {
-            members.iter().find_map(|(key, member)| search(member, &format!("{pointer}/{key}"), variables))
-        }
+        Value::Object(members) => members
+            .iter()
+            .find_map(|(key, member)| search(member, &format!("{pointer}/{}", pointer_token(key)), variables)),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::check::finding::Finding;
 use crate::check::report::Report;
 use crate::check::rules::{Severity, all};
+use crate::xml::escaped;
 
 /// The report as JUnit XML. A rule fails if one of its findings has at least this severity.
 pub fn junit(report: &Report, severity: Severity) -> String {
@@ -44,14 +45,7 @@ pub fn junit(report: &Report, severity: Severity) -> String {
 }
 
 fn line(finding: &Finding) -> String {
-    let place =
-        [finding.tool.as_deref(), finding.pointer.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
+    let place = finding.place();
+    let place = if place.is_empty() { place } else { format!("{place}: ") };
     format!("{}: {place}{}\n  fix: {}\n  {}", finding.severity, finding.message, finding.remedy, finding.page)
-}
-
-fn escaped(text: &str) -> String {
-    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
-    // XML 1.0 has no control characters, not even escaped ones.
-    escaped.chars().filter(|c| !c.is_control() || *c == '\n').collect()
 }

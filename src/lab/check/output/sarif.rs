@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::check::report::Report;
-use crate::check::rules::{Rule, Severity, all, pages};
+use crate::check::rules::{Rule, all, pages};
 
 /// The report as SARIF. `file` is the path in the repository to which findings are attached.
 pub fn sarif(report: &Report, file: &str) -> Value {
@@ -14,20 +14,16 @@ pub fn sarif(report: &Report, file: &str) -> Value {
         .findings
         .iter()
         .map(|finding| {
-            let place = [finding.tool.as_deref(), finding.pointer.as_deref()]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join(" ");
-            let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
+            let place = finding.place();
+            let said = if place.is_empty() { String::new() } else { format!("{place}: ") };
             json!({
                 "ruleId": finding.rule,
                 "ruleIndex": used.iter().position(|rule| rule.id == finding.rule),
-                "level": level(finding.severity),
-                "message": {"text": format!("{place}{}. {}", finding.message, finding.remedy)},
+                "level": finding.severity.as_str(),
+                "message": {"text": format!("{said}{}. {}", finding.message, finding.remedy)},
                 "locations": [{
                     "physicalLocation": {"artifactLocation": {"uri": file}, "region": {"startLine": 1}},
-                    "logicalLocations": [{"name": finding.tool, "fullyQualifiedName": place.trim_end_matches(": ")}],
+                    "logicalLocations": [{"name": finding.tool, "fullyQualifiedName": place}],
                 }],
                 "partialFingerprints": {"toolgate/v1": finding.fingerprint()},
             })
@@ -51,10 +47,6 @@ fn descriptor(rule: &Rule) -> Value {
         "fullDescription": {"text": rule.why},
         "help": {"text": rule.fix},
         "helpUri": pages::address(rule),
-        "defaultConfiguration": {"level": level(rule.severity)},
+        "defaultConfiguration": {"level": rule.severity.as_str()},
     })
-}
-
-fn level(severity: Severity) -> &'static str {
-    severity.as_str()
 }

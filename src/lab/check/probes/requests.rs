@@ -17,12 +17,12 @@ const UNSUPPORTED_VERSION: i64 = -32022;
 /// Sends notifications, which must not be answered.
 pub(in crate::check) async fn notifications(context: &Context, session: &Session) {
     let connection = &session.connection;
-    connection.inbox.expect_silence(true);
+    connection.inbox.watch_for_answers(true);
     // The answer to notifications/initialized may be under way.
     let cancelled = json!({"requestId": 999_999, "reason": "the check cancels a request that does not exist"});
     let status = connection.notify("notifications/cancelled", cancelled).await;
     tokio::time::sleep(SILENCE).await;
-    connection.inbox.expect_silence(false);
+    connection.inbox.watch_for_answers(false);
     if let Some(status) = status.filter(|status| *status != 202 && *status < 400) {
         context
             .findings

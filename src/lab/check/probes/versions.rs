@@ -43,7 +43,11 @@ async fn one(context: &Context, version: &str, early_request_after: Option<Durat
     let answered = negotiate_one(context, version, early_request_after).await;
     match answered {
         Ok(selected) => Negotiation { requested: version.to_owned(), selected: Some(selected), failure: None },
-        Err(failure) => Negotiation { requested: version.to_owned(), selected: None, failure: Some(failure) },
+        Err(failure) => {
+            // It may have the last words of the server's stderr.
+            let failure = Some(context.findings.redacted(&failure));
+            Negotiation { requested: version.to_owned(), selected: None, failure }
+        }
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+use toolgate_core::json::pointer_token;
 use toolgate_validation::{SchemaError, SchemaValidator};
 
 use super::tool_judge::ToolJudge;
-use super::walk::{each_schema, escaped};
+use super::walk::each_schema;
 use super::{defaults, refs};
 use crate::check::finding::one_line;
 use crate::check::revision::Revision;
@@ -198,7 +199,7 @@ fn headers(judge: &ToolJudge<'_>, schema: &Value) {
             Some(_) if !is_simple => "the parameter is no string, integer or boolean",
             Some(_) => continue,
         };
-        let pointer = format!("/inputSchema/properties/{}/x-mcp-header", escaped(name));
+        let pointer = format!("/inputSchema/properties/{}/x-mcp-header", pointer_token(name));
         judge.report(&rules::HEADER_INVALID, pointer, format!("{}: {why}", one_line(&header.to_string(), 60)));
     }
 }

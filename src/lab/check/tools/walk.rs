@@ -1,6 +1,7 @@
 //! Walk through the schemas of a schema. Values of `enum`, `const`, `default` and `examples` are no schemas.
 
 use serde_json::Value;
+use toolgate_core::json::pointer_token;
 
 /// The deepest schema that is visited.
 const MAX_DEPTH: usize = 64;
@@ -27,7 +28,7 @@ fn walk(schema: &Value, pointer: String, is_branch: bool, depth: usize, visit: &
     let place = Place { schema, pointer, is_branch };
     visit(&place);
     for (keyword, value) in members {
-        let at = format!("{}/{}", place.pointer, escaped(keyword));
+        let at = format!("{}/{}", place.pointer, pointer_token(keyword));
         match (keyword.as_str(), value) {
             (
                 "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
@@ -35,7 +36,7 @@ fn walk(schema: &Value, pointer: String, is_branch: bool, depth: usize, visit: &
             ) => {
                 let is_branch = keyword == "dependentSchemas";
                 for (name, inner) in named {
-                    walk(inner, format!("{at}/{}", escaped(name)), is_branch, depth + 1, visit);
+                    walk(inner, format!("{at}/{}", pointer_token(name)), is_branch, depth + 1, visit);
                 }
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
@@ -58,9 +59,4 @@ fn walk(schema: &Value, pointer: String, is_branch: bool, depth: usize, visit: &
             _ => {}
         }
     }
-}
-
-/// A name as a part of a JSON pointer.
-pub(super) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

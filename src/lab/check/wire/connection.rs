@@ -41,7 +41,7 @@ impl Connection {
         params: Value,
         limit: Duration,
     ) -> Result<Answer, NoAnswer> {
-        let (id, answer) = self.inbox.expect(method);
+        let (id, answer) = self.inbox.register(method);
         let message = self.message(Some(id), method, params);
         let answered = self.exchange(&message, answer);
         match tokio::time::timeout(limit, answered).await {
@@ -104,7 +104,7 @@ impl Connection {
         delay: Duration,
         grace: Duration,
     ) -> Option<bool> {
-        let (id, answer) = self.inbox.expect(method);
+        let (id, answer) = self.inbox.register(method);
         let message = self.message(Some(id), method, params);
         let answered = self.exchange(&message, answer);
         tokio::pin!(answered);

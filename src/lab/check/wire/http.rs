@@ -223,7 +223,13 @@ impl Endpoint {
             }
             return Ok(replies);
         }
-        let body = response.bytes().await.map_err(|error| NoAnswer::Closed(in_words(&error)))?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| NoAnswer::Closed(in_words(&error)))? {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_EVENT {
+                return Err(NoAnswer::Closed(format!("the body is larger than {} MiB", MAX_EVENT >> 20)));
+            }
+        }
         let is_request = message.get("id").is_some() && message.get("method").is_some();
         if kind.starts_with("application/json") && !body.is_empty() {
             return Ok(self.take(&body, status, inbox));

@@ -55,7 +55,7 @@ impl Inbox {
     }
 
     /// Registers a request: its id, and where its answer will arrive.
-    pub(super) fn expect(&self, method: &str) -> (u64, oneshot::Receiver<Result<Answer, NoAnswer>>) {
+    pub(super) fn register(&self, method: &str) -> (u64, oneshot::Receiver<Result<Answer, NoAnswer>>) {
         let (waiter, answer) = oneshot::channel();
         let mut state = self.state();
         state.next_id += 1;
@@ -90,7 +90,7 @@ impl Inbox {
     }
 
     /// Marks the moments in which only a mistaken answer to a notification can arrive.
-    pub(in crate::check) fn expect_silence(&self, expects: bool) {
+    pub(in crate::check) fn watch_for_answers(&self, expects: bool) {
         self.state().expects_silence = expects;
     }
 
