@@ -32,7 +32,7 @@ pub enum Unrecordable {
     /// The journal has no first event.
     #[error("the run has no events")]
     Empty,
-    #[error("the run has not ended")]
+    #[error("the run has not ended, and only a run that has ended can be recorded")]
     NotEnded,
     /// The run continues the conversation of an earlier one, so that its own journal has only a part of the transcript.
     #[error("the run continues a conversation; only a run that begins one can be recorded")]
