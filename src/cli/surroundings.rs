@@ -70,7 +70,8 @@ pub(super) fn mcp_files() -> Vec<McpFile> {
 
 /// These files, without those that have no servers.
 pub(super) fn files(paths: Vec<PathBuf>) -> Vec<McpFile> {
-    let read = config::importable_servers(&paths);
+    let project = std::env::current_dir().unwrap_or_default();
+    let read = config::importable_servers(&paths, &project);
     let files = paths.into_iter().zip(read).map(|(path, servers)| McpFile { path, servers });
     files.filter(|file| file.servers.as_ref().map_or(true, |servers| !servers.is_empty())).collect()
 }

@@ -22,6 +22,15 @@ struct ImportedFile {
     #[serde(alias = "servers", rename = "mcpServers", default)]
     servers: BTreeMap<String, Located<WrittenServer>>,
     inputs: Option<Vec<WrittenInput>>,
+    /// The servers that Claude Code has for one folder (`claude mcp add`, scope `local`), in `~/.claude.json`.
+    #[serde(default)]
+    projects: BTreeMap<PathBuf, Project>,
+}
+
+#[derive(Deserialize)]
+struct Project {
+    #[serde(rename = "mcpServers", default)]
+    servers: BTreeMap<String, Located<WrittenServer>>,
 }
 
 /// A server of an editor's file.
@@ -46,29 +55,43 @@ pub struct ServerDefinition {
     pub hidden: Vec<String>,
 }
 
-/// Reads the servers of such files, without disabled ones. Files can share a variable only for the same value.
-pub fn importable_servers(paths: &[PathBuf]) -> Vec<Result<Vec<ImportableServer>, ConfigError>> {
+/// Reads the servers of such files, without disabled ones. Of the servers that a file has for one folder, only those for
+/// `project` and the folders above it, the nearest first, and before those for every folder. Files can share a variable
+/// only for the same value.
+pub fn importable_servers(paths: &[PathBuf], project: &Path) -> Vec<Result<Vec<ImportableServer>, ConfigError>> {
     let mut known = BTreeMap::new();
-    paths.iter().map(|path| servers_of(path, &mut known)).collect()
+    paths.iter().map(|path| servers_of(path, project, &mut known)).collect()
 }
 
 /// The values of variables: that of an editor's file, or `None` for a reference.
 type KnownValues = BTreeMap<String, Option<String>>;
 
-fn servers_of(path: &Path, known: &mut KnownValues) -> Result<Vec<ImportableServer>, ConfigError> {
+fn servers_of(
+    path: &Path,
+    project: &Path,
+    known: &mut KnownValues,
+) -> Result<Vec<ImportableServer>, ConfigError> {
     let source = yaml::read_foreign(path)?;
     let written: ImportedFile = yaml::parse_foreign(&source)?;
     let has_plain_variables = written.servers.values().any(|server| server.value().http_url.is_some());
     let is_set = |_: &str| Some("set".to_owned());
     let inputs = Inputs::new(written.inputs.unwrap_or_default(), has_plain_variables, &is_set);
-    let used = written.servers.iter().filter(|(_, server)| !server.value().disabled);
-    let imported = used.map(|(name, server)| {
-        let id = id_of(name);
-        let mut import = Import { id: &id, path, inputs: &inputs, known, variables: Vec::new(), hidden: Vec::new() };
-        let definition = import.definition(server.value());
-        ImportableServer { id, definition }
-    });
-    Ok(imported.collect())
+    let of_folders = project.ancestors().filter_map(|folder| Some((folder, &written.projects.get(folder)?.servers)));
+    let of_file = (path.parent().unwrap_or(Path::new("")), &written.servers);
+    let mut imported = Vec::<ImportableServer>::new();
+    for (folder, servers) in of_folders.chain([of_file]) {
+        for (name, server) in servers.iter().filter(|(_, server)| !server.value().disabled) {
+            let id = id_of(name);
+            if imported.iter().any(|nearer| nearer.id == id) {
+                continue;
+            }
+            let (variables, hidden) = (Vec::new(), Vec::new());
+            let mut import = Import { id: &id, folder, inputs: &inputs, known, variables, hidden };
+            let definition = import.definition(server.value());
+            imported.push(ImportableServer { id, definition });
+        }
+    }
+    Ok(imported)
 }
 
 /// The name of an editor with the letters that an id may have.
@@ -81,8 +104,8 @@ fn id_of(name: &str) -> String {
 /// The import of one server.
 struct Import<'a> {
     id: &'a str,
-    /// The editor's file.
-    path: &'a Path,
+    /// The folder of the editor's file, or the one that the server is for.
+    folder: &'a Path,
     inputs: &'a Inputs<'a>,
     known: &'a mut KnownValues,
     variables: Vec<String>,
@@ -237,12 +260,12 @@ impl Import<'_> {
         if path.starts_with("${") {
             return path.to_owned();
         }
-        absolute(&self.path.parent().unwrap_or(Path::new("")).join(path))
+        absolute(&self.folder.join(path))
     }
 
     /// The folder of the project: above the folder of the editor.
     fn project(&self) -> String {
-        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let folder = self.folder;
         let is_of_editor = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         absolute(if is_of_editor { folder.parent().unwrap_or(folder) } else { folder })
     }

@@ -55,6 +55,24 @@ fn a_model_on_a_server_needs_its_address_and_no_key() {
 }
 
 #[test]
+fn the_file_of_claude_code_offers_the_servers_of_this_folder_before_those_of_every_folder() {
+    let desk = Desk::empty();
+    let folder = desk.path().canonicalize().unwrap();
+    let local = serde_json::json!({
+        "mcpServers": {"shop": {"command": "of-every-folder"}, "git": {"command": "uvx", "args": ["mcp-server-git"]}},
+        "projects": {
+            folder.to_str().unwrap(): {"mcpServers": {"shop": {"command": "toolgate", "args": ["demo-server"]}}},
+            "/elsewhere": {"mcpServers": {"other": {"command": "of-another-folder"}}}
+        }
+    });
+    desk.write(".claude.json", &local.to_string());
+    desk.toolgate(&["init", "--mcp-config", ".claude.json"]).expect(0);
+    let file = written(&desk);
+    assert!(file.contains("  shop:\n") && file.contains("  git:\n"), "{file}");
+    assert!(file.contains("args: [demo-server]") && !file.contains("of-"), "{file}");
+}
+
+#[test]
 fn servers_of_an_editor_are_written_without_their_values() {
     let desk = Desk::empty();
     desk.write("mcp.json", MCP);
