@@ -53,7 +53,7 @@ async fn answer(State(runner): State<AgentRunner>, question: String) -> Result<S
 /// The tools of this application.
 fn run_tool(answers: Resume, item: &PendingItem) -> Resume {
     let PendingItem::ExternalResult(call) = item else { return answers };
-    match call.tool.as_str() {
+    match call.tool.name() {
         "lookup_order" => answers.output(call.call_id.clone(), json!({"state": "late"})),
         "send_message" => answers.output(call.call_id.clone(), json!({"state": "sent"})),
         other => answers.error(call.call_id.clone(), format!("this application has no tool {other}")),

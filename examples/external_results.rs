@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// The tool of this application. An error is a result as well: the model reads it and continues.
 fn execute(item: &PendingItem) -> Option<(toolgate::core::id::CallId, Answer)> {
     let PendingItem::ExternalResult(call) = item else { return None };
-    println!("  {} {}", call.tool, call.arguments.to_value());
+    println!("  {} {}", call.tool.name(), call.arguments.to_value());
     let id = match &call.arguments {
         Arguments::Object(object) => object.get("id").and_then(Value::as_str),
         Arguments::Malformed(_) => None,

@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut answers = Resume::new();
     for item in &report.pending {
         let PendingItem::Approval(approval) = item else { continue };
-        println!("approved: {} {}", approval.name, approval.arguments.to_value());
+        println!("approved: {} {}", approval.tool_name, approval.arguments.to_value());
         answers = answers.approve(approval.call_id.clone(), "ada");
     }
     let report = runner.resume(&report.run_id, answers).await?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate::core::error::ErrorCode;
 use toolgate::models::scripted::Script;
+use toolgate::service::ErrorReason;
 
 #[test]
 fn every_error_code_has_a_page_with_its_facts() {
@@ -58,6 +59,14 @@ fn the_table_of_error_codes_agrees_with_the_code() {
         let summary = read(&format!("docs/errors/{code}.md")).lines().nth(4).unwrap().to_owned();
         assert_eq!(row[4], summary, "the table and the page of {code} have the same summary");
     }
+}
+
+#[test]
+fn the_table_of_error_reasons_is_complete() {
+    let index = read("docs/errors.md");
+    let rows = index.lines().skip_while(|line| *line != "## Reasons").filter_map(|line| line.strip_prefix("| `"));
+    let listed: Vec<&str> = rows.filter_map(|row| row.split_once('`')).map(|(reason, _)| reason).collect();
+    assert_eq!(listed, ErrorReason::ALL.iter().map(|reason| reason.as_str()).collect::<Vec<_>>());
 }
 
 #[test]

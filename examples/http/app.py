@@ -93,15 +93,15 @@ def events(run, after):
 def give(run):
     """Runs the tools whose results the run waits for, and returns the results."""
     found = asked("GET", f"/v1/runs/{run}")
-    results = []
+    answers = []
     for item in found["pending"]:
-        if item["kind"] != "external_result":
-            sys.exit(f"this application cannot answer a pending item of kind {item['kind']}")
-        print(f"  {item['tool']} {json.dumps(item['arguments'])}")
-        output = TOOLS[item["tool"]](**item["arguments"])
-        results.append({"call_id": item["call_id"], "output": output})
+        if item["type"] != "external_result":
+            sys.exit(f"this application cannot answer a pending item of type {item['type']}")
+        print(f"  {item['tool']['name']} {json.dumps(item['arguments'])}")
+        output = TOOLS[item["tool"]["name"]](**item["arguments"])
+        answers.append({"type": "result", "call_id": item["call_id"], "output": output})
     # The run continues in the background, and the events report its progress. Sending the same results twice is harmless.
-    asked("POST", f"/v1/runs/{run}/resume", {"results": results}, Prefer="respond-async")
+    asked("POST", f"/v1/runs/{run}/resume", {"answers": answers}, Prefer="respond-async")
 
 
 def main():

@@ -14,7 +14,7 @@ const KEY = process.env.TOOLGATE_KEY;
 
 type Json = null | boolean | number | string | Json[] | { [field: string]: Json };
 type Event = { type: string; [field: string]: Json };
-type Owed = { kind: string; call_id: string; tool: string; arguments: { [name: string]: Json } };
+type Owed = { type: string; call_id: string; tool: { name: string }; arguments: { [name: string]: Json } };
 type Run = { id: string; status: string; pending: Owed[]; output: { text: string } | null; error: Json };
 
 // The tools of this application. The model sees them as ext_lookup_order and ext_send_message.
@@ -96,17 +96,17 @@ async function* events(run: string, after?: string): AsyncGenerator<[string | un
 /** Runs the tools whose results the run waits for, and sends the results. */
 async function give(run: string) {
   const found = await asked("GET", `/v1/runs/${run}`);
-  const results: Json[] = [];
+  const answers: Json[] = [];
   for (const item of found.pending) {
-    const tool = tools[item.tool];
-    if (item.kind !== "external_result" || !tool) {
-      throw new Error(`this application cannot answer a pending item of kind ${item.kind}`);
+    const tool = tools[item.tool.name];
+    if (item.type !== "external_result" || !tool) {
+      throw new Error(`this application cannot answer a pending item of type ${item.type}`);
     }
-    console.log(`  ${item.tool} ${JSON.stringify(item.arguments)}`);
-    results.push({ call_id: item.call_id, output: tool(item.arguments) });
+    console.log(`  ${item.tool.name} ${JSON.stringify(item.arguments)}`);
+    answers.push({ type: "result", call_id: item.call_id, output: tool(item.arguments) });
   }
   // The run continues in the background, and the events report its progress. Sending the same results twice is harmless.
-  await asked("POST", `/v1/runs/${run}/resume`, { results }, { Prefer: "respond-async" });
+  await asked("POST", `/v1/runs/${run}/resume`, { answers }, { Prefer: "respond-async" });
 }
 
 async function main() {

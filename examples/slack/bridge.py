@@ -90,8 +90,8 @@ def ask(approval):
     button = lambda text, action, style: {
         "type": "button", "text": {"type": "plain_text", "text": text}, "style": style, "action_id": action, "value": value
     }
-    facts = [f"*{escaped(approval['name'])}* of agent {escaped(approval['agent'])}", escaped(approval["reason"])]
-    if approval["in_doubt"]:
+    facts = [f"*{escaped(approval['tool_name'])}* of agent {escaped(approval['agent'])}", escaped(approval["reason"])]
+    if approval["outcome_unknown"]:
         facts.append("The call was sent before and may have taken effect.")
     if not is_whole:
         facts.append(f"The arguments are too long for Slack: `toolgate approvals show {approval['id']}`")
@@ -102,7 +102,7 @@ def ask(approval):
         {"type": "actions", "elements": [*buttons, button("Deny", "deny", "danger")]},
     ]
     api = os.environ.get("SLACK_API", "https://slack.com/api")
-    message = {"channel": os.environ["SLACK_CHANNEL"], "text": f"Approve {approval['name']}?", "blocks": blocks}
+    message = {"channel": os.environ["SLACK_CHANNEL"], "text": f"Approve {approval['tool_name']}?", "blocks": blocks}
     answer = post(f"{api}/chat.postMessage", message, os.environ["SLACK_BOT_TOKEN"])
     if not answer["ok"]:
         raise OSError(f"Slack refused the message: {answer['error']}")

@@ -47,23 +47,28 @@ Examples:
   toolgate resume --envelope run.json --approve call_2
 
 A file of answers:
-  {\"results\":   [{\"call_id\": \"call_3\", \"output\": {\"status\": \"refunded\"}},
-                 {\"call_id\": \"call_4\", \"error\": \"the bank is closed\"},
-                 {\"call_id\": \"call_5\", \"abandoned\": true}],
-   \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"always\", \"match\": \"arguments\",
-                  \"expires_at\": \"2027-01-01T00:00:00Z\", \"reason\": \"as agreed\", \"digest\": \"sha256:…\"},
-                 {\"call_id\": \"call_7\", \"decision\": \"approve\", \"edited_arguments\": {\"cents\": 100}},
-                 {\"call_id\": \"call_8\", \"decision\": \"deny\", \"reason\": \"not before Friday\", \"by\": \"kim\"}],
-   \"answers\":   [{\"call_id\": \"call_9\", \"chosen\": [\"blue\"], \"text\": \"the dark one\"}],
-   \"inputs\":    [{\"call_id\": \"call_6\",
-                  \"answers\": {\"booking\": {\"action\": \"accept\", \"content\": {\"seats\": 2}}}}],
+  {\"answers\": [
+     {\"type\": \"result\", \"call_id\": \"call_3\", \"output\": {\"status\": \"refunded\"}},
+     {\"type\": \"result\", \"call_id\": \"call_4\", \"error\": \"the bank is closed\"},
+     {\"type\": \"result\", \"call_id\": \"call_5\", \"abandoned\": true},
+     {\"type\": \"decision\", \"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"always\",
+      \"match\": \"arguments\", \"expires_at\": \"2027-01-01T00:00:00Z\", \"reason\": \"as agreed\",
+      \"digest\": \"sha256:…\"},
+     {\"type\": \"decision\", \"call_id\": \"call_7\", \"decision\": \"approve\",
+      \"edited_arguments\": {\"cents\": 100}},
+     {\"type\": \"decision\", \"call_id\": \"call_8\", \"decision\": \"deny\",
+      \"reason\": \"not before Friday\", \"by\": \"kim\"},
+     {\"type\": \"answer\", \"call_id\": \"call_9\", \"chosen\": [\"blue\"], \"text\": \"the dark one\"},
+     {\"type\": \"elicitation\", \"call_id\": \"call_6\",
+      \"responses\": {\"booking\": {\"action\": \"accept\", \"content\": {\"seats\": 2}}}}],
    \"continue\": false, \"partial\": false, \"expected_version\": 17}
 
-`scope` is once, session or always; `match` is tool or arguments; `digest` is the digest that
-`toolgate approvals list --json` shows; the decision is rejected if the call changed since.
+It is the body of a resume over HTTP; `by` names the author of an answer. `scope` is once, session
+or always; `match` is tool or arguments; `digest` is the digest that `toolgate approvals list
+--json` shows; the decision is rejected if the call changed since.
 
-`repeat: true` beside the `answers` of an input is `--repeat`: a call that had begun when its server
-asked, and was cancelled, is sent a second time.
+`repeat: true` beside the `responses` is `--repeat`: a call that had begun when its server asked,
+and was cancelled, is sent a second time.
 
 Without answers, the command resumes a run whose process died. For a pending run it asks you in a
 terminal, and lists the pending items elsewhere. It polls MCP tasks once; in a terminal and with
@@ -370,7 +375,7 @@ impl AnswerArgs {
             ..TighterLimits::default()
         };
         let unpause = self.continues.then(|| answers::unpause(limits));
-        let flags = Resume { answers, unpause, partial: self.partial, expected_version: None };
+        let flags = Resume { answers, unpause, partial: self.partial, ..Resume::default() };
         let mut resume = answers::merge(flags, self.file()?);
         binding_digest::bind(&mut resume, &self.digest)?;
         Ok(resume)

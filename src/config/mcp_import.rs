@@ -66,11 +66,7 @@ pub fn importable_servers(paths: &[PathBuf], project: &Path) -> Vec<Result<Vec<I
 /// The values of variables: that of an editor's file, or `None` for a reference.
 type KnownValues = BTreeMap<String, Option<String>>;
 
-fn servers_of(
-    path: &Path,
-    project: &Path,
-    known: &mut KnownValues,
-) -> Result<Vec<ImportableServer>, ConfigError> {
+fn servers_of(path: &Path, project: &Path, known: &mut KnownValues) -> Result<Vec<ImportableServer>, ConfigError> {
     let source = yaml::read_foreign(path)?;
     let written: ImportedFile = yaml::parse_foreign(&source)?;
     let has_plain_variables = written.servers.values().any(|server| server.value().http_url.is_some());

@@ -2,14 +2,13 @@
 //! the members of a struct, in the order of its fields, so that `"limits": [2]` would set the first limit.
 //!
 //! A wrapper around a deserializer, which every nested value passes. The parts of an internally tagged enum are read
-//! from a buffer of serde, past it: such an enum is read through [`TaggedObject`].
+//! from a buffer of serde, past it: such an enum, and each struct in it, is read through
+//! [`toolgate_service::StrictObject`].
 
 use std::fmt;
 
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Unexpected, VariantAccess,
-    Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 
 /// The wrapper around a deserializer, a visitor or an access type of serde.
@@ -175,29 +174,5 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for StrictObjects<A> {
 
     fn struct_variant<V: Visitor<'de>>(self, names: &'static [&'static str], visitor: V) -> Result<V::Value, A::Error> {
         self.inner.struct_variant(names, StrictObjects { inner: visitor, is_object: true })
-    }
-}
-
-/// An object that serde reads into an internally tagged enum. Its `#[serde(tag)]` accepts an array whose first item is
-/// the tag.
-pub(super) struct TaggedObject<T>(pub(super) T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for TaggedObject<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(TaggedVisitor(std::marker::PhantomData)).map(Self)
-    }
-}
-
-struct TaggedVisitor<T>(std::marker::PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for TaggedVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(members))
     }
 }

@@ -4,7 +4,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::run::ResumeError;
 use toolgate_ports::{RunRow, SessionRow};
 use toolgate_runner::RunnerError;
-use toolgate_service::{CurrentState, ServiceError};
+use toolgate_service::{CurrentState, ErrorReason, ServiceError};
 
 use super::etag::{self, IfMatch};
 
@@ -45,7 +45,7 @@ pub(super) fn unmet(
 
 fn changed(version: u64) -> ServiceError {
     let detail = format!("the run is now at version {version}; read it again, and send its `ETag` in `If-Match`");
-    ServiceError::new(ErrorCode::PreconditionFailed, detail)
+    ServiceError::new(ErrorCode::PreconditionFailed, detail).with(ErrorReason::VersionMoved)
 }
 
 /// The version of the session in its `ETag`.

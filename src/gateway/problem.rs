@@ -15,7 +15,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{RunId, SessionId};
 use toolgate_ports::StoreError;
 use toolgate_runner::RunnerError;
-use toolgate_service::{CurrentState, FieldError, ServiceError};
+use toolgate_service::{CurrentState, ErrorReason, FieldError, ServiceError};
 use utoipa::ToSchema;
 
 use super::redact::without_keys;
@@ -39,7 +39,7 @@ struct Refusal {
 #[schema(as = Problem)]
 pub(super) struct ProblemView {
     /// The address of the page about the code.
-    #[schema(example = "/errors/not_found")]
+    #[schema(example = "https://toolgate.example.com/errors/not_found")]
     r#type: String,
     /// A short description of the code.
     title: &'static str,
@@ -53,6 +53,10 @@ pub(super) struct ProblemView {
     /// The error code, which is stable.
     #[schema(value_type = String, example = "not_found")]
     code: ErrorCode,
+    /// Why, where the code alone does not tell a program what to do; stable too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "run_over")]
+    reason: Option<ErrorReason>,
     /// The id of this request, as in the log and in the `x-request-id` header.
     request_id: String,
     /// Whether the same request may succeed later.
@@ -162,7 +166,7 @@ impl Problem {
 
     /// The body of the response.
     pub(super) fn view(&self, base: &str, instance: String, request_id: String) -> ProblemView {
-        let ServiceError { code, detail, errors, retryable, retry_after, current, context, .. } = &self.0.error;
+        let ServiceError { code, reason, detail, errors, retryable, retry_after, current, context, .. } = &self.0.error;
         ProblemView {
             r#type: format!("{base}/errors/{code}"),
             title: title(*code),
@@ -170,6 +174,7 @@ impl Problem {
             detail: detail.clone(),
             instance: without_keys(&instance).into_owned(),
             code: *code,
+            reason: *reason,
             request_id,
             retryable: *retryable,
             retry_after_ms: retry_after.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),

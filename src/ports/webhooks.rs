@@ -33,8 +33,8 @@ pub enum WebhookKind {
     #[serde(rename = "run.expired")]
     RunExpired,
     /// A run ended at a hard limit.
-    #[serde(rename = "run.turn_limit")]
-    RunTurnLimit,
+    #[serde(rename = "run.incomplete", alias = "run.turn_limit")]
+    RunIncomplete,
     /// A call requires approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested,
@@ -311,7 +311,7 @@ impl WebhookKind {
         Self::RunFailed,
         Self::RunCancelled,
         Self::RunExpired,
-        Self::RunTurnLimit,
+        Self::RunIncomplete,
         Self::ApprovalRequested,
     ];
 
@@ -323,7 +323,7 @@ impl WebhookKind {
             Self::RunFailed => "run.failed",
             Self::RunCancelled => "run.cancelled",
             Self::RunExpired => "run.expired",
-            Self::RunTurnLimit => "run.turn_limit",
+            Self::RunIncomplete => "run.incomplete",
             Self::ApprovalRequested => "approval.requested",
             Self::Test => "webhook.test",
         }
@@ -337,7 +337,7 @@ impl WebhookKind {
             Status::Completed => Some(Self::RunCompleted),
             Status::Failed => Some(Self::RunFailed),
             Status::Cancelled => Some(Self::RunCancelled),
-            Status::TurnLimit => Some(Self::RunTurnLimit),
+            Status::Incomplete => Some(Self::RunIncomplete),
             Status::Expired => Some(Self::RunExpired),
         }
     }

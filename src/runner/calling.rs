@@ -135,7 +135,11 @@ fn caller(agent: &Agent) -> Agent {
         instructions: String::new(),
         required: Vec::new(),
         external_tools: Vec::new(),
-        rules: RunRules { in_doubt: agent.rules.in_doubt, on_exceed: agent.rules.on_exceed, ..RunRules::default() },
+        rules: RunRules {
+            on_unknown_outcome: agent.rules.on_unknown_outcome,
+            on_exceed: agent.rules.on_exceed,
+            ..RunRules::default()
+        },
         ..agent.clone()
     }
 }

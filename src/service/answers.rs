@@ -1,5 +1,4 @@
-//! Answers: the wire form of a resume, with results, decisions and answers. The names are those of the command line's
-//! answers file.
+//! Answers: the wire form of a resume over HTTP, and of an answers file of the command line.
 
 use std::collections::BTreeMap;
 
@@ -16,27 +15,20 @@ use utoipa::ToSchema;
 
 use super::error::ServiceError;
 use super::field_pointers::FieldPointers;
+use super::strict_object::StrictObject;
 
-/// How many entries each list of a resume may have.
-const MOST_GIVEN: usize = 1000;
+/// The most answers in one resume.
+const MAX_ANSWERS: usize = 1000;
 
 /// Input for a run.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Resume)]
 pub struct Answers {
-    /// Results of external tools.
+    /// Answers to pending items, each with the `type` that its item requires.
     #[serde(default)]
-    results: Vec<GivenResult>,
-    /// Decisions about calls that require approval; they need the scope `approvals:decide`.
-    #[serde(default)]
-    decisions: Vec<GivenDecision>,
-    /// Answers to the model's questions.
-    #[serde(default)]
-    answers: Vec<GivenAnswer>,
-    /// Answers to elicitation requests of MCP servers.
-    #[serde(default)]
-    inputs: Vec<GivenInput>,
+    #[schema(value_type = Vec<GivenAnswer>)]
+    answers: Vec<StrictObject<GivenAnswer>>,
     /// Whether to continue a paused run.
     #[serde(default, rename = "continue")]
     continues: bool,
@@ -45,18 +37,34 @@ pub struct Answers {
     #[serde(default)]
     #[schema(value_type = LimitsDescription)]
     limits: TighterLimits,
-    /// Whether to allow a resume that leaves required actions open. Otherwise it has to complete them all.
+    /// Whether to allow a resume that leaves required actions open. Otherwise it has to complete all those that the caller
+    /// may complete.
     #[serde(default)]
     partial: bool,
     /// The version of the run that you saw; if the run has changed since, the resume is refused.
     expected_version: Option<u64>,
 }
 
+/// An answer to a pending item.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[schema(as = Answer)]
+enum GivenAnswer {
+    /// The result of an external tool.
+    Result(GivenResult),
+    /// A decision about a call that requires approval; it needs the scope `approvals:decide`.
+    Decision(GivenDecision),
+    /// A person's answer to a question of the model.
+    Answer(GivenChoice),
+    /// Answers to the elicitation requests of one call.
+    Elicitation(GivenElicitation),
+}
+
 /// The result of an external tool: exactly one of `output`, `error` and `abandoned`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Result)]
-pub struct GivenResult {
+#[schema(as = ResultAnswer)]
+struct GivenResult {
     /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
@@ -74,7 +82,7 @@ pub struct GivenResult {
 /// A decision about a call.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Decision)]
+#[schema(as = DecisionAnswer)]
 struct GivenDecision {
     /// The id of the call.
     #[schema(value_type = String)]
@@ -169,8 +177,8 @@ pub enum CoverageView {
 /// A person's answer to a question of the model.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = HumanAnswer)]
-struct GivenAnswer {
+#[schema(as = QuestionAnswer)]
+struct GivenChoice {
     /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
@@ -185,12 +193,13 @@ struct GivenAnswer {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ElicitationAnswer)]
-struct GivenInput {
+struct GivenElicitation {
     /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
-    /// The answers to all requests of the call, by the server's keys.
-    answers: BTreeMap<String, ElicitationResponse>,
+    /// The responses to all requests of the call, by the server's keys.
+    #[schema(value_type = BTreeMap<String, ElicitationResponse>)]
+    responses: BTreeMap<String, StrictObject<ElicitationResponse>>,
     /// Whether a call that was cancelled in progress (`repeats`) may be sent a second time.
     #[serde(default)]
     repeat: bool,
@@ -226,9 +235,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 impl Answers {
     /// Whether it contains nothing for the run, which is then only read or resumed.
     pub fn is_nothing(&self) -> bool {
-        let lists_are_empty =
-            self.results.is_empty() && self.decisions.is_empty() && self.answers.is_empty() && self.inputs.is_empty();
-        lists_are_empty && !self.continues
+        self.answers.is_empty() && !self.continues
     }
 
     /// Whether it changes limits of the run.
@@ -236,66 +243,84 @@ impl Answers {
         self.limits != TighterLimits::default()
     }
 
-    /// Refuses longer lists than any run needs.
-    fn fits(&self) -> Result<(), ServiceError> {
-        let lists = [
-            ("results", self.results.len()),
-            ("decisions", self.decisions.len()),
-            ("answers", self.answers.len()),
-            ("inputs", self.inputs.len()),
-        ];
-        match lists.into_iter().find(|(_, length)| *length > MOST_GIVEN) {
-            Some((list, _)) => {
-                Err(ServiceError::invalid(format!("/{list}"), format!("at most {MOST_GIVEN} in one request")))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// The places in the body that refer to each call.
     pub fn places(&self) -> FieldPointers {
-        let results = self.results.iter().enumerate().map(|(index, given)| (&given.call_id, "results", index));
-        let decisions = self.decisions.iter().enumerate().map(|(index, given)| (&given.call_id, "decisions", index));
-        let answers = self.answers.iter().enumerate().map(|(index, given)| (&given.call_id, "answers", index));
-        let inputs = self.inputs.iter().enumerate().map(|(index, given)| (&given.call_id, "inputs", index));
-        FieldPointers::new(results.chain(decisions).chain(answers).chain(inputs))
+        FieldPointers::new(self.answers.iter().map(|StrictObject(answer)| (answer.call_id(), answer.content_field())))
     }
 
     /// Whether it decides about calls that require approval.
     pub fn has_decisions(&self) -> bool {
-        !self.decisions.is_empty()
+        self.answers.iter().any(|StrictObject(answer)| matches!(answer, GivenAnswer::Decision(_)))
     }
 
-    /// The input for the runner, in the name of a caller.
-    pub(crate) fn resume(self, by: &str, via: Channel) -> Result<Resume, ServiceError> {
-        self.fits()?;
+    /// The input for the runner. `by` names the author of each answer, by its index in the list.
+    pub fn resume(self, by: impl Fn(usize) -> String, via: Channel) -> Result<Resume, ServiceError> {
+        if self.answers.len() > MAX_ANSWERS {
+            return Err(ServiceError::invalid("/answers", format!("at most {MAX_ANSWERS} in one request")));
+        }
         if self.raises_limits() && !self.continues {
             let detail = "limits change when a paused run continues; add `continue: true`";
             return Err(ServiceError::invalid("/limits", detail));
         }
-        let mut answers = Vec::new();
-        for (index, result) in self.results.into_iter().enumerate() {
-            answers.push(result.answer().map_err(|_| {
-                let detail = "give exactly one of `output`, `error` and `abandoned`";
-                ServiceError::invalid(format!("/results/{index}"), detail)
-            })?);
+        let author_of_pause = self.answers.len();
+        let given = self.answers.into_iter().enumerate();
+        let answers = given.map(|(index, StrictObject(answer))| {
+            let refused = |detail| ServiceError::invalid(format!("/answers/{index}"), detail);
+            answer.answer(by(index), via).map_err(refused)
+        });
+        let answers = answers.collect::<Result<_, _>>()?;
+        let unpause = self.continues.then(|| Unpause { by: by(author_of_pause), via, limits: self.limits });
+        Ok(Resume {
+            answers,
+            unpause,
+            partial: self.partial,
+            expected_version: self.expected_version,
+            ..Resume::default()
+        })
+    }
+}
+
+impl GivenAnswer {
+    fn call_id(&self) -> &CallId {
+        match self {
+            Self::Result(GivenResult { call_id, .. })
+            | Self::Decision(GivenDecision { call_id, .. })
+            | Self::Answer(GivenChoice { call_id, .. })
+            | Self::Elicitation(GivenElicitation { call_id, .. }) => call_id,
         }
-        for decision in self.decisions {
-            let (call_id, verdict) = decision.parts();
-            let digest = verdict.digest().map(str::to_owned);
-            answers.push((call_id, Answer::Decision { decision: Box::new(verdict.decision(by, via)), digest }));
+    }
+
+    /// The field with the content that the run may refuse; empty if the entry answers several requests.
+    fn content_field(&self) -> &'static str {
+        match self {
+            Self::Result(_) => "output",
+            Self::Decision(_) => "edited_arguments",
+            Self::Answer(_) | Self::Elicitation(_) => "",
         }
-        for GivenAnswer { call_id, chosen, text } in self.answers {
-            let choice = Choice { chosen, text };
-            answers.push((call_id, HumanAnswer { choice, by: by.to_owned(), via }.into()));
-        }
-        for GivenInput { call_id, answers: reactions, repeat } in self.inputs {
-            let reactions = reactions.into_iter().map(|(key, answer)| (key, answer.into())).collect();
-            let given = ElicitationAnswer { reactions, by: by.to_owned(), via, repeat };
-            answers.push((call_id, given.into()));
-        }
-        let unpause = self.continues.then(|| Unpause { by: by.to_owned(), via, limits: self.limits });
-        Ok(Resume { answers, unpause, partial: self.partial, expected_version: self.expected_version })
+    }
+
+    /// The call, and the answer for the runner.
+    fn answer(self, by: String, via: Channel) -> Result<(CallId, Answer), &'static str> {
+        Ok(match self {
+            Self::Result(GivenResult { call_id, output, error, abandoned }) => match (output, error, abandoned) {
+                (Some(output), None, false) => (call_id, Answer::output(output)),
+                (None, Some(error), false) => (call_id, Answer::error(error)),
+                (None, None, true) => (call_id, Answer::abandoned()),
+                _ => return Err("give exactly one of `output`, `error` and `abandoned`"),
+            },
+            Self::Decision(given) => {
+                let (call_id, decision) = given.parts();
+                let digest = decision.digest().map(str::to_owned);
+                (call_id, Answer::Decision { decision: Box::new(decision.decision(&by, via)), digest })
+            }
+            Self::Answer(GivenChoice { call_id, chosen, text }) => {
+                (call_id, HumanAnswer { choice: Choice { chosen, text }, by, via }.into())
+            }
+            Self::Elicitation(GivenElicitation { call_id, responses, repeat }) => {
+                let responses = responses.into_iter().map(|(key, StrictObject(given))| (key, given.into()));
+                (call_id, ElicitationAnswer { reactions: responses.collect(), by, via, repeat }.into())
+            }
+        })
     }
 }
 
@@ -323,19 +348,6 @@ pub struct LimitsDescription {
     max_attempts: Option<u32>,
     /// Bytes of text that one result adds to the messages.
     max_result_bytes: Option<u64>,
-}
-
-impl GivenResult {
-    /// The call, and its result. The error is the call, if the entry does not give exactly one result.
-    pub fn answer(self) -> Result<(CallId, Answer), CallId> {
-        let answer = match (self.output, self.error, self.abandoned) {
-            (Some(output), None, false) => Answer::output(output),
-            (None, Some(error), false) => Answer::error(error),
-            (None, None, true) => Answer::abandoned(),
-            _ => return Err(self.call_id),
-        };
-        Ok((self.call_id, answer))
-    }
 }
 
 impl GivenDecision {

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::authorize::{Caller, Scope, Scopes};
 use super::error::ServiceError;
+use super::error_reason::ErrorReason;
 use super::name_rules::require_name;
 
 /// The prefix of all keys, so that secret scanners recognise them.
@@ -95,13 +96,13 @@ impl RequestedKey {
         }
         if let Some(lacking) = self.scopes.iter().find(|scope| !caller.scopes.contains(**scope)) {
             let detail = format!("these credentials lack the scope `{}`, and cannot give it", lacking.as_str());
-            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
+            return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::ScopeMissing));
         }
         if let (Some(own), Some(other)) = (&caller.principal, &self.principal)
             && own != other
         {
             let detail = format!("these credentials act for `{own}`, and cannot create a key that acts for others");
-            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
+            return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::OtherPrincipal));
         }
         if self.expires_at.is_some_and(|until| until <= now) {
             return Err(ServiceError::invalid("/expires_at", "this time has passed; give one in the future"));

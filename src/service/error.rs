@@ -11,12 +11,16 @@ use toolgate_ports::{RunRow, SessionHead, SessionRow, StoreError};
 use toolgate_runner::RunnerError;
 use utoipa::ToSchema;
 
+use super::error_reason::ErrorReason;
+
 /// The reason for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct ServiceError {
     /// The stable code.
     pub code: ErrorCode,
+    /// Why, where the code alone does not tell a program what to do.
+    pub reason: Option<ErrorReason>,
     /// A description of the error and its remedy, for people.
     pub detail: String,
     /// The cause, which is only for the log: paths, advice for operators.
@@ -48,6 +52,7 @@ impl ServiceError {
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         Self {
             code,
+            reason: None,
             detail: detail.into(),
             cause: None,
             errors: Vec::new(),
@@ -93,6 +98,12 @@ impl ServiceError {
         self
     }
 
+    /// Adds the reason for programs.
+    #[must_use]
+    pub fn with(self, reason: ErrorReason) -> Self {
+        Self { reason: Some(reason), ..self }
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn because(self, cause: impl Into<String>) -> Self {
@@ -111,6 +122,7 @@ impl ServiceError {
             return Self::from(fault);
         }
         let (code, detail, is_retryable) = (error.code(), error.to_string(), error.is_retryable());
+        let reason = ErrorReason::of_runner(&error);
         let soon = |seconds| Duration::from_secs(seconds);
         let mut failed = match error {
             RunnerError::Closed => Self::new(code, "this server is stopping and accepts no more runs").after(soon(1)),
@@ -142,11 +154,11 @@ impl ServiceError {
                     "the agent of this run, `{name}`, is not configured on this server any more; configure it again, or \
                      cancel the run"
                 );
-                Self::lasting_conflict(detail)
+                Self::lasting_conflict(detail).with(ErrorReason::AgentMissing)
             }
             RunnerError::ServerMissing { .. }
             | RunnerError::ModeMissing { .. }
-            | RunnerError::InjectionMissing { .. } => Self::lasting_conflict(detail),
+            | RunnerError::InjectionMissing { .. } => Self::lasting_conflict(detail).with(ErrorReason::ServerMissing),
             RunnerError::WiderLimit { limit, .. } | RunnerError::WiderThanSession { limit, .. } => {
                 Self::invalid(format!("/limits/{}", limit.name), detail)
             }
@@ -184,6 +196,7 @@ impl ServiceError {
             | RunnerError::Lost(_) => Self::new(code, detail),
         };
         failed.retryable = is_retryable;
+        failed.reason = failed.reason.or(reason);
         failed
     }
 

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use toolgate_core::id::CallId;
 use toolgate_core::run::ResumeError;
 
-/// The places of a body that refer to each call, as JSON Pointers.
+/// The places in the `answers` of a body that refer to each call: the index of an entry, and its field with the content.
 #[derive(Debug, Default)]
-pub struct FieldPointers(BTreeMap<CallId, Vec<String>>);
+pub struct FieldPointers(BTreeMap<CallId, Vec<(usize, &'static str)>>);
 
 impl FieldPointers {
-    /// Calls, each with its list and its index in the list.
-    pub fn new<'a>(calls: impl Iterator<Item = (&'a CallId, &'static str, usize)>) -> Self {
+    /// The calls of the entries, in order, each with the field that has its content; empty for no single field.
+    pub fn new<'a>(entries: impl Iterator<Item = (&'a CallId, &'static str)>) -> Self {
         let mut places = Self::default();
-        for (call, list, index) in calls {
-            places.0.entry(call.clone()).or_default().push(format!("/{list}/{index}"));
+        for (index, (call, field)) in entries.enumerate() {
+            places.0.entry(call.clone()).or_default().push((index, field));
         }
         places
     }
@@ -44,21 +44,25 @@ impl FieldPointers {
 
     /// A place within the entry for a call.
     fn within(&self, call: &CallId, at: &str) -> String {
-        let entry = self.first(call, "");
-        let field = match entry.split('/').nth(1) {
-            Some("results") => "/output",
-            Some("decisions") => "/edited_arguments",
+        match self.0.get(call).and_then(|places| places.first()) {
             // The entry answers several requests, and the error text names the one.
-            Some(_) | None => return entry,
-        };
-        if at.is_empty() { entry } else { entry + field + at }
+            Some((index, field)) if at.is_empty() || field.is_empty() => pointer(*index, ""),
+            Some((index, field)) => pointer(*index, &format!("/{field}{at}")),
+            None => String::new(),
+        }
     }
 
     fn first(&self, call: &CallId, field: &str) -> String {
-        self.0.get(call).and_then(|places| places.first()).map_or_else(String::new, |place| format!("{place}{field}"))
+        let place = self.0.get(call).and_then(|places| places.first());
+        place.map_or_else(String::new, |(index, _)| pointer(*index, field))
     }
 
     fn last(&self, call: &CallId, field: &str) -> String {
-        self.0.get(call).and_then(|places| places.last()).map_or_else(String::new, |place| format!("{place}{field}"))
+        let place = self.0.get(call).and_then(|places| places.last());
+        place.map_or_else(String::new, |(index, _)| pointer(*index, field))
     }
+}
+
+fn pointer(index: usize, field: &str) -> String {
+    format!("/answers/{index}{field}")
 }

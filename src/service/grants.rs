@@ -37,7 +37,7 @@ impl TenantRunner {
         granted.map_err(|error| {
             let is_about_tool = matches!(error, RunnerError::NoSuchTool { .. });
             let error = ServiceError::of_named_agent(error);
-            if is_about_tool { error.of_field("/tool") } else { error }
+            if is_about_tool { error.of_field("/tool_name") } else { error }
         })
     }
 

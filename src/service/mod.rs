@@ -11,13 +11,13 @@
 //! | `sessions` | [`TenantSession`]: the sessions of a tenant |
 //! | `new_run`, `media_url`, `name_rules` | checks of a run that a caller starts |
 //! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
-//! | `answers`, `field_pointers` | the input of a resume, and the places of its errors |
+//! | `answers`, `strict_object`, `field_pointers` | the input of a resume, and the places of its errors |
 //! | `api_keys` | creation of API keys |
 //! | `event_stream` | the events of a run, with their ids |
 //! | `webhooks` | endpoints, deliveries and the dispatcher |
 //! | `worker` | background work: recovery, the deadline sweeper, polls of MCP tasks |
 //! | `operator` | [`Operator`]: the runs of all tenants, for the command line; its input for runs is in `decisions` |
-//! | `error` | [`ServiceError`], which each surface maps to its own form |
+//! | `error`, `error_reason` | [`ServiceError`], which each surface maps to its own form |
 //!
 //! Not done here: HTTP, terminals, authentication, opening adapters (`app`), deciding what a run does (`core::run`).
 
@@ -27,6 +27,7 @@ mod approval_id;
 mod authorize;
 mod decisions;
 mod error;
+mod error_reason;
 mod event_stream;
 mod field_pointers;
 mod grants;
@@ -38,17 +39,19 @@ mod operator;
 mod runs;
 mod service;
 mod sessions;
+mod strict_object;
 mod tools;
 mod webhooks;
 mod worker;
 
 pub use self::service::Service;
-pub use answers::{Answers, CoverageView, GivenResult, LimitsDescription, NewDecision, coverage};
+pub use answers::{Answers, CoverageView, LimitsDescription, NewDecision, coverage};
 pub use api_keys::{KEY_PREFIX, NewKey, RequestedKey, mint};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
 pub use decisions::binding_digest;
 pub use error::{CurrentState, FieldError, ServiceError};
+pub use error_reason::ErrorReason;
 pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until, events_of};
 pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};
@@ -56,6 +59,7 @@ pub use name_rules::check_name;
 pub use operator::Operator;
 pub use runs::{TenantRun, TenantRunner};
 pub use sessions::TenantSession;
+pub use strict_object::StrictObject;
 pub use webhooks::{
     ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
     WebhookWakeSignal,

@@ -9,15 +9,16 @@ use toolgate_core::address::AllowedClasses;
 use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{AgentName, RunId};
-use toolgate_core::run::{Channel, Input, JournalEntry, Resume, Run, Started};
+use toolgate_core::run::{Answerable, Channel, Input, JournalEntry, Resume, Run, Started};
 use toolgate_core::trace::Trace;
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, Retry, RunSubscription, RunnerError};
 
 use super::answers::Answers;
-use super::authorize::Caller;
+use super::authorize::{Caller, Scope};
 use super::error::CurrentState;
 use super::error::ServiceError;
+use super::error_reason::ErrorReason;
 use super::new_run;
 
 /// A runner that is limited to the runs of one tenant.
@@ -92,7 +93,10 @@ impl TenantRunner {
         let run = self.run_even_if_deleted(id).await?;
         match run.row.purged_at {
             None => Ok(run),
-            Some(at) => Err(ServiceError::new(ErrorCode::Gone, format!("run `{id}` was deleted at {at}"))),
+            Some(at) => {
+                let detail = format!("run `{id}` was deleted at {at}");
+                Err(ServiceError::new(ErrorCode::Gone, detail).with(ErrorReason::Deleted))
+            }
         }
     }
 
@@ -159,7 +163,7 @@ impl TenantRun {
 
     /// The input that these answers are, in the caller's name.
     pub fn input_of(&self, answers: Answers) -> Result<Resume, ServiceError> {
-        answers.resume(&self.caller.name, self.via)
+        answers.resume(|_| self.caller.name.to_string(), self.via)
     }
 
     /// Submits input and resumes the run. `to_error` adds the places in the request to the runner's errors.
@@ -172,12 +176,28 @@ impl TenantRun {
         if resume.answers.iter().any(|(_, answer)| answer.decision().is_none()) {
             self.require_may_steer().await?;
         }
+        let resume = Resume { answerable: self.answerable(&resume).await?, ..resume };
         if resume.unpause.is_some() {
             self.require_same_principal().await?;
         }
         self.require_four_eyes(&resume).await?;
         let resumed = self.runner.resume_run(self.id(), Input::Resume(resume), trace).await;
         self.with_current(resumed.map_err(to_error)).await
+    }
+
+    /// The items that the caller may answer, so that a resume may leave those of others pending.
+    async fn answerable(&self, resume: &Resume) -> Result<Answerable, ServiceError> {
+        if !self.caller.scopes.contains(Scope::ApprovalsDecide) {
+            return Ok(Answerable::WithoutApprovals);
+        }
+        if resume.partial || resume.decisions().next().is_none() {
+            return Ok(Answerable::All);
+        }
+        match self.require_may_steer().await {
+            Ok(()) => Ok(Answerable::All),
+            Err(error) if error.code == ErrorCode::Forbidden => Ok(Answerable::Approvals),
+            Err(error) => Err(error),
+        }
     }
 
     /// Refuses messages, results and answers from a caller who may not steer the run.

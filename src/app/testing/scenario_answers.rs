@@ -45,7 +45,7 @@ impl ScenarioAnswers {
         let (decision, reason) = match &self.written.approvals {
             Approvals::All(decision) => (*decision, None),
             Approvals::Rules(rules) => {
-                let own_name = match &*call.origin {
+                let own_name = match &call.tool.origin {
                     Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool } => tool,
                 };
                 let fits = |rule: &&scenario::ApprovalRule| rule.tool.fits(call.name.as_str(), Some(own_name));
@@ -61,7 +61,7 @@ impl ScenarioAnswers {
     }
 
     fn result(&self, call: &PendingCall<'_>) -> Option<Answer> {
-        let Origin::External { tool } = &*call.origin else { return None };
+        let Origin::External { tool } = &call.tool.origin else { return None };
         Some(match self.written.external.get(tool)? {
             ExternalAnswer::Result(value) => Answer::output(value.clone()),
             ExternalAnswer::Error(message) => Answer::error(message.clone()),
@@ -86,7 +86,7 @@ fn choice(ask: &Ask, answer: String) -> Choice {
 
 /// The key of a scenario that answers an item, for an error.
 pub(super) fn remedy(item: &PendingItem) -> String {
-    let name = item.call().map(|call| match &*call.origin {
+    let name = item.call().map(|call| match &call.tool.origin {
         Origin::External { tool } => tool.clone(),
         Origin::Mcp { .. } | Origin::Builtin { .. } => call.name.to_string(),
     });

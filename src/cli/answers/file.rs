@@ -1,130 +1,49 @@
 //! A file of answers, read into the input that the runner takes.
 
-use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::{unpause, who};
+use super::who;
 use crate::cli::binding_digest;
 use crate::cli::error::CliError;
-use crate::core::id::CallId;
-use crate::core::run::{
-    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope, TighterLimits,
-};
-use crate::core::tool::{Arguments, Choice, ElicitationResponses};
-use crate::service::{GivenResult, coverage};
+use crate::core::run::{Answer, Channel, Resume};
+use crate::service::Answers;
 
-/// A file of answers, JSON. Its entries are those of the API, and those of people may name the person (`by`).
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct AnswersFile {
-    results: Vec<GivenResult>,
-    decisions: Vec<WrittenDecision>,
-    answers: Vec<WrittenAnswer>,
-    inputs: Vec<WrittenInput>,
-    #[serde(rename = "continue")]
-    continues: bool,
-    /// Other limits of a run that continues.
-    #[serde(default)]
-    limits: TighterLimits,
-    partial: bool,
-    expected_version: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenDecision {
-    call_id: CallId,
-    decision: DecisionKind,
-    #[serde(default)]
-    scope: Scope,
-    /// Which later calls a wider scope covers: those with the same arguments, or any of the tool.
-    #[serde(rename = "match")]
-    coverage: Option<Coverage>,
-    expires_at: Option<Timestamp>,
-    reason: Option<String>,
-    edited_arguments: Option<serde_json::Map<String, Value>>,
-    /// The digest of what was shown, as the listing of approvals gives it.
-    digest: Option<String>,
-    by: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenAnswer {
-    call_id: CallId,
-    #[serde(default)]
-    chosen: Vec<String>,
-    text: Option<String>,
-    by: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenInput {
-    call_id: CallId,
-    answers: ElicitationResponses,
-    /// Whether a call that had begun may be sent a second time.
-    #[serde(default)]
-    repeat: bool,
-    by: Option<String>,
-}
-
-/// Reads a file of answers.
+/// Reads a file of answers, JSON: the body of a resume over HTTP, in which each answer may also name its author (`by`).
 pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
-    let file: AnswersFile = serde_json::from_str(text).map_err(|error| {
+    let unreadable = |error: String| {
         CliError::usage(format!("{name} cannot be read as answers: {error}")).with_remedy(
-            "write {\"results\": [{\"call_id\": …, \"output\": …}], \"decisions\": [{\"call_id\": …, \"decision\": \
-             \"approve\"}], \"inputs\": [{\"call_id\": …, \"answers\": {\"KEY\": {\"action\": \"accept\", \"content\": \
-             {…}}}}]}",
+            "write {\"answers\": [{\"type\": \"result\", \"call_id\": …, \"output\": …}, {\"type\": \"decision\", \
+             \"call_id\": …, \"decision\": \"approve\"}]}; `toolgate resume --help` shows all types",
         )
+    };
+    let mut file: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+    let authors = authors(&mut file).map_err(unreadable)?;
+    let answers: Answers = serde_path_to_error::deserialize(file)
+        .map_err(|error| unreadable(format!("`{}`: {}", error.path(), error.inner())))?;
+    let author = |index: usize| authors.get(index).cloned().flatten().unwrap_or_else(who);
+    let mut resume = answers.resume(author, Channel::CommandLine).map_err(|error| {
+        let places: Vec<&str> = error.errors.iter().map(|error| error.pointer.as_str()).collect();
+        unreadable(format!("`{}`: {}", places.join("`, `"), error.detail))
     })?;
-    let results = file.results.into_iter().map(result);
-    let decisions = file.decisions.into_iter().map(WrittenDecision::answer);
-    let answers = file.answers.into_iter().map(|written| Ok(written.answer()));
-    let inputs = file.inputs.into_iter().map(|written| Ok(written.answer()));
-    let answers = results.chain(decisions).chain(answers).chain(inputs).collect::<Result<_, CliError>>()?;
-    let unpause = file.continues.then(|| unpause(file.limits));
-    Ok(Resume { answers, unpause, partial: file.partial, expected_version: file.expected_version })
-}
-
-fn result(written: GivenResult) -> Result<(CallId, Answer), CliError> {
-    written.answer().map_err(|call| {
-        CliError::usage(format!("the result of `{call}` needs exactly one of output, error, abandoned"))
-    })
-}
-
-impl WrittenDecision {
-    fn answer(self) -> Result<(CallId, Answer), CliError> {
-        let digest = self.digest.as_deref().map(binding_digest::digest).transpose();
-        let digest = digest.map_err(|why| CliError::usage(format!("`digest` of call `{}`: {why}", self.call_id)))?;
-        let decision = Decision {
-            via: Channel::CommandLine,
-            reason: self.reason,
-            scope: self.scope,
-            coverage: coverage(self.scope, self.coverage),
-            expires_at: self.expires_at,
-            edited_arguments: self.edited_arguments.map(Arguments::Object),
-            ..Decision::new(self.decision, self.by.unwrap_or_else(who))
-        };
-        let digest = digest.map(binding_digest::DigestPrefix::into_digest);
-        Ok((self.call_id, Answer::Decision { decision: Box::new(decision), digest }))
+    for (call, answer) in &mut resume.answers {
+        if let Answer::Decision { digest: Some(digest), .. } = answer {
+            let read = binding_digest::digest(digest);
+            let read = read.map_err(|why| CliError::usage(format!("`digest` of call `{call}`: {why}")))?;
+            *digest = read.into_digest();
+        }
     }
+    Ok(resume)
 }
 
-impl WrittenAnswer {
-    fn answer(self) -> (CallId, Answer) {
-        let choice = Choice { chosen: self.chosen, text: self.text };
-        (self.call_id, HumanAnswer { choice, by: self.by.unwrap_or_else(who), via: Channel::CommandLine }.into())
-    }
-}
-
-impl WrittenInput {
-    fn answer(self) -> (CallId, Answer) {
-        let by = self.by.unwrap_or_else(who);
-        let given = ElicitationAnswer { reactions: self.answers, by, via: Channel::CommandLine, repeat: self.repeat };
-        (self.call_id, given.into())
-    }
+/// Takes the author of each answer out of the file.
+fn authors(file: &mut Value) -> Result<Vec<Option<String>>, String> {
+    let answers = file.get_mut("answers").and_then(Value::as_array_mut);
+    let author = |answer: &mut Value| match answer.as_object_mut().and_then(|answer| answer.remove("by")) {
+        None => Ok(None),
+        Some(Value::String(by)) => Ok(Some(by)),
+        Some(other) => Err(format!("`by` is a name, not {other}")),
+    };
+    answers.into_iter().flatten().map(author).collect()
 }
 
 #[cfg(test)]
@@ -132,11 +51,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::core::id::CallId;
+    use crate::core::run::Coverage;
 
     #[test]
     fn a_file_gives_outputs_errors_and_abandoned_calls() {
-        let text = r#"{"results": [{"call_id": "a", "output": null}, {"call_id": "b", "error": "no"},
-                       {"call_id": "c", "abandoned": true}], "partial": true, "expected_version": 7}"#;
+        let text = r#"{"answers": [{"type": "result", "call_id": "a", "output": null},
+                                   {"type": "result", "call_id": "b", "error": "no"},
+                                   {"type": "result", "call_id": "c", "abandoned": true}],
+                       "partial": true, "expected_version": 7}"#;
         let resume = read(text, "answers.json").unwrap();
         let expected = [("a", Answer::output(Value::Null)), ("b", Answer::error("no")), ("c", Answer::abandoned())];
         assert_eq!(resume.answers, expected.map(|(call, answer)| (CallId::from(call), answer)));
@@ -145,15 +68,21 @@ mod tests {
 
     #[test]
     fn a_result_that_says_two_things_is_refused() {
-        let error = read(r#"{"results": [{"call_id": "a", "output": 1, "error": "x"}]}"#, "f").unwrap_err();
-        assert!(error.to_string().contains("exactly one of"), "{error}");
-        assert!(read(r#"{"result": []}"#, "f").unwrap_err().to_string().contains("unknown field"));
+        let refused = |text: &str| read(text, "f").unwrap_err().to_string();
+        let two = refused(r#"{"answers": [{"type": "result", "call_id": "a", "output": 1, "error": "x"}]}"#);
+        assert!(two.contains("`/answers/0`: give exactly one of"), "{two}");
+        assert!(refused(r#"{"results": []}"#).contains("unknown field"));
+        let typo = refused(r#"{"answers": [{"type": "result", "call_id": "a", "outputs": 1}]}"#);
+        assert!(typo.contains("`answers[0]`: unknown field `outputs`"), "{typo}");
+        assert!(refused(r#"{"answers": [["result", "a"]]}"#).contains("expected an object"));
+        assert!(refused(r#"{"answers": [{"type": "result", "call_id": "a", "by": 5}]}"#).contains("`by` is a name"));
     }
 
     #[test]
     fn a_yes_that_reaches_further_covers_these_arguments_unless_it_says_otherwise() {
         let covers = |more: &str| {
-            let text = format!(r#"{{"decisions": [{{"call_id": "a", "decision": "approve"{more}}}]}}"#);
+            let text =
+                format!(r#"{{"answers": [{{"type": "decision", "call_id": "a", "decision": "approve"{more}}}]}}"#);
             read(&text, "f").map(|resume| resume.decisions().next().unwrap().1.coverage.clone())
         };
         for (more, expected) in [
@@ -168,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_file_answers_what_servers_want_to_know() {
-        let text = r#"{"inputs": [{"call_id": "a", "by": "kim", "answers":
+        let text = r#"{"answers": [{"type": "elicitation", "call_id": "a", "by": "kim", "responses":
                        {"sure": {"action": "accept", "content": {"ok": true}}, "login": {"action": "decline"}}}]}"#;
         let resume = read(text, "answers.json").unwrap();
         let (call, answer) = &resume.answers[0];
@@ -176,6 +105,8 @@ mod tests {
         assert_eq!((call.as_str(), given.by.as_str()), ("a", "kim"));
         let answers = json!({"login": {"action": "decline"}, "sure": {"action": "accept", "content": {"ok": true}}});
         assert_eq!(json!(given.reactions), answers);
-        assert!(read(r#"{"inputs": [{"call_id": "a", "answers": {"sure": {"action": "maybe"}}}]}"#, "f").is_err());
+        let unknown =
+            r#"{"answers": [{"type": "elicitation", "call_id": "a", "responses": {"sure": {"action": "maybe"}}}]}"#;
+        assert!(read(unknown, "f").is_err());
     }
 }

@@ -61,7 +61,7 @@ impl Extend {
             (true, Some(item)) => out.json(&item),
             (true, None) | (false, None) => {}
             (false, Some(item)) => {
-                let until = item.until().unwrap_or(until);
+                let until = item.expires_at().unwrap_or(until);
                 out.line(format!("{}: deadline extended to {}", self.call, clock(until)));
             }
         }

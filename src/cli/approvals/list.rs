@@ -115,11 +115,11 @@ fn call_lines(head: &str, origin: &Origin, arguments: &Arguments, paint: Paint) 
 /// The lines about a pending item.
 pub(super) fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
-    let Some(PendingCall { origin, arguments, .. }) = waiting.item.call() else { return Vec::new() };
+    let Some(PendingCall { tool, arguments, .. }) = waiting.item.call() else { return Vec::new() };
     let mut lines = match waiting.item.form() {
         AnswerForm::Decision(review) => {
             let because = because(review.reason, review.rule, review.policy);
-            let mut lines = call_lines(&head, &origin, &arguments, paint);
+            let mut lines = call_lines(&head, &tool.origin, &arguments, paint);
             lines.push(because);
             let changed: Vec<String> =
                 review.differences.iter().map(|difference| escape_untrusted(&difference.field)).collect();
@@ -127,9 +127,9 @@ pub(super) fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<St
                 (!changed.is_empty())
                     .then(|| paint.yellow(format!("! changed since it was cleared: {}", list(changed)))),
             );
-            lines.extend(review.in_doubt.then(|| paint.yellow("! it may have taken effect already")));
+            lines.extend(review.outcome_unknown.then(|| paint.yellow("! it may have taken effect already")));
             let (Origin::Mcp { tool: name, .. } | Origin::External { tool: name } | Origin::Builtin { tool: name }) =
-                &*origin;
+                &tool.origin;
             lines.extend(is_suspicious(name).then(|| paint.yellow("! look twice at the tool's name")));
             lines.extend(second_look_at_arguments(&arguments).map(|warning| paint.yellow(warning)));
             lines
@@ -141,7 +141,7 @@ pub(super) fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<St
             lines
         }
         AnswerForm::Elicitation { questions, .. } => {
-            let mut lines = vec![format!("{head}  {} asks:", summary(&origin, &arguments))];
+            let mut lines = vec![format!("{head}  {} asks:", summary(&tool.origin, &arguments))];
             lines.extend(questions.iter().flat_map(|(key, question)| question_lines(key, question)));
             lines
         }

@@ -84,7 +84,7 @@ pub(super) fn nothing_waits(run: &RunId) -> CliError {
 pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) -> Vec<String> {
     let (paint, item, now) = (out.paint(), &waiting.item, Timestamp::now());
     let Some(call) = item.call() else { return Vec::new() };
-    let origin = || format!("{}, which the model knows as {}", view::origin(&call.origin), call.name);
+    let origin = || format!("{}, which the model knows as {}", view::origin(&call.tool.origin), call.name);
     let waits = match item.form() {
         AnswerForm::Decision(_) => "requires approval",
         AnswerForm::Choice(_) => "waits for an answer to the model",

@@ -9,21 +9,21 @@ fn approval_item(id: &str) -> PendingItem {
     PendingItem::Approval(PendingApproval {
         call_id: id.into(),
         summary: "shop: add_note(text: \"late\")".into(),
-        origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
-        name: ToolName::parse("mcp_shop_add_note").unwrap(),
+        tool: Origin::Mcp { server: "shop".into(), tool: "add_note".into() }.into(),
+        tool_name: ToolName::parse("mcp_shop_add_note").unwrap(),
         arguments: Arguments::from_value(json!({"text": "late"})),
         problems: Vec::new(),
         annotations: Annotations::default(),
         trusted: false,
-        definition: "sha256:d".into(),
+        definition_hash: "sha256:d".into(),
         rule: None,
         reason: "it writes".into(),
         policy: None,
         differences: Vec::new(),
-        in_doubt: false,
+        outcome_unknown: false,
         event: 7,
-        since: None,
-        until: None,
+        requested_at: None,
+        expires_at: None,
         on_timeout: OnTimeout::Expire,
     })
 }
@@ -31,12 +31,12 @@ fn approval_item(id: &str) -> PendingItem {
 fn external_item(id: &str) -> PendingItem {
     PendingItem::ExternalResult(PendingExternalResult {
         call_id: id.into(),
-        tool: "refund".into(),
-        name: ToolName::parse("ext_refund").unwrap(),
+        tool: Origin::External { tool: "refund".into() }.into(),
+        tool_name: ToolName::parse("ext_refund").unwrap(),
         arguments: Arguments::from_value(json!({"cents": 100})),
         result_schema: None,
-        since: None,
-        until: None,
+        requested_at: None,
+        expires_at: None,
     })
 }
 
@@ -45,8 +45,8 @@ fn input_item(id: &str) -> PendingItem {
     let question = Question::Form { message: "Are you sure?".into(), schema };
     PendingItem::Input(PendingInput {
         call_id: id.into(),
-        origin: Origin::Mcp { server: "shop".into(), tool: "book".into() },
-        name: ToolName::parse("mcp_shop_book").unwrap(),
+        tool: Origin::Mcp { server: "shop".into(), tool: "book".into() }.into(),
+        tool_name: ToolName::parse("mcp_shop_book").unwrap(),
         arguments: Arguments::from_value(json!({"flight": "LX 38"})),
         questions: [("sure".to_owned(), question)].into(),
         restarts: true,
@@ -181,8 +181,8 @@ fn the_end_of_the_input_leaves_everything_pending() {
 fn server_questions_are_asked_and_tasks_are_not() {
     let task = PendingItem::Task(PendingTask {
         call_id: "2".into(),
-        origin: Origin::Mcp { server: "shop".into(), tool: "bake".into() },
-        name: ToolName::parse("mcp_shop_bake").unwrap(),
+        tool: Origin::Mcp { server: "shop".into(), tool: "bake".into() }.into(),
+        tool_name: ToolName::parse("mcp_shop_bake").unwrap(),
         arguments: Arguments::from_value(json!({})),
         task: TaskHandle { id: "t".into(), message: None, poll_ms: None, ttl_ms: None },
     });

@@ -23,7 +23,7 @@ pub(super) struct List {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Only runs that are running, pending, completed, failed, cancelled, turn_limit or expired
+    /// Only runs that are running, pending, completed, failed, cancelled, incomplete or expired
     #[arg(long, value_name = "STATUS", value_parser = status)]
     status: Option<Status>,
 

@@ -36,7 +36,7 @@ pub(super) fn print(name: &str, model: &dyn Model, tools: &Toolset, json: bool, 
     let fits: Vec<(&ToolName, ToolFit)> = tools.iter().map(|tool| (&tool.name, fit(tool))).collect();
     if json {
         let rows: Vec<Value> = fits.iter().map(|(tool, fit)| row(tool, fit)).collect();
-        out.pretty(&json!({ "for": name, "tools": rows, "left_out": tools.left_out() }));
+        out.pretty(&json!({ "for": name, "tools": rows, "skipped": tools.left_out() }));
     } else {
         let paint = out.paint();
         lines(&fits, paint).iter().for_each(|line| out.line(line));

@@ -8,6 +8,7 @@ use super::words::in_words;
 use crate::cli::text::{arguments_line, duration, list, one_line};
 use crate::core::id::{CallId, ServerId};
 use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
+use crate::core::tool::{Origin, ToolRef};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long one frame is shown, in milliseconds.
@@ -121,11 +122,9 @@ impl Activities {
 /// The server and the tool, as the server names it.
 fn named(call: &CallRef) -> String {
     match &call.tool {
-        Some(tool) => match &tool.server {
-            Some(server) => one_line(&format!("{server} · {}", tool.name), 60),
-            None => one_line(&tool.name, 60),
-        },
-        None => one_line(&call.name, 60),
+        Some(ToolRef { origin: Origin::Mcp { server, tool }, .. }) => one_line(&format!("{server} · {tool}"), 60),
+        Some(ToolRef { origin: Origin::External { tool } | Origin::Builtin { tool }, .. }) => one_line(tool, 60),
+        None => one_line(&call.tool_name, 60),
     }
 }
 
@@ -137,7 +136,6 @@ mod tests {
 
     use super::*;
     use crate::cli::paint::Paint;
-    use crate::core::lifecycle::ToolRef;
     use crate::core::run::ToolAccess;
     use crate::core::tool::Progress;
     use crate::core::trace::TraceId;
@@ -147,9 +145,9 @@ mod tests {
     }
 
     fn executing(id: &str) -> LifecycleEvent {
-        let tool = Some(ToolRef { server: Some("work".into()), name: "slow".into() });
+        let tool = Some(Origin::Mcp { server: "work".into(), tool: "slow".into() }.into());
         let arguments = Some(json!({"text": "x".repeat(200)}));
-        let call = CallRef { call_id: id.into(), name: "mcp_work_slow".into(), tool, priority: None, arguments };
+        let call = CallRef { call_id: id.into(), tool_name: "mcp_work_slow".into(), tool, priority: None, arguments };
         event(LifecycleKind::McpExecuting { call })
     }
 

@@ -26,14 +26,14 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
     let mut lines = vec![because(review.reason, review.rule, review.policy)];
     lines.extend(hints(review.annotations, review.trusted));
     if let Some(call) = item.call() {
-        lines.extend(second_look(&call.origin));
+        lines.extend(second_look(&call.tool.origin));
         lines.extend(second_look_at_arguments(&call.arguments));
     }
     lines.extend(review.problems.iter().map(|problem| {
         let (path, message) = (escape_untrusted(&problem.path), escape_untrusted(&problem.message));
         format!("! the arguments do not match the tool's schema: {path} {message}")
     }));
-    if review.in_doubt {
+    if review.outcome_unknown {
         lines.push("! it was sent before, and it is unknown whether it took effect".to_owned());
     }
     lines.extend(term(item, now));
@@ -92,8 +92,8 @@ fn brief(name: &str) -> String {
 
 /// The time since when the item is pending, and its deadline.
 pub(in crate::cli) fn term(item: &PendingItem, now: Timestamp) -> Option<String> {
-    let since = item.since().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
-    let until = item.until().map(|until| match until > now {
+    let since = item.requested_at().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
+    let until = item.expires_at().map(|until| match until > now {
         true => format!("until {} (in {}){}", clock(until), apart(now, until), afterwards(item)),
         false => format!("until {}, which has passed: {}", clock(until), overdue(item)),
     });
@@ -186,21 +186,21 @@ mod tests {
         PendingItem::Approval(PendingApproval {
             call_id: "c1".into(),
             summary: String::new(),
-            origin: Origin::Mcp { server: "shop".into(), tool: tool.into() },
-            name: ToolName::parse("mcp_shop_pay").unwrap(),
+            tool: Origin::Mcp { server: "shop".into(), tool: tool.into() }.into(),
+            tool_name: ToolName::parse("mcp_shop_pay").unwrap(),
             arguments: Arguments::from_value(json!({"to": "a\u{202e}b"})),
             problems: Vec::new(),
             annotations: Annotations { read_only_hint: Some(true), ..Annotations::default() },
             trusted,
-            definition: "sha256:d".into(),
+            definition_hash: "sha256:d".into(),
             rule: Some("money".into()),
             reason: "it pays".into(),
             policy: Some(PolicyMark { name: "desk".into(), version: "1a2b3c4d5e6f".into() }),
             differences: vec![Difference::new("description", "Pays.", "Pays twice.")],
-            in_doubt: true,
+            outcome_unknown: true,
             event: 7,
-            since: Some(Timestamp::UNIX_EPOCH),
-            until: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(3_600)),
+            requested_at: Some(Timestamp::UNIX_EPOCH),
+            expires_at: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(3_600)),
             on_timeout: OnTimeout::Deny,
         })
     }

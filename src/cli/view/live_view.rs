@@ -117,7 +117,7 @@ impl LiveView {
             self.gaps.failed(usage);
         }
         if let LifecycleKind::McpExecuting { call } = &event.fact {
-            self.names.insert(call.call_id.clone(), call.name.clone());
+            self.names.insert(call.call_id.clone(), call.tool_name.clone());
         }
     }
 
@@ -290,7 +290,7 @@ impl LiveView {
                 vec![format!(
                     "  {} {}: deadline extended to {} by {}",
                     paint.cyan("…"),
-                    call.name,
+                    call.tool_name,
                     clock(*until),
                     escape_untrusted(by)
                 )]
@@ -303,12 +303,12 @@ impl LiveView {
                 vec![self.request_line(&paint.yellow("?"), call, " asks you a question")]
             }
             LifecycleKind::QuestionAnswered { call, by, via, answer } => {
-                let head = format!("  {} {} answered by {}", paint.green("✓"), call.name, escape_untrusted(by));
+                let head = format!("  {} {} answered by {}", paint.green("✓"), call.tool_name, escape_untrusted(by));
                 let answer_text = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
                 vec![format!("{head} {}{}", by_way_of(*via), answer_text.unwrap_or_default())]
             }
             LifecycleKind::InputGiven { call, by, .. } => {
-                vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, escape_untrusted(by))]
+                vec![format!("  {} {} answered by {}", paint.green("✓"), call.tool_name, escape_untrusted(by))]
             }
             LifecycleKind::TaskStarted { call, task_id, .. } => {
                 vec![self.request_line(
@@ -325,7 +325,7 @@ impl LiveView {
             LifecycleKind::ApprovalRequested { call, reason, .. } => {
                 let because = paint.dim(format!("    because: {}", escape_untrusted(reason)));
                 // The pending item follows with its arguments.
-                vec![format!("  {} {} requires approval", paint.yellow("?"), call.name), because]
+                vec![format!("  {} {} requires approval", paint.yellow("?"), call.tool_name), because]
             }
             LifecycleKind::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
@@ -362,7 +362,7 @@ impl LiveView {
     }
 
     fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
-        let (paint, name) = (self.look.paint, &call.name);
+        let (paint, name) = (self.look.paint, &call.tool_name);
         if reason == Rejection::Deferred {
             return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
         }
@@ -396,22 +396,26 @@ impl LiveView {
         let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
         let how = by_way_of(*via);
         let reason = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
-        Some(format!("  {mark} {} {word}{reach} by {} {how}{edited}{policy}{reason}", call.name, escape_untrusted(by)))
+        Some(format!(
+            "  {mark} {} {word}{reach} by {} {how}{edited}{policy}{reason}",
+            call.tool_name,
+            escape_untrusted(by)
+        ))
     }
 
     fn request_line(&self, mark: &str, call: &CallRef, remark: &str) -> String {
-        let used = call.name.chars().count() + remark.chars().count() + 6;
+        let used = call.tool_name.chars().count() + remark.chars().count() + 6;
         let arguments = call.arguments.as_ref().map(|value| arguments_line(value, self.look.room(used)));
         let arguments = arguments.unwrap_or_default();
-        format!("  {mark} {} {}{remark}", call.name, self.look.paint.dim(arguments))
+        format!("  {mark} {} {}{remark}", call.tool_name, self.look.paint.dim(arguments))
     }
 
     fn ended(&mut self, call: &CallRef, remark: &str, end: &CallEnd) -> Vec<String> {
         let paint = self.look.paint;
         let mark = if end.is_error { paint.red("✗") } else { paint.green("✓") };
-        let room = self.look.room(call.name.chars().count() + remark.chars().count() + 8).min(COMPACT);
+        let room = self.look.room(call.tool_name.chars().count() + remark.chars().count() + 8).min(COMPACT);
         let result = one_line(end.result.as_deref().unwrap_or_default(), room);
-        let ended = format!("  {mark} {} {}  {result}", call.name, paint.dim(remark));
+        let ended = format!("  {mark} {} {}  {result}", call.tool_name, paint.dim(remark));
         let kept = end.kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept))));
         let begun = self.deferred.remove(&call.call_id).map(|call| self.request_line(&paint.cyan("→"), &call, ""));
         begun.into_iter().chain([ended]).chain(kept).collect()

@@ -243,7 +243,7 @@ fn example(schema: &Value) -> Value {
 mod tests {
     use super::*;
     use crate::core::run::{PendingInput, PendingTask};
-    use crate::core::tool::{Arguments, Origin, Question, TaskHandle, ToolName};
+    use crate::core::tool::{Arguments, Origin, Question, TaskHandle, ToolName, ToolRef};
 
     #[test]
     fn the_form_for_a_result_has_what_its_schema_requires() {
@@ -259,15 +259,15 @@ mod tests {
 
     #[test]
     fn questions_show_their_answering_flag_and_tasks_how_to_wait() {
-        let origin = Origin::Mcp { server: "shop".into(), tool: "book".into() };
-        let (name, arguments) =
+        let tool = ToolRef::from(Origin::Mcp { server: "shop".into(), tool: "book".into() });
+        let (tool_name, arguments) =
             (ToolName::parse("mcp_shop_book").unwrap(), Arguments::from_value(json!({"to": "Oslo"})));
         let schema = json!({"type": "object", "required": ["seats"], "properties": {"seats": {"type": "integer"}}});
         let question = Question::Form { message: "How many?".into(), schema };
         let input = PendingItem::Input(PendingInput {
             call_id: "c1".into(),
-            origin: origin.clone(),
-            name: name.clone(),
+            tool: tool.clone(),
+            tool_name: tool_name.clone(),
             arguments: arguments.clone(),
             questions: [("seats".to_owned(), question)].into(),
             restarts: false,
@@ -277,7 +277,7 @@ mod tests {
         });
         let task =
             TaskHandle { id: "t7".into(), message: Some("in the oven".into()), poll_ms: Some(5_000), ttl_ms: None };
-        let task = PendingItem::Task(PendingTask { call_id: "c2".into(), origin, name, arguments, task });
+        let task = PendingItem::Task(PendingTask { call_id: "c2".into(), tool, tool_name, arguments, task });
         let look = DisplaySettings { paint: crate::cli::paint::Paint::Plain, width: 100 };
         let lines = |items: &[PendingItem]| pending_lines(&"run_1".into(), items, &RepeatedFlags::default(), look);
         let both = [

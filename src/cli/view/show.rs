@@ -57,14 +57,14 @@ impl RunSummary<'_> {
     }
 
     fn compensation(&self, report: &Report, look: DisplaySettings) -> Vec<String> {
-        let Some(Compensation { undone, in_doubt }) = &report.compensation else { return Vec::new() };
+        let Some(Compensation { undone, outcome_unknown }) = &report.compensation else { return Vec::new() };
         let mut lines = vec![look.paint.bold("compensation")];
         for (call, result) in self.history.undos.iter().zip(undone) {
             lines.extend(draw_call(call, look));
             let (state, undoes) = (result.state.as_str().replace('_', " "), escape_untrusted(result.undoes.as_str()));
             lines.push(format!("      {}", look.paint.dim(format!("{state}: the undo of {undoes}"))));
         }
-        lines.extend(in_doubt.iter().map(|call| {
+        lines.extend(outcome_unknown.iter().map(|call| {
             let call = escape_untrusted(call.as_str());
             look.paint.yellow(format!("  ! call {call} may have taken effect, and is not undone"))
         }));
@@ -204,7 +204,7 @@ fn status(status: Status, look: DisplaySettings) -> String {
     match status {
         Status::Completed => paint.green(status.as_str()),
         Status::Running | Status::Pending | Status::Cancelled => paint.yellow(status.as_str()),
-        Status::Failed | Status::TurnLimit | Status::Expired => paint.red(status.as_str()),
+        Status::Failed | Status::Incomplete | Status::Expired => paint.red(status.as_str()),
     }
 }
 
@@ -224,7 +224,7 @@ fn ending(report: &Report, look: DisplaySettings) -> Vec<String> {
             paint.yellow("running; if no process executes it any more:"),
             format!("  toolgate resume {}", report.run_id),
         ],
-        (None, Status::Pending | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => {
+        (None, Status::Pending | Status::Failed | Status::Cancelled | Status::Incomplete | Status::Expired) => {
             Vec::new()
         }
     }

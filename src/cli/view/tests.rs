@@ -23,7 +23,7 @@ fn event(fact: LifecycleKind) -> LifecycleEvent {
 
 fn call(name: &str) -> CallRef {
     let arguments = Some(json!({"customer_id": "C-1001", "text": "x".repeat(200)}));
-    CallRef { call_id: "call_1".into(), name: name.into(), tool: None, priority: None, arguments }
+    CallRef { call_id: "call_1".into(), tool_name: name.into(), tool: None, priority: None, arguments }
 }
 
 fn text(text: &str) -> LifecycleKind {
@@ -249,33 +249,33 @@ fn pending_items_come_with_the_command_that_settles_them() {
         PendingItem::Approval(PendingApproval {
             call_id: "call_1".into(),
             summary: "shop: add_note(text: \"late\")".into(),
-            origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
-            name: ToolName::parse("mcp_shop_add_note").unwrap(),
+            tool: Origin::Mcp { server: "shop".into(), tool: "add_note".into() }.into(),
+            tool_name: ToolName::parse("mcp_shop_add_note").unwrap(),
             arguments: Arguments::from_value(json!({"text": "late"})),
             problems: Vec::new(),
             annotations: Annotations::default(),
             trusted: false,
-            definition: "sha256:d".into(),
+            definition_hash: "sha256:d".into(),
             rule: Some("writes".into()),
             reason: "it writes".into(),
             policy: None,
             differences: Vec::new(),
-            in_doubt: false,
+            outcome_unknown: false,
             event: 7,
-            since: None,
-            until: None,
+            requested_at: None,
+            expires_at: None,
             on_timeout: OnTimeout::Expire,
         }),
         PendingItem::ExternalResult(PendingExternalResult {
             call_id: "call_2".into(),
-            tool: "refund".into(),
-            name: ToolName::parse("ext_refund").unwrap(),
+            tool: Origin::External { tool: "refund".into() }.into(),
+            tool_name: ToolName::parse("ext_refund").unwrap(),
             arguments: Arguments::from_value(json!({"cents": 100})),
             result_schema: Some(
                 json!({"type": "object", "required": ["status"], "properties": {"status": {"enum": ["done"]}}}),
             ),
-            since: None,
-            until: None,
+            requested_at: None,
+            expires_at: None,
         }),
     ];
     let again = RepeatedFlags::new(vec!["--config".into(), "desk.yaml".into()], Vec::new());

@@ -299,7 +299,7 @@ impl KnownNames<'_> {
             },
             on_deny: written.on_deny.unwrap_or(base.on_deny),
             on_tool_error: written.on_tool_error.unwrap_or(base.on_tool_error),
-            in_doubt: written.in_doubt.unwrap_or(base.in_doubt),
+            on_unknown_outcome: written.on_unknown_outcome.unwrap_or(base.on_unknown_outcome),
             compensate: written.compensate.unwrap_or(base.compensate),
             finish_with: match &written.finish_with {
                 Some(names) => stop_conditions::finish_with(names, output_schema.as_ref(), scope),

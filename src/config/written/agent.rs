@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use toolgate_core::chat::Usd;
-use toolgate_core::run::{InDoubt, OnDeny, OnExceed, OnToolError, Restart};
+use toolgate_core::run::{OnDeny, OnExceed, OnToolError, OnUnknownOutcome, Restart};
 use toolgate_core::tool::TierMode;
 
 use super::policy::PolicyChoice;
@@ -76,7 +76,7 @@ pub(crate) struct Agent {
     pub(crate) on_tool_error: Option<OnToolError>,
     /// How a call with an unknown outcome is handled: `report` it to the model, or `ask` the user. Default: `report`.
     #[schemars(schema_with = "doubt_words")]
-    pub(crate) in_doubt: Option<InDoubt>,
+    pub(crate) on_unknown_outcome: Option<OnUnknownOutcome>,
     /// Whether a run that ends as failed or cancelled first undoes the calls that took effect, of tools with an `undo`. Default:
     /// false.
     pub(crate) compensate: Option<bool>,

@@ -4,16 +4,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Content;
-use crate::id::{CallId, ServerId};
+use crate::id::CallId;
 use crate::run::PendingItem;
-use crate::tool::{Arguments, Origin, StoredContent, Tool};
+use crate::tool::{Arguments, StoredContent, Tool, ToolRef};
 
 /// A call as the model requested it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallRef {
     pub call_id: CallId,
     /// The name the model wrote.
-    pub name: String,
+    pub tool_name: String,
     /// The tool it resolves to; `None` when there is no such tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolRef>,
@@ -49,34 +49,14 @@ pub struct CallEnd {
     pub kept: Vec<StoredContent>,
 }
 
-/// The location of a tool.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ToolRef {
-    /// The server; `None` when the caller runs it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server: Option<ServerId>,
-    /// The name of the tool on that server.
-    pub name: String,
-}
-
 /// One pending item of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PendingRef {
-    /// `external_result`, `approval`, `question`, `input`, `task` or `pause`.
-    pub kind: &'static str,
+    /// `external_result`, `approval`, `question`, `elicitation`, `task` or `pause`.
+    pub r#type: &'static str,
     /// The call that the item belongs to; `None` for an item of the run itself.
     #[serde(flatten)]
     pub call: Option<CallRef>,
-}
-
-impl ToolRef {
-    /// The location of the tool with that origin.
-    pub fn new(origin: &Origin) -> Self {
-        match origin {
-            Origin::Mcp { server, tool } => Self { server: Some(server.clone()), name: tool.clone() },
-            Origin::External { tool } | Origin::Builtin { tool } => Self { server: None, name: tool.clone() },
-        }
-    }
 }
 
 impl CallRef {
@@ -89,8 +69,8 @@ impl CallRef {
     ) -> Self {
         Self {
             call_id: id.clone(),
-            name: name.to_owned(),
-            tool: tool.map(|tool| ToolRef::new(&tool.origin)),
+            tool_name: name.to_owned(),
+            tool: tool.map(ToolRef::new),
             priority: tool.map(|tool| tool.priority),
             arguments: arguments.filter(|_| content == Content::Include).map(Arguments::to_value),
         }
@@ -100,9 +80,9 @@ impl CallRef {
 impl PendingRef {
     pub(super) fn new(item: &PendingItem, content: Content) -> Self {
         let call = item.call().map(|call| CallRef {
-            tool: Some(ToolRef::new(&call.origin)),
+            tool: Some(call.tool.clone().into_owned()),
             ..CallRef::new(call.id, call.name.as_str(), None, Some(&call.arguments), content)
         });
-        Self { kind: item.kind(), call }
+        Self { r#type: item.kind(), call }
     }
 }

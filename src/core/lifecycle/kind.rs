@@ -106,6 +106,7 @@ pub enum LifecycleKind {
     #[serde(rename = "tools.listed")]
     ToolsListed {
         tools: Vec<ToolName>,
+        #[serde(rename = "skipped")]
         left_out: Vec<LeftOut>,
         /// Tools whose definition differs from the one that the run saw first.
         #[serde(skip_serializing_if = "Vec::is_empty")]

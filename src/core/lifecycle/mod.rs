@@ -11,7 +11,7 @@ mod projector;
 
 use crate::error::Failure;
 
-pub use call::{CallEnd, CallRef, PendingRef, ToolRef, UndoRef};
+pub use call::{CallEnd, CallRef, PendingRef, UndoRef};
 pub use cumulative_usage::CumulativeUsage;
 pub use delta::{Delta, ModelAttempt};
 pub use event::LifecycleEvent;

@@ -22,7 +22,7 @@ pub struct Compensation {
     pub undone: Vec<UndoResult>,
     /// The calls that have an undo and may have taken effect, but whose outcome is not known. They are not undone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub in_doubt: Vec<CallId>,
+    pub outcome_unknown: Vec<CallId>,
 }
 
 /// What became of an undo call.
@@ -30,7 +30,8 @@ pub struct Compensation {
 pub struct UndoResult {
     pub undoes: CallId,
     pub call_id: CallId,
-    pub tool: String,
+    /// The name that the model sees.
+    pub tool_name: String,
     pub state: UndoState,
     /// The reason, if it was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +50,7 @@ pub enum UndoState {
     /// It was not made: by policy or a person, or because the call cannot be made.
     Refused,
     /// It was sent, and its outcome is unknown.
-    InDoubt,
+    OutcomeUnknown,
     /// The run was cancelled again before it was made.
     NotMade,
 }
@@ -62,7 +63,7 @@ impl UndoState {
             Self::Undone => "undone",
             Self::Failed => "failed",
             Self::Refused => "refused",
-            Self::InDoubt => "in_doubt",
+            Self::OutcomeUnknown => "outcome_unknown",
             Self::NotMade => "not_made",
         }
     }
@@ -74,7 +75,7 @@ pub(super) struct Compensating {
     /// The calls that took effect and have an undo, in the order of settling.
     pub(super) effects: Vec<Effect>,
     /// The calls with an undo that may have taken effect.
-    pub(super) in_doubt: Vec<CallId>,
+    pub(super) outcome_unknown: Vec<CallId>,
     /// The decided ending, once there is one.
     pub(super) ending: Option<Ending>,
     /// The undo calls, once the ending is decided.

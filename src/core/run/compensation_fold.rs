@@ -35,7 +35,7 @@ impl Run {
     pub fn compensation(&self) -> Option<Compensation> {
         self.compensating.ending.as_ref()?;
         let undone = if self.is_compensating() { self.undo_results() } else { self.compensating.settled.clone() };
-        Some(Compensation { undone, in_doubt: self.compensating.in_doubt.clone() })
+        Some(Compensation { undone, outcome_unknown: self.compensating.outcome_unknown.clone() })
     }
 
     fn undo_results(&self) -> Vec<UndoResult> {
@@ -159,7 +159,7 @@ impl Run {
     pub(super) fn note_doubts(&mut self, turn: &Turn) {
         if self.started.spec.rules.compensate {
             let doubtful = turn.calls.iter().filter(|call| call.undo().is_some() && call.is_unclear());
-            self.compensating.in_doubt.extend(doubtful.map(|call| call.requested.id.clone()));
+            self.compensating.outcome_unknown.extend(doubtful.map(|call| call.requested.id.clone()));
         }
     }
 
@@ -238,7 +238,7 @@ impl Call {
         let (state, reason) = match &self.state {
             CallState::Settled(Settlement::Rejected { message, .. }) => (UndoState::Refused, Some(message.clone())),
             CallState::Settled(Settlement::Completed(outcome)) => match &**outcome {
-                Outcome::Unknown => (UndoState::InDoubt, None),
+                Outcome::Unknown => (UndoState::OutcomeUnknown, None),
                 Outcome::Returned(output) if output.is_error => (UndoState::Failed, Some(output.joined_text())),
                 Outcome::Returned(_) => (UndoState::Undone, None),
                 Outcome::Failed(failure) => (UndoState::Failed, Some(failure.message.clone())),
@@ -253,6 +253,6 @@ impl Call {
             | CallState::Task(_) => (UndoState::Open, None),
         };
         let (undoes, call_id, tool) = (undo.undoes.clone(), self.requested.id.clone(), self.requested.name.clone());
-        UndoResult { undoes, call_id, tool, state, reason }
+        UndoResult { undoes, call_id, tool_name: tool, state, reason }
     }
 }

@@ -75,7 +75,7 @@ impl Ending {
             Self::Completed { .. } => Status::Completed,
             Self::Failed { .. } => Status::Failed,
             Self::Cancelled { .. } => Status::Cancelled,
-            Self::TurnLimit { .. } => Status::TurnLimit,
+            Self::TurnLimit { .. } => Status::Incomplete,
             Self::Expired => Status::Expired,
         }
     }
@@ -86,6 +86,14 @@ impl Ending {
             Self::Completed { output } => Some(output),
             Self::TurnLimit { output, .. } => output.as_ref(),
             Self::Failed { .. } | Self::Cancelled { .. } | Self::Expired => None,
+        }
+    }
+
+    /// The hard limit that ended the run.
+    pub fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::TurnLimit { limit, .. } => Some(*limit),
+            Self::Completed { .. } | Self::Failed { .. } | Self::Cancelled { .. } | Self::Expired => None,
         }
     }
 
@@ -123,7 +131,8 @@ pub enum Status {
     /// Ended by a cancellation.
     Cancelled,
     /// Ended at a hard limit.
-    TurnLimit,
+    #[serde(alias = "turn_limit")]
+    Incomplete,
     /// Ended because a wait exceeded its time.
     Expired,
 }
@@ -131,7 +140,7 @@ pub enum Status {
 impl Status {
     /// Every status.
     pub const ALL: [Self; 7] =
-        [Self::Running, Self::Pending, Self::Completed, Self::Failed, Self::Cancelled, Self::TurnLimit, Self::Expired];
+        [Self::Running, Self::Pending, Self::Completed, Self::Failed, Self::Cancelled, Self::Incomplete, Self::Expired];
 
     /// Its name in JSON.
     pub fn as_str(self) -> &'static str {
@@ -141,13 +150,14 @@ impl Status {
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
-            Self::TurnLimit => "turn_limit",
+            Self::Incomplete => "incomplete",
             Self::Expired => "expired",
         }
     }
 
-    /// Parses a status.
+    /// Parses a status. Stores of earlier versions have `turn_limit` for `incomplete`.
     pub fn parse(word: &str) -> Option<Self> {
+        let word = if word == "turn_limit" { Self::Incomplete.as_str() } else { word };
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
@@ -155,7 +165,7 @@ impl Status {
     pub fn is_ended(self) -> bool {
         match self {
             Self::Running | Self::Pending => false,
-            Self::Completed | Self::Failed | Self::Cancelled | Self::TurnLimit | Self::Expired => true,
+            Self::Completed | Self::Failed | Self::Cancelled | Self::Incomplete | Self::Expired => true,
         }
     }
 }

@@ -290,7 +290,7 @@ impl Run {
     fn checked(&mut self, id: &CallId, verdict: &CallVerdict, advisory: &[Problem]) {
         let event = self.length;
         let Some(call) = self.open_call(id) else { return };
-        let in_doubt = call.sent;
+        let outcome_unknown = call.sent;
         call.advisory = advisory.to_vec();
         call.deadline = Deadline::new(event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
         call.state = match verdict {
@@ -308,7 +308,7 @@ impl Run {
             CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout } => {
                 call.deadline = Deadline::new(event, *answer_timeout_s);
                 let (rule, reason, policy) = (rule.clone(), reason.clone(), policy.clone());
-                CallState::Asked { rule, reason, policy, in_doubt, on_timeout: *on_timeout }
+                CallState::Asked { rule, reason, policy, outcome_unknown, on_timeout: *on_timeout }
             }
             CallVerdict::Rejected { reason, message, .. } => rejected(*reason, message),
         };
@@ -321,7 +321,7 @@ impl Run {
         self.decisions.insert(id.clone(), decision.clone());
         let now = self.clock;
         let Some(call) = self.open_call(id) else { return };
-        let in_doubt = matches!(call.state, CallState::Asked { in_doubt: true, .. });
+        let outcome_unknown = matches!(call.state, CallState::Asked { outcome_unknown: true, .. });
         let key = Self::denial_key(call);
         let mut denied = None;
         call.state = match decision.answer {
@@ -339,7 +339,7 @@ impl Run {
                 // A call that is sent is compared before it is sent, all others before they are handed over.
                 if call.is_sent_by_us() { CallState::Authorized } else { CallState::Selected }
             }
-            DecisionKind::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
+            DecisionKind::Deny if outcome_unknown => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
             DecisionKind::Deny => {
                 let reason = decision.reason.as_deref().unwrap_or("no reason was given");
                 let message = format!("Denied by {}: {reason}", decision.by);

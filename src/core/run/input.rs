@@ -59,8 +59,31 @@ pub struct Resume {
     pub unpause: Option<Unpause>,
     /// Whether items may stay pending.
     pub partial: bool,
+    /// The items that the sender may answer. Others may stay pending.
+    pub answerable: Answerable,
     /// The journal length that the sender saw; any other length is refused.
     pub expected_version: Option<u64>,
+}
+
+/// The pending items that the sender of a resume may answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answerable {
+    #[default]
+    All,
+    /// Approvals, and nothing else.
+    Approvals,
+    /// Everything but approvals.
+    WithoutApprovals,
+}
+
+impl Answerable {
+    fn includes(self, item: &PendingItem) -> bool {
+        match self {
+            Self::All => true,
+            Self::Approvals => matches!(item, PendingItem::Approval(_)),
+            Self::WithoutApprovals => !matches!(item, PendingItem::Approval(_)),
+        }
+    }
 }
 
 impl Resume {
@@ -221,7 +244,7 @@ impl Run {
         }
         if refusals.is_empty() && !events.is_empty() && !resume.partial {
             let answered: BTreeSet<&CallId> = resume.answers.iter().map(|(call, _)| call).collect();
-            let wanting = pending.iter().filter(|item| item.wants_answer());
+            let wanting = pending.iter().filter(|item| item.wants_answer() && resume.answerable.includes(item));
             let missing = wanting.filter_map(PendingItem::call_id).filter(|id| !answered.contains(id));
             let missing: Vec<CallId> = missing.cloned().collect();
             if !missing.is_empty() {

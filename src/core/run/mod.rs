@@ -65,7 +65,7 @@ pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};
 pub use event::{ElicitationAnswer, Event, HumanAnswer, JournalEntry, ToolAccess};
 pub use history::{AttemptEnd, AttemptHistory, CallHistory, History, TurnHistory};
-pub use input::{Input, Resume};
+pub use input::{Answerable, Input, Resume};
 pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
 pub use pause::{Pause, Unpause};
@@ -76,7 +76,7 @@ pub use pending::{
 pub use predecessor::Predecessor;
 pub use result::{RunPhase, RunResult};
 pub use resume_error::ResumeError;
-pub use rules::{InDoubt, OnDeny, OnToolError, RunRules};
+pub use rules::{OnDeny, OnToolError, OnUnknownOutcome, RunRules};
 pub use segment::{CompactedSegment, Segment};
 pub use spec::{Candidate, DEFAULT_COOLDOWN_S, Restart, Spec, Started, Trigger};
 pub use spending::{CallEstimate, OnExceed};

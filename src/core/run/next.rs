@@ -3,7 +3,9 @@
 use super::fallback::OUT_OF_ROOM;
 use super::state::{Correction, Phase};
 use super::turn::{Call, CallState, Turn};
-use super::{CallVerdict, Ending, Event, InDoubt, OnDeny, Output, PendingItem, Rejection, Run, Step, ToolAccess};
+use super::{
+    CallVerdict, Ending, Event, OnDeny, OnUnknownOutcome, Output, PendingItem, Rejection, Run, Step, ToolAccess,
+};
 use crate::chat::Stop;
 use crate::error::{ErrorCode, Failure};
 use crate::id::CallId;
@@ -222,18 +224,18 @@ impl Run {
     fn settle_doubts(&self, turn: &Turn) -> Vec<Event> {
         let started = turn.calls.iter().filter(|call| call.is_in_doubt());
         started
-            .filter_map(|call| match (call.task(), self.started.spec.rules.in_doubt) {
+            .filter_map(|call| match (call.task(), self.started.spec.rules.on_unknown_outcome) {
                 (Some(task), _) => {
                     let (call, task) = (call.requested.id.clone(), task.clone().into());
                     Some(Event::TaskStarted { call, task, wire: None })
                 }
-                (None, InDoubt::Report) if call.is_doubtful() => Some(Event::CallCompleted {
+                (None, OnUnknownOutcome::Report) if call.is_doubtful() => Some(Event::CallCompleted {
                     call: call.requested.id.clone(),
                     outcome: Outcome::Unknown.into(),
                     stderr: Vec::new(),
                     wire: None,
                 }),
-                (None, InDoubt::Report | InDoubt::Ask) => None,
+                (None, OnUnknownOutcome::Report | OnUnknownOutcome::Ask) => None,
             })
             .collect()
     }

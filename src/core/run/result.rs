@@ -112,7 +112,7 @@ impl Status {
         match self {
             Self::Running | Self::Pending => None,
             Self::Completed => Some(0),
-            Self::Failed | Self::TurnLimit | Self::Expired => Some(1),
+            Self::Failed | Self::Incomplete | Self::Expired => Some(1),
             Self::Cancelled => Some(130),
         }
     }

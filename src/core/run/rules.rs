@@ -25,7 +25,7 @@ pub struct RunRules {
     #[serde(skip_serializing_if = "OnToolError::is_default")]
     pub on_tool_error: OnToolError,
     /// The treatment of a call whose outcome is unknown.
-    pub in_doubt: InDoubt,
+    pub on_unknown_outcome: OnUnknownOutcome,
     /// Whether the calls that took effect are undone before the run ends as failed or cancelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub compensate: bool,
@@ -81,7 +81,7 @@ impl OnToolError {
 /// The treatment of a call that was started and never settled, when it must not simply be repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum InDoubt {
+pub enum OnUnknownOutcome {
     /// The model reads "outcome unknown".
     #[default]
     Report,

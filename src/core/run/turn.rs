@@ -91,7 +91,7 @@ pub enum CallState {
     New,
     /// In the running tier, and not checked yet.
     Selected,
-    /// It requires approval. `in_doubt`: it was started, and its outcome is unknown.
+    /// It requires approval. `outcome_unknown`: it was started, and its outcome is unknown.
     Asked {
         /// The rule that asks.
         rule: Option<String>,
@@ -99,7 +99,7 @@ pub enum CallState {
         /// The policy that asks.
         policy: Option<PolicyMark>,
         /// Whether it may have run already.
-        in_doubt: bool,
+        outcome_unknown: bool,
         /// The effect of no answer in time.
         on_timeout: OnTimeout,
     },

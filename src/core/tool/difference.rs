@@ -22,7 +22,7 @@ pub struct Difference {
     pub after: String,
     /// The number of further characters between the first change and the last one, on the longer side, that are not
     /// shown.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, rename = "omitted_chars", alias = "left_out", skip_serializing_if = "is_nothing")]
     pub left_out: usize,
 }
 

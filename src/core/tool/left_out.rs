@@ -11,7 +11,7 @@ pub struct LeftOut {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerId>,
     /// The tool; `None` when the whole server, or a part of its list, is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "name", alias = "tool", skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The cause and the remedy.
     pub reason: String,

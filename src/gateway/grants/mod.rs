@@ -38,7 +38,7 @@ struct NewGrantBody {
     agent: Option<AgentName>,
     /// The tool, by the name that the model sees. The grant is bound to the tool's current definition.
     #[schema(example = "mcp_billing_refund")]
-    tool: String,
+    tool_name: String,
     /// The only session in which the grant is valid. Default: all sessions.
     #[schema(value_type = Option<String>)]
     session_id: Option<SessionId>,
@@ -69,7 +69,7 @@ struct NewGrantBody {
 async fn create(runner: TenantRunner, Body(given): Body<NewGrantBody>) -> Result<Response, Problem> {
     let new = NewGrant {
         agent: given.agent.map_or_else(|| runner.default_agent(), Ok)?,
-        tool: given.tool,
+        tool: given.tool_name,
         session: given.session_id,
         principal: given.principal,
         arguments: given.arguments,

@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use toolgate_core::run::Channel;
+use toolgate_core::tool::ToolRef;
 use toolgate_ports::Grant;
 use utoipa::ToSchema;
 
 use crate::revoked::RevokedView;
-use crate::runs::pending::OriginView;
+use crate::runs::pending::ToolDescription;
 
 /// A grant: later calls of a tool run without a person, as long as the tool's definition does not change.
 #[derive(Debug, Serialize, ToSchema)]
@@ -30,15 +31,16 @@ pub(super) struct GrantView {
     /// covered.
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
-    /// The tool, by the name that the model sees.
-    tool: String,
-    /// The origin of the tool.
-    origin: OriginView,
+    /// The tool.
+    #[schema(value_type = ToolDescription)]
+    tool: ToolRef,
+    /// The name that the model sees.
+    tool_name: String,
     /// Hash of the tool's definition.
-    definition: String,
+    definition_hash: String,
     /// Hash of the only arguments that the grant covers (RFC 8785); without it, any arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<String>,
+    arguments_hash: Option<String>,
     /// The condition that covered calls meet.
     #[serde(skip_serializing_if = "Option::is_none")]
     when: Option<String>,
@@ -82,10 +84,10 @@ impl GrantView {
             scope: if grant.session.is_some() { "session" } else { "always" },
             session_id: grant.session.map(|session| session.to_string()),
             principal: grant.principal.map(|principal| principal.to_string()),
-            tool: grant.tool.to_string(),
-            origin: OriginView::new(&grant.origin),
-            definition: grant.definition,
-            arguments: grant.arguments,
+            tool: grant.origin.into(),
+            tool_name: grant.tool.to_string(),
+            definition_hash: grant.definition,
+            arguments_hash: grant.arguments,
             when: grant.when,
             summary: grant.summary,
             by: grant.by,

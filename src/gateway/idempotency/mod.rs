@@ -26,7 +26,7 @@ use jiff::Timestamp;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::RunId;
 use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
-use toolgate_service::{Caller, ServiceError};
+use toolgate_service::{Caller, ErrorReason, ServiceError};
 
 use self::replay::{recorded_outcome, replayed, run_named};
 use super::completion::ClientGone;
@@ -117,7 +117,7 @@ async fn answer_repeat(
     if record.fingerprint != requested.fingerprint {
         let detail = "this `Idempotency-Key` was used for another request, or with other permissions; use \
                       a new one for each";
-        return Err(Problem::new(ErrorCode::Validation, detail));
+        return Err(ServiceError::new(ErrorCode::Validation, detail).with(ErrorReason::KeyReused).into());
     }
     match record.state {
         RequestState::Answered(reply) => {
@@ -152,7 +152,8 @@ async fn answer_repeat(
 
 fn under_way() -> Problem {
     let detail = "the same request is being handled; retry in a moment";
-    ServiceError::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1)).into()
+    let error = ServiceError::new(ErrorCode::Conflict, detail).with(ErrorReason::IdempotencyInFlight);
+    error.after(Duration::from_secs(1)).into()
 }
 
 fn outcome_unknown(state: &RequestState) -> Problem {
@@ -166,7 +167,7 @@ fn outcome_unknown(state: &RequestState) -> Problem {
              at what it changed, and use a fresh `Idempotency-Key` to do it again"
         }
     };
-    ServiceError::lasting_conflict(detail).into()
+    ServiceError::lasting_conflict(detail).with(ErrorReason::OutcomeUnknown).into()
 }
 
 /// Handles a request that was recorded, and records its outcome.

@@ -12,7 +12,7 @@ pub(super) struct CompensationView {
     undone: Vec<UndoView>,
     /// The ids of calls that may have taken effect and are not undone, because their outcome is unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    in_doubt: Vec<String>,
+    outcome_unknown: Vec<String>,
 }
 
 /// A call that undoes another one.
@@ -24,9 +24,9 @@ struct UndoView {
     /// Its id, by which it is approved and named in events.
     call_id: String,
     /// The name of its tool.
-    tool: String,
+    tool_name: String,
     /// Its state: `open`, `undone`, `failed`, `refused` (not made: by policy, a person, or because it cannot be made),
-    /// `in_doubt` (sent, outcome unknown) or `not_made` (the run was cancelled again before).
+    /// `outcome_unknown` (sent, outcome unknown) or `not_made` (the run was cancelled again before).
     #[schema(value_type = String, example = "undone")]
     state: UndoState,
     /// Why it was refused or failed.
@@ -35,14 +35,14 @@ struct UndoView {
 }
 
 impl CompensationView {
-    pub(super) fn new(Compensation { undone, in_doubt }: Compensation) -> Self {
-        let in_doubt = in_doubt.iter().map(ToString::to_string).collect();
-        Self { undone: undone.into_iter().map(UndoView::new).collect(), in_doubt }
+    pub(super) fn new(Compensation { undone, outcome_unknown }: Compensation) -> Self {
+        let outcome_unknown = outcome_unknown.iter().map(ToString::to_string).collect();
+        Self { undone: undone.into_iter().map(UndoView::new).collect(), outcome_unknown }
     }
 }
 
 impl UndoView {
-    fn new(UndoResult { undoes, call_id, tool, state, reason }: UndoResult) -> Self {
-        Self { undoes: undoes.to_string(), call_id: call_id.to_string(), tool, state, reason }
+    fn new(UndoResult { undoes, call_id, tool_name, state, reason }: UndoResult) -> Self {
+        Self { undoes: undoes.to_string(), call_id: call_id.to_string(), tool_name, state, reason }
     }
 }

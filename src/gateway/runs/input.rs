@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use toolgate_core::chat::{Media, Message, Part, Role};
+use toolgate_service::StrictObject;
 use utoipa::ToSchema;
 
-use crate::objects::TaggedObject;
 use crate::problem::Problem;
 
 /// A text, or messages.
@@ -157,9 +157,9 @@ impl<'de> Deserialize<'de> for NewInput {
 
 impl<'de> Deserialize<'de> for NewContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match deserializer.deserialize_any(TextOr::<TaggedObject<NewPart>>(std::marker::PhantomData))? {
+        Ok(match deserializer.deserialize_any(TextOr::<StrictObject<NewPart>>(std::marker::PhantomData))? {
             TextOrList::Text(text) => Self::Text(text),
-            TextOrList::List(parts) => Self::Parts(parts.into_iter().map(|TaggedObject(part)| part).collect()),
+            TextOrList::List(parts) => Self::Parts(parts.into_iter().map(|StrictObject(part)| part).collect()),
         })
     }
 }

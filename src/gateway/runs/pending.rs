@@ -3,28 +3,29 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::id::RunId;
 use toolgate_core::policy::OnTimeout;
 use toolgate_core::run::{PendingCounts, PendingItem, PendingQuestion};
-use toolgate_core::tool::{Annotations, Difference, Origin, Question};
+use toolgate_core::tool::{Annotations, Difference, Question, ToolRef};
 use toolgate_service::ApprovalId;
 use utoipa::ToSchema;
 
 /// A pending item: an action that is required before a run continues.
 #[derive(Debug, Serialize, ToSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Pending)]
 pub(crate) enum PendingView {
-    /// Run this tool yourself, and return its result in `results`.
+    /// Run this tool yourself, and send its result as an answer of type `result`.
     ExternalResult {
         /// The call id for the result.
         call_id: String,
-        /// Your own name of the tool.
-        tool: String,
-        /// The tool, by the name that the model sees.
-        name: String,
+        /// The tool; its `name` is your own.
+        #[schema(value_type = ToolDescription)]
+        tool: ToolRef,
+        /// The name that the model sees.
+        tool_name: String,
         /// The arguments, which are valid by the tool's schema.
         #[schema(value_type = Object)]
         arguments: Value,
@@ -32,18 +33,18 @@ pub(crate) enum PendingView {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
         result_schema: Option<Value>,
-        /// Since when the item is pending.
+        /// When the item became pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
-        since: Option<Timestamp>,
+        requested_at: Option<Timestamp>,
         /// When the item expires.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
-        until: Option<Timestamp>,
+        expires_at: Option<Timestamp>,
     },
-    /// A call requires approval; return the decision in `decisions`.
+    /// A call requires approval; send the decision as an answer of type `decision`.
     Approval(PendingApprovalView),
-    /// The model asks a person a question; return the answer in `answers`.
+    /// The model asks a person a question; send the answer as one of type `answer`.
     Question {
         /// The call id for the answer.
         call_id: String,
@@ -56,23 +57,25 @@ pub(crate) enum PendingView {
         multiple: bool,
         /// Whether the answer may be text of the person's own.
         free_text: bool,
-        /// Since when the item is pending.
+        /// When the item became pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
-        since: Option<Timestamp>,
+        requested_at: Option<Timestamp>,
         /// When the item expires.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
-        until: Option<Timestamp>,
+        expires_at: Option<Timestamp>,
     },
-    /// An MCP server requests input before a call continues (elicitation); return the answers in `inputs`.
+    /// An MCP server requests input before a call continues; send the responses as an answer of type `elicitation`.
+    #[serde(rename = "elicitation")]
     Input {
         /// The call id for the answers.
         call_id: String,
-        /// The origin of the request.
-        origin: OriginView,
-        /// The tool, by the name that the model sees.
-        name: String,
+        /// The tool whose server requests input.
+        #[schema(value_type = ToolDescription)]
+        tool: ToolRef,
+        /// The name that the model sees.
+        tool_name: String,
         /// The arguments of the call.
         #[schema(value_type = Object)]
         arguments: Value,
@@ -94,10 +97,11 @@ pub(crate) enum PendingView {
     Task {
         /// The id of the call.
         call_id: String,
-        /// The server that runs the task.
-        origin: OriginView,
-        /// The tool, by the name that the model sees.
-        name: String,
+        /// The tool whose server runs the task.
+        #[schema(value_type = ToolDescription)]
+        tool: ToolRef,
+        /// The name that the model sees.
+        tool_name: String,
         /// The arguments of the call.
         #[schema(value_type = Object)]
         arguments: Value,
@@ -114,10 +118,10 @@ pub(crate) enum PendingView {
         /// The reason, if one was given.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Since when the run is paused.
+        /// When the run was paused.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
-        since: Option<Timestamp>,
+        requested_at: Option<Timestamp>,
     },
 }
 
@@ -131,10 +135,11 @@ pub(crate) struct PendingApprovalView {
     approval_id: String,
     /// The call in one line.
     summary: String,
-    /// The origin of the tool.
-    origin: OriginView,
-    /// The tool, by the name that the model sees.
-    name: String,
+    /// The tool.
+    #[schema(value_type = ToolDescription)]
+    tool: ToolRef,
+    /// The name that the model sees.
+    tool_name: String,
     /// The arguments, which are valid by the tool's schema unless there are `problems`.
     #[schema(value_type = Object)]
     arguments: Value,
@@ -146,7 +151,7 @@ pub(crate) struct PendingApprovalView {
     /// Whether the operator trusts these hints.
     trusted: bool,
     /// Hash of the tool's definition.
-    definition: String,
+    definition_hash: String,
     /// The policy rule that requires the approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
@@ -156,46 +161,49 @@ pub(crate) struct PendingApprovalView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<DifferenceView>,
     /// Whether the call was sent before, and may have taken effect.
-    in_doubt: bool,
+    outcome_unknown: bool,
     /// Digest of everything that a decision depends on. Send it back in `digest`; if the call has changed since, the
     /// decision is refused.
     digest: String,
-    /// Since when the item is pending.
+    /// When the item became pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
-    since: Option<Timestamp>,
+    requested_at: Option<Timestamp>,
     /// When the item expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
-    until: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
     /// The policy's decision if the item expires: `approve` or `deny`; absent if there is none.
     #[serde(skip_serializing_if = "OnTimeout::is_expire")]
     #[schema(value_type = Option<String>)]
     on_timeout: OnTimeout,
 }
 
+/// A tool.
+#[derive(ToSchema)]
+#[schema(as = ToolRef)]
+#[allow(dead_code)] // core writes it; this describes what it writes
+pub(crate) struct ToolDescription {
+    /// Where the tool runs.
+    r#type: ToolType,
+    /// The configured id of its MCP server; only with `mcp`.
+    server: Option<String>,
+    /// The name that the server, or your application, has for the tool.
+    name: String,
+    /// The title for people, if the tool has one.
+    title: Option<String>,
+}
+
 /// Where a tool runs.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[schema(as = Origin)]
-pub(crate) enum OriginView {
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToolType {
     /// An MCP server.
-    Mcp {
-        /// The configured id of the server.
-        server: String,
-        /// The server's name of the tool.
-        tool: String,
-    },
+    Mcp,
     /// The client application.
-    External {
-        /// The application's name of the tool.
-        tool: String,
-    },
+    External,
     /// toolgate itself.
-    Builtin {
-        /// The name of the tool.
-        tool: String,
-    },
+    Builtin,
 }
 
 /// The server's hints about a tool, as MCP defines them.
@@ -231,7 +239,7 @@ pub(crate) struct DifferenceView {
     /// The new value.
     after: String,
     /// How many further characters may differ, which are not shown.
-    left_out: usize,
+    omitted_chars: usize,
 }
 
 /// An elicitation request of a server.
@@ -279,23 +287,23 @@ impl PendingCountsView {
 
 impl PendingView {
     pub(crate) fn new(run: &RunId, item: &PendingItem) -> Self {
-        let (since, until) = (item.since(), item.until());
+        let (requested_at, expires_at) = (item.requested_at(), item.expires_at());
         match item {
             PendingItem::ExternalResult(item) => Self::ExternalResult {
                 call_id: item.call_id.to_string(),
                 tool: item.tool.clone(),
-                name: item.name.to_string(),
+                tool_name: item.tool_name.to_string(),
                 arguments: item.arguments.to_value(),
                 result_schema: item.result_schema.clone(),
-                since,
-                until,
+                requested_at,
+                expires_at,
             },
             PendingItem::Approval(approval) => Self::Approval(PendingApprovalView {
                 call_id: approval.call_id.to_string(),
                 approval_id: ApprovalId { run: run.clone(), event: approval.event }.to_string(),
                 summary: approval.summary.clone(),
-                origin: OriginView::new(&approval.origin),
-                name: approval.name.to_string(),
+                tool: approval.tool.clone(),
+                tool_name: approval.tool_name.to_string(),
                 arguments: approval.arguments.to_value(),
                 problems: approval
                     .problems
@@ -304,14 +312,14 @@ impl PendingView {
                     .collect(),
                 annotations: AnnotationsView::new(&approval.annotations),
                 trusted: approval.trusted,
-                definition: approval.definition.clone(),
+                definition_hash: approval.definition_hash.clone(),
                 rule: approval.rule.clone(),
                 reason: approval.reason.clone(),
                 differences: approval.differences.iter().map(DifferenceView::new).collect(),
-                in_doubt: approval.in_doubt,
+                outcome_unknown: approval.outcome_unknown,
                 digest: item.binding().map(|binding| binding.digest(run, &approval.call_id)).unwrap_or_default(),
-                since,
-                until,
+                requested_at,
+                expires_at,
                 on_timeout: approval.on_timeout,
             }),
             PendingItem::Question(PendingQuestion { call_id, ask, .. }) => Self::Question {
@@ -320,13 +328,13 @@ impl PendingView {
                 options: ask.options.clone(),
                 multiple: ask.multiple,
                 free_text: ask.free_text,
-                since,
-                until,
+                requested_at,
+                expires_at,
             },
             PendingItem::Input(input) => Self::Input {
                 call_id: input.call_id.to_string(),
-                origin: OriginView::new(&input.origin),
-                name: input.name.to_string(),
+                tool: input.tool.clone(),
+                tool_name: input.tool_name.to_string(),
                 arguments: input.arguments.to_value(),
                 questions: input.questions.iter().map(|(key, asked)| (key.clone(), FormView::new(asked))).collect(),
                 restarts: input.restarts,
@@ -336,23 +344,15 @@ impl PendingView {
             },
             PendingItem::Task(task) => Self::Task {
                 call_id: task.call_id.to_string(),
-                origin: OriginView::new(&task.origin),
-                name: task.name.to_string(),
+                tool: task.tool.clone(),
+                tool_name: task.tool_name.to_string(),
                 arguments: task.arguments.to_value(),
                 task_id: task.task.id.clone(),
                 message: task.task.message.clone(),
             },
-            PendingItem::Pause(pause) => Self::Pause { by: pause.by.clone(), reason: pause.reason.clone(), since },
-        }
-    }
-}
-
-impl OriginView {
-    pub(crate) fn new(origin: &Origin) -> Self {
-        match origin.clone() {
-            Origin::Mcp { server, tool } => Self::Mcp { server: server.to_string(), tool },
-            Origin::External { tool } => Self::External { tool },
-            Origin::Builtin { tool } => Self::Builtin { tool },
+            PendingItem::Pause(pause) => {
+                Self::Pause { by: pause.by.clone(), reason: pause.reason.clone(), requested_at }
+            }
         }
     }
 }
@@ -372,7 +372,7 @@ impl AnnotationsView {
 impl DifferenceView {
     fn new(difference: &Difference) -> Self {
         let Difference { field, before, after, left_out } = difference.clone();
-        Self { field, before, after, left_out }
+        Self { field, before, after, omitted_chars: left_out }
     }
 }
 

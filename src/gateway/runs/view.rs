@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::{Media, Usage, Usd};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{ModelName, RunId, ServerId};
-use toolgate_core::run::{Budget, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
+use toolgate_core::run::{Budget, Ending, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
@@ -73,6 +73,9 @@ pub(crate) struct RunView {
     compensation: Option<CompensationView>,
     /// The error that ended the run, if it did not complete.
     error: Option<FailureView>,
+    /// Why the run is `incomplete`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete_details: Option<IncompleteView>,
     /// The result of the run in short.
     #[serde(flatten)]
     result: ResultView,
@@ -113,6 +116,16 @@ struct ResultView {
     models: Vec<ModelName>,
 }
 
+/// Why a run is `incomplete`.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = IncompleteDetails)]
+struct IncompleteView {
+    /// The limit that the run reached: `max_iterations`, `max_tokens` or `max_cost_usd`; `governor` for a refusal of the
+    /// governor.
+    #[schema(value_type = String, example = "max_iterations")]
+    reason: &'static str,
+}
+
 /// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -128,8 +141,8 @@ pub(crate) enum StatusView {
     Failed,
     /// The run was cancelled.
     Cancelled,
-    /// The run reached a hard limit; its result so far is in `output`.
-    TurnLimit,
+    /// The run reached a hard limit, which `incomplete_details` names; its result so far is in `output`.
+    Incomplete,
     /// A required action was not completed in time.
     Expired,
 }
@@ -361,6 +374,7 @@ impl RunView {
             warnings: run.warnings().iter().map(WarningView::new).collect(),
             compensation: run.compensation().map(CompensationView::new),
             error: run.failure().map(|failure| FailureView::new(failure.of_run(&row.id))),
+            incomplete_details: ending.and_then(Ending::limit).map(|limit| IncompleteView { reason: limit.name() }),
             result: ResultView::new(run.result()),
             blocked: blocked.map(FailureView::of_blocked),
             usage: UsageView::new(&run.budget().usage),
@@ -384,7 +398,7 @@ impl From<Status> for StatusView {
             Status::Completed => Self::Completed,
             Status::Failed => Self::Failed,
             Status::Cancelled => Self::Cancelled,
-            Status::TurnLimit => Self::TurnLimit,
+            Status::Incomplete => Self::Incomplete,
             Status::Expired => Self::Expired,
         }
     }

@@ -193,7 +193,7 @@ impl SessionStatusView {
         match head.map(|head| head.status) {
             Some(Status::Running) => Self::Running,
             Some(Status::Pending) => Self::Pending,
-            Some(Status::Completed | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired)
+            Some(Status::Completed | Status::Failed | Status::Cancelled | Status::Incomplete | Status::Expired)
             | None => Self::Idle,
         }
     }

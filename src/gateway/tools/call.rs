@@ -59,8 +59,8 @@ pub(super) struct CallView {
     run_id: String,
     /// The status of that run.
     status: StatusView,
-    /// The name of the tool.
-    tool: String,
+    /// The tool, by the name that the model sees.
+    tool_name: String,
     /// The tool's result.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<ResultView>,
@@ -90,9 +90,9 @@ struct ResultView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolCallError)]
 struct CallErrorView {
-    /// The kind: `timeout`, `disconnected`, `unavailable`, …, or `unknown` if the call may or may not have taken
+    /// The type: `timeout`, `disconnected`, `unavailable`, …, or `unknown` if the call may or may not have taken
     /// effect.
-    kind: &'static str,
+    r#type: &'static str,
     /// A description of the error and its remedy.
     message: String,
 }
@@ -162,7 +162,7 @@ impl CallView {
             object: "tool.call",
             run_id: id.to_string(),
             status: run.status().into(),
-            tool,
+            tool_name: tool,
             result,
             error,
             pending: run.open_items().iter().map(|item| PendingView::new(id, item)).collect(),
@@ -177,11 +177,11 @@ fn outcome_views(outcome: &Outcome) -> (Option<ResultView>, Option<CallErrorView
             (Some(ResultView { content, structured: structured.clone(), is_error: *is_error }), None)
         }
         Outcome::Failed(CallFailure { kind, message }) => {
-            (None, Some(CallErrorView { kind: kind.as_str(), message: message.clone() }))
+            (None, Some(CallErrorView { r#type: kind.as_str(), message: message.clone() }))
         }
         Outcome::Unknown => {
             let message = "the call was sent, but its outcome is unknown; it may have taken effect".to_owned();
-            (None, Some(CallErrorView { kind: "unknown", message }))
+            (None, Some(CallErrorView { r#type: "unknown", message }))
         }
     }
 }

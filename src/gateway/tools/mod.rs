@@ -8,14 +8,15 @@ use serde::Deserialize;
 use toolgate_core::id::{AgentName, ServerId};
 use toolgate_core::tool::{LeftOut, Origin, Tool};
 use toolgate_service::TenantRunner;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::view::{LeftOutView, ToolView, ToolsView};
+use self::view::{SkippedView, ToolView, ToolsView};
 use crate::body::Query;
 use crate::etag::IfNoneMatch;
 use crate::problem::Problem;
+use crate::runs::pending::ToolType;
 use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
@@ -33,21 +34,9 @@ struct ListParams {
     /// Only tools of this MCP server.
     #[param(value_type = Option<String>)]
     server: Option<ServerId>,
-    /// Only tools of this kind.
+    /// Only tools of this type.
     #[param(inline)]
-    kind: Option<KindView>,
-}
-
-/// Where a tool runs.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum KindView {
-    /// An MCP server.
-    Mcp,
-    /// The client application.
-    External,
-    /// toolgate itself.
-    Builtin,
+    r#type: Option<ToolType>,
 }
 
 /// List the tools of an agent
@@ -75,20 +64,20 @@ async fn list(
         object: "list",
         agent: agent.name.to_string(),
         data: wanted.map(|tool| ToolView::new(&agent.policy, &runner.subject(&agent, tool))).collect(),
-        left_out: tools.left_out().iter().filter(|left| which.misses(left)).map(LeftOutView::new).collect(),
+        skipped: tools.left_out().iter().filter(|left| which.misses(left)).map(SkippedView::new).collect(),
     };
     if_none_match.hashed(&view)
 }
 
 impl ListParams {
     fn wants(&self, tool: &Tool) -> bool {
-        let fits = |kind: KindView| match (&tool.origin, kind) {
-            (Origin::Mcp { .. }, KindView::Mcp)
-            | (Origin::External { .. }, KindView::External)
-            | (Origin::Builtin { .. }, KindView::Builtin) => true,
+        let fits = |of: ToolType| match (&tool.origin, of) {
+            (Origin::Mcp { .. }, ToolType::Mcp)
+            | (Origin::External { .. }, ToolType::External)
+            | (Origin::Builtin { .. }, ToolType::Builtin) => true,
             (Origin::Mcp { .. } | Origin::External { .. } | Origin::Builtin { .. }, _) => false,
         };
-        self.kind.is_none_or(fits) && self.server.as_ref().is_none_or(|server| tool.server() == Some(server))
+        self.r#type.is_none_or(fits) && self.server.as_ref().is_none_or(|server| tool.server() == Some(server))
     }
 
     fn misses(&self, left: &LeftOut) -> bool {

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::policy::{Finding, Judgement, Policy, Subject, Verdict};
-use toolgate_core::tool::{LeftOut, Tool};
+use toolgate_core::tool::{LeftOut, Tool, ToolRef};
 use utoipa::ToSchema;
 
-use crate::runs::pending::{AnnotationsView, OriginView};
+use crate::runs::pending::{AnnotationsView, ToolDescription};
 
 /// The tools of an agent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -19,19 +19,20 @@ pub(super) struct ToolsView {
     /// The tools, in the order in which a model sees them.
     pub(super) data: Vec<ToolView>,
     /// The tools and servers that are not available, and why.
-    pub(super) left_out: Vec<LeftOutView>,
+    pub(super) skipped: Vec<SkippedView>,
 }
 
 /// A tool.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Tool)]
 pub(super) struct ToolView {
-    /// The tool, by the name that the model sees.
-    name: String,
     /// Always `tool`.
     object: &'static str,
-    /// The origin of the tool.
-    origin: OriginView,
+    /// The tool.
+    #[schema(value_type = ToolDescription)]
+    tool: ToolRef,
+    /// The name that the model sees.
+    tool_name: String,
     /// The endpoint of its server, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<String>,
@@ -61,7 +62,7 @@ pub(super) struct ToolView {
     /// The reason for the verdict.
     reason: String,
     /// Hash of the tool's definition; a changed tool counts as another tool.
-    definition: String,
+    definition_hash: String,
 }
 
 /// The policy's verdict about a call.
@@ -81,14 +82,14 @@ enum VerdictView {
 
 /// A tool or server that is not available.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = LeftOut)]
-pub(super) struct LeftOutView {
+#[schema(as = SkippedTool)]
+pub(super) struct SkippedView {
     /// The server.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// The tool; if it is missing, the whole server is not available, or the rest of its tools.
+    /// The server's name of the tool; if it is missing, the whole server is not available, or the rest of its tools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool: Option<String>,
+    name: Option<String>,
     /// The error and its remedy.
     reason: String,
 }
@@ -102,9 +103,9 @@ impl ToolView {
             verdict: VerdictView::new(policy, subject, &judgement),
             rule: judgement.rule,
             reason: judgement.reason,
-            name: tool.name.to_string(),
             object: "tool",
-            origin: OriginView::new(&tool.origin),
+            tool: ToolRef::new(tool),
+            tool_name: tool.name.to_string(),
             endpoint: tool.endpoint.as_ref().map(|endpoint| endpoint.description.clone()),
             description: tool.description.clone(),
             input_schema: (*tool.input_schema).clone(),
@@ -113,7 +114,7 @@ impl ToolView {
             trusted: tool.trusted,
             priority: tool.priority,
             deadline_s: tool.deadline_s,
-            definition: tool.hash.clone(),
+            definition_hash: tool.hash.clone(),
         }
     }
 }
@@ -133,9 +134,9 @@ impl VerdictView {
     }
 }
 
-impl LeftOutView {
+impl SkippedView {
     pub(super) fn new(left: &LeftOut) -> Self {
         let LeftOut { server, tool, reason } = left.clone();
-        Self { server: server.map(|server| server.to_string()), tool, reason }
+        Self { server: server.map(|server| server.to_string()), name: tool, reason }
     }
 }

@@ -27,8 +27,8 @@ pub(super) enum EventView {
     #[serde(rename = "run.expired")]
     RunExpired,
     /// A run ended at a hard limit.
-    #[serde(rename = "run.turn_limit")]
-    RunTurnLimit,
+    #[serde(rename = "run.incomplete")]
+    RunIncomplete,
     /// A call requires approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested,
@@ -202,7 +202,7 @@ impl EventView {
             WebhookKind::RunFailed => Some(Self::RunFailed),
             WebhookKind::RunCancelled => Some(Self::RunCancelled),
             WebhookKind::RunExpired => Some(Self::RunExpired),
-            WebhookKind::RunTurnLimit => Some(Self::RunTurnLimit),
+            WebhookKind::RunIncomplete => Some(Self::RunIncomplete),
             WebhookKind::ApprovalRequested => Some(Self::ApprovalRequested),
             WebhookKind::Test => None,
         }
@@ -215,7 +215,7 @@ impl EventView {
             Self::RunFailed => WebhookKind::RunFailed,
             Self::RunCancelled => WebhookKind::RunCancelled,
             Self::RunExpired => WebhookKind::RunExpired,
-            Self::RunTurnLimit => WebhookKind::RunTurnLimit,
+            Self::RunIncomplete => WebhookKind::RunIncomplete,
             Self::ApprovalRequested => WebhookKind::ApprovalRequested,
         }
     }

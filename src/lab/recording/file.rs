@@ -197,7 +197,7 @@ pub struct RecordedResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedEnd {
-    /// `completed`, `failed`, `turn_limit`, …
+    /// `completed`, `failed`, `incomplete`, …
     pub status: String,
     /// The final answer: a text, or the value if it has a schema.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]

@@ -8,6 +8,7 @@ use toolgate_core::run::{Decision, DecisionKind, Resume, Scope, Started};
 use super::Caller;
 use super::scopes;
 use crate::error::ServiceError;
+use crate::error_reason::ErrorReason;
 use crate::runs::{TenantRun, TenantRunner};
 
 impl TenantRun {
@@ -22,19 +23,19 @@ impl TenantRun {
         if approved.iter().any(|decision| decision.edited_arguments.is_some()) {
             let detail = "no second person would see a call with your own arguments (four eyes); deny it and say \
                           why, and the model may ask again";
-            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
+            return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::FourEyes));
         }
         let started = self.started().await?;
         if is_theirs(&self.caller, started) {
             let detail =
                 "you started this run, so another person has to approve its calls (four eyes); you may deny them";
-            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
+            return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::FourEyes));
         }
         let reaches_further = approved.iter().any(|decision| decision.scope != Scope::Once);
         if reaches_further && may_start_for(&self.caller, started.spec.principal.as_ref()) {
             let detail =
                 "an approval beyond this call would cover runs that you may start (four eyes); approve it `once`";
-            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
+            return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::FourEyes));
         }
         Ok(())
     }
@@ -48,7 +49,7 @@ impl TenantRun {
             return Ok(());
         }
         let detail = "you may approve the calls of this run, so another person has to send its input (four eyes)";
-        Err(ServiceError::new(ErrorCode::Forbidden, detail))
+        Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::FourEyes))
     }
 }
 
@@ -60,7 +61,7 @@ impl TenantRunner {
         }
         let detail = "this grant would cover runs that you may start yourself (four eyes); an approver who may not \
                       start them has to create it";
-        Err(ServiceError::new(ErrorCode::Forbidden, detail))
+        Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::FourEyes))
     }
 }
 

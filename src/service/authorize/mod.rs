@@ -11,6 +11,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{Principal, Tenant};
 
 use crate::error::ServiceError;
+use crate::error_reason::ErrorReason;
 
 /// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,6 @@ impl Caller {
             return Ok(());
         }
         let detail = format!("these credentials lack the scope `{}`", scope.as_str());
-        Err(ServiceError::new(ErrorCode::Forbidden, detail))
+        Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::ScopeMissing))
     }
 }

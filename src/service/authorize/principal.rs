@@ -6,6 +6,7 @@ use toolgate_core::id::Principal;
 
 use super::Caller;
 use crate::error::ServiceError;
+use crate::error_reason::ErrorReason;
 use crate::runs::TenantRun;
 use crate::sessions::TenantSession;
 
@@ -16,7 +17,7 @@ impl Caller {
             && own != other
         {
             let detail = format!("these credentials can only act for `{own}`");
-            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
+            return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::OtherPrincipal));
         }
         Ok(self.principal.clone().or(requested))
     }
@@ -33,7 +34,7 @@ impl TenantRun {
         let detail = format!(
             "these credentials act for `{own}`, and this run does not: they may read it and decide about its calls"
         );
-        Err(ServiceError::new(ErrorCode::Forbidden, detail))
+        Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::OtherPrincipal))
     }
 }
 
@@ -46,7 +47,7 @@ impl TenantSession {
                     "these credentials act for `{own}`, and this session does not: they may read it and decide about \
                      its calls"
                 );
-                Err(ServiceError::new(ErrorCode::Forbidden, detail))
+                Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::OtherPrincipal))
             }
             Some(_) | None => Ok(()),
         }

@@ -14,6 +14,7 @@ use crate::answers::NewDecision;
 use crate::approval_id::ApprovalId;
 use crate::decisions::binding_digest;
 use crate::error::ServiceError;
+use crate::error_reason::ErrorReason;
 use crate::runs::{TenantRun, TenantRunner};
 
 /// An approval: the question whether one call may run.
@@ -149,7 +150,7 @@ impl TenantRunner {
             Err(error) => return Err(error),
         };
         let now = self.now();
-        let is_late = |item: &PendingItem| item.until().is_some_and(|until| until <= now);
+        let is_late = |item: &PendingItem| item.expires_at().is_some_and(|until| until <= now);
         let asked = run.pending_items().into_iter().filter(|item| item.binding().is_some()).filter_map(|item| {
             Some(Approval {
                 of: of.clone(),
@@ -226,7 +227,7 @@ impl Approval {
 impl ApprovalState {
     /// The outcome of an approval whose deadline has passed, before its run records it.
     fn overdue(run: &Run, item: &PendingItem) -> Self {
-        let decided = item.until().and_then(|at| {
+        let decided = item.expires_at().and_then(|at| {
             run.overdue(at).into_iter().find_map(|event| {
                 let Event::ApprovalDecided { call, decision } = event else { return None };
                 (item.call_id() == Some(&call)).then_some((decision, at))
@@ -237,14 +238,17 @@ impl ApprovalState {
 
     /// Why the approval accepts no decision; `None` while it does.
     fn closed(&self) -> Option<ServiceError> {
-        let gone = |detail: &str| ServiceError::new(ErrorCode::Gone, detail);
+        let gone = |reason, detail: &str| ServiceError::new(ErrorCode::Gone, detail).with(reason);
         Some(match self {
             Self::Pending => return None,
             Self::Decided { decision, .. } => {
                 ServiceError::lasting_conflict(format!("`{}` has already decided this", decision.by))
+                    .with(ErrorReason::AlreadyDecided)
             }
-            Self::Expired => gone("this approval expired before a decision was made"),
-            Self::Withdrawn => gone("this approval was withdrawn: its run has ended, or requires another one"),
+            Self::Expired => gone(ErrorReason::TooLate, "this approval expired before a decision was made"),
+            Self::Withdrawn => {
+                gone(ErrorReason::Withdrawn, "this approval was withdrawn: its run has ended, or requires another one")
+            }
         })
     }
 }

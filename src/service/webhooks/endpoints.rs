@@ -17,6 +17,7 @@ use super::webhook_config::WebhookConfig;
 use super::{notifications, signature};
 use crate::authorize::Caller;
 use crate::error::ServiceError;
+use crate::error_reason::ErrorReason;
 use crate::service::Service;
 
 /// The longest description, in characters.
@@ -257,7 +258,7 @@ fn must_fit(
         "`{}` already posts to this URL, with other settings; change it, rotate its secret, or delete it",
         there.id
     );
-    Err(ServiceError::lasting_conflict(detail))
+    Err(ServiceError::lasting_conflict(detail).with(ErrorReason::UrlTaken))
 }
 
 /// The error if an endpoint was not saved.
@@ -266,11 +267,11 @@ fn refused(endpoint: &WebhookEndpoint, saved: EndpointSaved) -> Result<(), Servi
         EndpointSaved::Saved => Ok(()),
         EndpointSaved::Stale => {
             let detail = format!("`{}` was changed at the same time; read it and try again", endpoint.id);
-            Err(ServiceError::new(ErrorCode::Conflict, detail))
+            Err(ServiceError::new(ErrorCode::Conflict, detail).with(ErrorReason::VersionMoved))
         }
         EndpointSaved::UrlTaken(other) => {
             let detail = format!("`{}` already posts to this URL; delete one of them", other.id);
-            Err(ServiceError::lasting_conflict(detail))
+            Err(ServiceError::lasting_conflict(detail).with(ErrorReason::UrlTaken))
         }
         EndpointSaved::LimitReached => {
             let detail = format!("there are already {} webhook endpoints; delete one first", WebhookEndpoint::MOST);

@@ -54,7 +54,7 @@ impl RunNotifications {
         match run.status() {
             Status::Running => {}
             Status::Pending => scan.rests(&run, 0),
-            ended @ (Status::Completed | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => {
+            ended @ (Status::Completed | Status::Failed | Status::Cancelled | Status::Incomplete | Status::Expired) => {
                 scan.ends(&run, ended)
             }
         }

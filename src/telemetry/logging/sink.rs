@@ -146,34 +146,34 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
             record!(warn, place, { agent, iteration, %code, reason = message, } "compaction failed");
         }
         LifecycleKind::McpExecuting { call } => {
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "MCP call sent");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.tool_name, } "MCP call sent");
         }
         LifecycleKind::InputRequested { call, asks, .. } | LifecycleKind::InputRequired { call, asks, .. } => {
             let asks = asks.len();
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, asks, } "input requested");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.tool_name, asks, } "input requested");
         }
         LifecycleKind::TaskStarted { call, task_id, .. } => {
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, task_id, } "task created");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.tool_name, task_id, } "task created");
         }
         LifecycleKind::ExternalRequested { call } => {
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "external result requested");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.tool_name, } "external result requested");
         }
         LifecycleKind::McpCompleted { call, end: CallEnd { error: Some(kind), .. }, duration_ms, .. } => {
             record!(
-                error, place, { iteration, call = %call.call_id, tool = call.name, kind, duration_ms, }
+                error, place, { iteration, call = %call.call_id, tool = call.tool_name, kind, duration_ms, }
                 "MCP invocation failed"
             );
         }
         LifecycleKind::McpCompleted { call, problems, .. } if !problems.is_empty() => {
             let problems = problems.len();
             record!(
-                warn, place, { iteration, call = %call.call_id, tool = call.name, problems, }
+                warn, place, { iteration, call = %call.call_id, tool = call.tool_name, problems, }
                 "result violates MCP, or does not match the tool's output schema"
             );
         }
         LifecycleKind::Rejected { call, reason, .. } => {
             let reason = reason.as_str();
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, reason, } "call rejected");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.tool_name, reason, } "call rejected");
         }
         LifecycleKind::ValidationFailed { target: "output", problems, .. } => {
             record!(warn, place, { iteration, problems = problems.len(), } "Response invalid");
@@ -202,6 +202,6 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
 }
 
 fn named(calls: &[CallRef]) -> String {
-    let named: Vec<String> = calls.iter().map(|call| format!("{} {}", call.name, call.call_id)).collect();
+    let named: Vec<String> = calls.iter().map(|call| format!("{} {}", call.tool_name, call.call_id)).collect();
     named.join(", ")
 }

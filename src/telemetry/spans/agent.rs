@@ -117,9 +117,9 @@ fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
 /// The pending items of a run.
 fn pending_text(items: &[PendingItem]) -> String {
     let view = |item: &PendingItem| {
-        let Some(call) = item.call() else { return json!({ "kind": item.kind() }) };
+        let Some(call) = item.call() else { return json!({ "type": item.kind() }) };
         let arguments = arguments_text(&call.arguments);
-        json!({ "kind": item.kind(), "call_id": call.id, "tool": call.name, "arguments": arguments })
+        json!({ "type": item.kind(), "call_id": call.id, "tool": call.name, "arguments": arguments })
     };
     json!({ "status": "pending", "pending": items.iter().map(view).collect::<Vec<_>>() }).to_string()
 }

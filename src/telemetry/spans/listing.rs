@@ -61,7 +61,7 @@ pub(super) fn attributes(servers: &[ServerId], listed: DiscoveryResult<'_>, cont
     to.int(names::LISTED_LEFT_OUT, left_out().count() as u64);
     let tools: Vec<&str> = offered().map(|tool| tool.name.as_str()).take(NAMED).collect();
     let left_out: Vec<&LeftOut> = left_out().take(NAMED).collect();
-    to.output(&json!({ "tools": tools, "left_out": left_out }).to_string(), content.hide_outputs);
+    to.output(&json!({ "tools": tools, "skipped": left_out }).to_string(), content.hide_outputs);
 }
 
 /// The status and, for a failure, the exception event.

@@ -73,7 +73,7 @@ fn json_shows_a_pending_item_with_its_digest() {
     let desk = pending(NOTE);
     let [listed] = &waiting(&desk)[..] else { panic!("one thing waits") };
     assert_eq!(
-        (&listed["kind"], &listed["call_id"], &listed["agent"]),
+        (&listed["type"], &listed["call_id"], &listed["agent"]),
         (&json!("approval"), &json!("note"), &json!("desk"))
     );
     assert_eq!(listed["arguments"], json!({"customer_id": "C-1001", "text": "late"}));
@@ -317,7 +317,7 @@ fn a_deadline_can_be_extended_but_not_shortened() {
     let less = approvals(&desk, &["extend", "last", "refund", "--for", "5m"]).expect(1);
     assert!(less.err.contains("give a later time"), "{}", less.err);
     let item = approvals(&desk, &["extend", "last", "refund", "--until", "2999-01-01T00:00:00Z", "--json"]).expect(0);
-    assert_eq!(item.json_lines()[0]["until"], "2999-01-01T00:00:00Z");
+    assert_eq!(item.json_lines()[0]["expires_at"], "2999-01-01T00:00:00Z");
     assert_eq!(facts(&desk, "pending.extended")[0]["by"], "ann");
     approvals(&desk, &["extend", "last", "nope", "--for", "8h"]).expect(2);
 }
@@ -469,7 +469,7 @@ turns:
     };
     let desk = asking();
     let [question] = &waiting(&desk)[..] else { panic!("one question") };
-    assert_eq!((&question["kind"], &question["options"]), (&json!("question"), &json!(["red", "blue"])));
+    assert_eq!((&question["type"], &question["options"]), (&json!("question"), &json!(["red", "blue"])));
     let none = approvals(&desk, &["answer", "last", "ask"]).expect(2);
     assert!(none.err.contains("choose with --choose: red, blue"), "{}", none.err);
     let other = approvals(&desk, &["answer", "last", "ask", "green"]).expect(1);

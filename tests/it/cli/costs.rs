@@ -72,7 +72,7 @@ async fn a_cost_limit_applies_where_the_price_is_known() {
                    { max_cost_usd: 1.0 } } }";
     let desk = desk(&server, further);
     let result = toolgate(&desk, &["run", "--json", "Who is Ada?"]).await.expect(1).result();
-    assert_eq!((result["status"].as_str(), result["error"]["code"].as_str()), (Some("turn_limit"), Some("turn_limit")));
+    assert_eq!((result["status"].as_str(), result["error"]["code"].as_str()), (Some("incomplete"), Some("turn_limit")));
     assert_eq!(toolgate(&desk, &["config", "check"]).await.expect(0).err, "");
 }
 

@@ -23,7 +23,7 @@ fn row_4_23_ctrl_c_pauses_the_run_and_the_shown_command_continues_it() {
     lines.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(10), "{rest}");
     let result: serde_json::Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
-    assert_eq!((result["status"].as_str(), result["pending"][0]["kind"].as_str()), (Some("pending"), Some("pause")));
+    assert_eq!((result["status"].as_str(), result["pending"][0]["type"].as_str()), (Some("pending"), Some("pause")));
 
     let shown = desk.toolgate(&["resume", "last"]).expect(10);
     let command = format!("toolgate resume {} --continue", result["run_id"].as_str().unwrap());

@@ -81,8 +81,10 @@ fn an_approval_covers_other_arguments_only_if_the_user_says_so() {
 fn a_file_answers_everything_at_once() {
     let desk = pending(NOTE_AND_REFUND);
     let answers = json!({
-        "results": [{"call_id": "refund", "output": {"status": "refunded"}}],
-        "decisions": [{"call_id": "note", "decision": "deny", "reason": "no"}],
+        "answers": [
+            {"type": "result", "call_id": "refund", "output": {"status": "refunded"}},
+            {"type": "decision", "call_id": "note", "decision": "deny", "reason": "no"},
+        ],
     });
     desk.write("answers.json", &answers.to_string());
     let ended = desk.toolgate(&["resume", "last", "--json", "--file", "answers.json"]).expect(0);

@@ -112,7 +112,7 @@ fn the_printed_command_repeats_what_the_run_was_started_with() {
 fn json_lists_the_pending_items() {
     let ended = Desk::playing(NOTE_AND_REFUND).toolgate(&["run", "--json", "Sort it out"]).expect(10);
     let result = ended.result();
-    let kinds: Vec<&str> = result["pending"].as_array().unwrap().iter().map(|d| d["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = result["pending"].as_array().unwrap().iter().map(|d| d["type"].as_str().unwrap()).collect();
     assert_eq!(result["status"], "pending");
     assert_eq!(kinds, ["approval", "external_result"]);
     let lines = ended.json_lines();
@@ -185,7 +185,7 @@ fn a_limit_ends_the_run_with_one() {
         { say: Enough. }]",
     );
     let ended = desk.toolgate(&["run", "--json", "--max-iterations", "1", "Who?"]).expect(1);
-    assert_eq!(ended.result()["status"], "turn_limit");
+    assert_eq!(ended.result()["status"], "incomplete");
 }
 
 #[test]

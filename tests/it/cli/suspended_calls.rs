@@ -90,11 +90,14 @@ fn a_question_that_is_declined_is_no_answer() {
 fn a_file_answers_by_the_servers_keys_and_a_wrong_key_is_refused() {
     let desk = desk("2026-07-28", "elicits");
     let pending = desk.toolgate(&["run", "--json", "Say hi"]).expect(10).result();
-    assert_eq!(pending["pending"][0]["kind"], "input");
+    assert_eq!(pending["pending"][0]["type"], "elicitation");
     assert_eq!(pending["pending"][0]["questions"]["who"]["message"], "Who is asking?");
     let file = |key: &str| {
         let answers = json!({key: {"action": "accept", "content": {"name": "Ada"}}});
-        desk.write("answers.json", &json!({"inputs": [{"call_id": "echo", "answers": answers}]}).to_string());
+        desk.write(
+            "answers.json",
+            &json!({"answers": [{"type": "elicitation", "call_id": "echo", "responses": answers}]}).to_string(),
+        );
         desk.toolgate(&["resume", "last", "--json", "--file", "answers.json"])
     };
     let refused = file("other").expect(1);
@@ -159,7 +162,7 @@ fn json_reports_the_wait_and_the_result() {
 fn a_task_that_asks_something_leaves_the_run_pending_for_the_answer() {
     let desk = desk("2026-07-28", "task-input");
     let ended = desk.toolgate(&["run", "--json", "--wait", "Say hi"]).expect(10);
-    assert_eq!(ended.result()["pending"][0]["kind"], "input");
+    assert_eq!(ended.result()["pending"][0]["type"], "elicitation");
 }
 
 #[test]

@@ -47,9 +47,9 @@ async fn tools_beyond_the_models_limit_are_named_in_the_run() {
     let (server, desk) = desk().await;
     let lines = toolgate(&desk, &["run", "--json", "Go"]).await.expect(0).json_lines();
     let listed = lines.iter().find(|line| line["type"] == "tools.listed").unwrap();
-    let left_out = listed["left_out"].as_array().unwrap();
+    let left_out = listed["skipped"].as_array().unwrap();
     assert_eq!((listed["tools"].as_array().unwrap().len(), left_out.len()), (128, 72));
-    assert_eq!(left_out[0]["tool"], "t127");
+    assert_eq!(left_out[0]["name"], "t127");
     let sent = server.asked().remove(0).json();
     let declared: Vec<&str> =
         sent["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();

@@ -1,7 +1,7 @@
 //! Agents in Markdown files, and the runner's agents.
 
 use toolgate::config;
-use toolgate::core::run::{Backoff, Candidate, Compaction, InDoubt, OnDeny, OnToolError, Restart};
+use toolgate::core::run::{Backoff, Candidate, Compaction, OnDeny, OnToolError, OnUnknownOutcome, Restart};
 
 use super::{env, example, folder, no_env, rendered};
 
@@ -93,8 +93,8 @@ fn an_agent_has_what_the_file_says() {
     let agent = &settings.agents[&"assistant".into()];
     assert_eq!((agent.name.as_str(), agent.model.as_str()), ("assistant", "main"));
     assert_eq!(
-        (agent.rules.on_deny, agent.rules.in_doubt, agent.rules.output_schema.is_some()),
-        (OnDeny::Fail, InDoubt::Ask, true)
+        (agent.rules.on_deny, agent.rules.on_unknown_outcome, agent.rules.output_schema.is_some()),
+        (OnDeny::Fail, OnUnknownOutcome::Ask, true)
     );
     assert_eq!(agent.instructions, "Help with the repository. Shell text such as ${HOME} stays as it is.");
     assert_eq!(agent.external_tools.len(), 2);

@@ -1,6 +1,6 @@
 //! Servers of editors' files as definitions of a configuration: they work, and have no secret.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use toolgate::config::{self, ImportableServer, ServerDefinition, TransportSettings};
@@ -9,7 +9,10 @@ use super::folder;
 
 fn imported(folder: &TempDir, files: &[&str]) -> Vec<ImportableServer> {
     let paths: Vec<PathBuf> = files.iter().map(|file| folder.path().join(file)).collect();
-    config::importable_servers(&paths).into_iter().flat_map(|servers| servers.expect("readable")).collect()
+    config::importable_servers(&paths, Path::new(""))
+        .into_iter()
+        .flat_map(|servers| servers.expect("readable"))
+        .collect()
 }
 
 fn definition(servers: &[ImportableServer], id: &str) -> ServerDefinition {

@@ -124,7 +124,7 @@ async fn an_approval_expires_unless_its_deadline_is_extended() {
 
     let extended = served.post(&extend, json!({"seconds": 3600})).await;
     assert_eq!(extended.status, 200, "{extended:?}");
-    assert_ne!(extended.body["until"], first["until"]);
+    assert_ne!(extended.body["expires_at"], first["expires_at"]);
     tokio::time::advance(Duration::from_secs(61)).await;
     assert_eq!(inbox(&served).await[0]["status"], "pending");
     tokio::time::advance(Duration::from_secs(3600)).await;
@@ -204,7 +204,7 @@ async fn with_four_eyes_the_creator_of_a_run_may_only_deny() {
     let (run, decision, owed) = started(&ann, json!({"input": "One"})).await;
     let own = ann.post(&decision, yes.clone()).await;
     assert_eq!((own.status.as_u16(), own.problem()), (403, "forbidden"));
-    let given = json!({"decisions": [{"call_id": owed["call_id"], "decision": "approve"}]});
+    let given = json!({"answers": [{"type": "decision", "call_id": owed["call_id"], "decision": "approve"}]});
     assert_eq!(ann.post(&format!("/v1/runs/{run}/resume"), given).await.problem(), "forbidden");
     assert_eq!(carl.post(&decision, always.clone()).await.problem(), "forbidden", "it would cover runs of his own");
     assert_eq!(carl.post(&decision, yes.clone()).await.text("status"), "decided");
@@ -216,7 +216,7 @@ async fn with_four_eyes_the_creator_of_a_run_may_only_deny() {
     assert_eq!(carls_other_key.post(&decision, yes.clone()).await.problem(), "forbidden", "the run acts for carl");
     assert_eq!(bob.post(&decision, always).await.text("status"), "decided");
 
-    let grant = json!({"tool": "mcp_files_delete"});
+    let grant = json!({"tool_name": "mcp_files_delete"});
     assert_eq!(ann.post("/v1/approval-grants", grant.clone()).await.problem(), "forbidden");
     assert_eq!(bob.post("/v1/approval-grants", grant).await.status, 201);
 }
@@ -231,9 +231,10 @@ async fn an_approval_with_a_past_expiry_is_refused_with_a_pointer() {
     let refused = served.post(&decision_of(&waiting), past.clone()).await;
     assert_eq!((refused.problem(), &refused.body["errors"][0]["pointer"]), ("validation", &json!("/expires_at")));
     let mut decision = past;
+    decision["type"] = json!("decision");
     decision["call_id"] = waiting["call_id"].clone();
-    let resumed = served.post(&format!("/v1/runs/{run}/resume"), json!({"decisions": [decision]})).await;
+    let resumed = served.post(&format!("/v1/runs/{run}/resume"), json!({"answers": [decision]})).await;
     let pointer = &resumed.body["errors"][0]["pointer"];
-    assert_eq!((resumed.problem(), pointer), ("validation", &json!("/decisions/0/expires_at")));
+    assert_eq!((resumed.problem(), pointer), ("validation", &json!("/answers/0/expires_at")));
     assert_eq!(inbox(&served).await.len(), 1, "the call is still pending");
 }

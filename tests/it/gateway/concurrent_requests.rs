@@ -35,7 +35,7 @@ async fn waiting(served: &Served) -> (String, String) {
 }
 
 fn result(call: &str, output: &str) -> Value {
-    json!({"results": [{"call_id": call, "output": output}]})
+    json!({"answers": [{"type": "result", "call_id": call, "output": output}]})
 }
 
 async fn count(served: &Served, path: &str, fact: &str) -> usize {
@@ -98,7 +98,7 @@ async fn only_one_of_two_opposite_decisions_counts() {
         let (path, call) = waiting(&served).await;
         let approval = served.get("/v1/approvals").await.text("first_id").to_owned();
         let (decision, resume) = (format!("/v1/approvals/{approval}/decision"), format!("{path}/resume"));
-        let no = json!({"decisions": [{"call_id": call, "decision": "deny"}]});
+        let no = json!({"answers": [{"type": "decision", "call_id": call, "decision": "deny"}]});
 
         let (yes, no) = tokio::join!(served.post(&decision, json!({"decision": "approve"})), served.post(&resume, no));
 

@@ -28,14 +28,14 @@ fn current<'a>(refused: &'a HttpAnswer, run: &str) -> (&'a str, u64) {
 }
 
 fn result(call: &Value, output: usize) -> Value {
-    json!({"results": [{"call_id": call, "output": output}]})
+    json!({"answers": [{"type": "result", "call_id": call, "output": output}]})
 }
 
 on_every_store! {
     async fn a_late_expected_version_reads_status_and_version(kept: Kept) {
         let (served, run, call) = waiting(kept).await;
         let version = served.get(&format!("/v1/runs/{run}")).await.body["version"].as_u64().unwrap();
-        let late = json!({"results": [{"call_id": call, "output": 1}], "expected_version": 1});
+        let late = json!({"answers": [{"type": "result", "call_id": call, "output": 1}], "expected_version": 1});
 
         let refused = served.post(&format!("/v1/runs/{run}/resume"), late).await;
 
@@ -129,7 +129,7 @@ async fn a_late_decision_reads_the_state_of_its_run() {
 #[tokio::test]
 async fn an_error_of_another_kind_has_no_state() {
     let (served, run, _) = waiting(Kept::InMemory).await;
-    let unknown = json!({"results": [{"call_id": "call_unknown", "output": 1}]});
+    let unknown = json!({"answers": [{"type": "result", "call_id": "call_unknown", "output": 1}]});
     let refused = served.post(&format!("/v1/runs/{run}/resume"), unknown).await;
     assert_eq!((refused.problem(), &refused.body["current"]), ("not_found", &Value::Null));
     assert!(!refused.headers.contains_key("etag"), "{refused:?}");

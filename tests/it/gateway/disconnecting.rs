@@ -204,7 +204,7 @@ async fn a_run_continues_after_its_resume_was_abandoned() {
     let server = Abandoned::serves(one_order()).await;
     for round in 0..ROUNDS {
         let (run, pending) = server.resting().await;
-        let result = json!({"results": [{"call_id": pending["call_id"], "output": "found"}]});
+        let result = json!({"answers": [{"type": "result", "call_id": pending["call_id"], "output": "found"}]});
         server.abandon(round, &format!("{run}/resume"), &result).await;
     }
 
@@ -251,7 +251,7 @@ async fn a_run_continues_after_an_abandoned_message() {
         waiting.push((run, pending));
     }
     for (run, pending) in waiting {
-        let result = json!({"results": [{"call_id": pending["call_id"], "output": "found"}]});
+        let result = json!({"answers": [{"type": "result", "call_id": pending["call_id"], "output": "found"}]});
         server.site.post(&format!("{run}/resume"), result).await;
     }
 

@@ -98,9 +98,11 @@ async fn a_stream_reports_a_pending_run_and_continues_with_it() {
     let mut stream = served.watch(&path).await;
     let waits = stream.up_to("execution.pending").await.pop().unwrap();
 
-    assert_eq!((waits.id, waits.data["pending"][0]["kind"].as_str()), (None, Some("external_result")));
+    assert_eq!((waits.id, waits.data["pending"][0]["type"].as_str()), (None, Some("external_result")));
     let call = waits.data["pending"][0]["call_id"].clone();
-    served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": call, "output": 1}]})).await;
+    served
+        .post(&format!("/v1/runs/{run}/resume"), json!({"answers": [{"type": "result", "call_id": call, "output": 1}]}))
+        .await;
     let rest = stream.rest().await;
     assert_eq!((events(&rest)[0], *events(&rest).last().unwrap()), ("execution.resumed", "execution.completed"));
     let mut until_rest = served.watch(&format!("{path}?until=idle")).await;
@@ -124,7 +126,9 @@ async fn row_0_31_a_stream_reports_each_authorization_status_of_a_server_once() 
     let call = stream.up_to("execution.pending").await.pop().unwrap().data["pending"][0]["call_id"].clone();
 
     served.world.servers.authorize("crm", AuthorizationStatus::Authorized, None);
-    served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": call, "output": 1}]})).await;
+    served
+        .post(&format!("/v1/runs/{run}/resume"), json!({"answers": [{"type": "result", "call_id": call, "output": 1}]}))
+        .await;
     let live = stream.rest().await;
 
     let whole = served.watch(&path).await.rest().await;
@@ -230,7 +234,7 @@ async fn a_client_that_falls_far_behind_misses_no_fact() {
     let mut slow = served.watch(&format!("{path}?include=content")).await;
     let call = slow.up_to("execution.pending").await.pop().unwrap().data["pending"][0]["call_id"].clone();
 
-    let answer = json!({"results": [{"call_id": call, "output": 1}]});
+    let answer = json!({"answers": [{"type": "result", "call_id": call, "output": 1}]});
     let resumed = served.post(&format!("/v1/runs/{run}/resume"), answer).await;
     assert_eq!(resumed.text("status"), "completed");
 

@@ -27,7 +27,7 @@ on_every_store! {
         let eve = Person { served: &served, badge: "eve evil all" };
         let run = || json!({"input": "Clean up"});
 
-        let given = ann.post("/v1/approval-grants", json!({"tool": "mcp_files_delete", "reason": "they are old"})).await;
+        let given = ann.post("/v1/approval-grants", json!({"tool_name": "mcp_files_delete", "reason": "they are old"})).await;
 
         assert_eq!(given.status, 201, "{given:?}");
         assert_eq!((given.text("scope"), given.text("by"), given.text("agent")), ("always", "ann", "clerk"));
@@ -57,12 +57,12 @@ async fn a_grant_covers_no_other_calls() {
         let given = ann.post("/v1/approval-grants", body).await;
         assert_eq!(given.status, 201, "{given:?}");
     };
-    grant(json!({"tool": "mcp_files_delete", "arguments": {"path": "b"}})).await;
+    grant(json!({"tool_name": "mcp_files_delete", "arguments": {"path": "b"}})).await;
     assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "other arguments");
-    grant(json!({"tool": "mcp_files_delete", "session_id": "s", "arguments": {"path": "a"}})).await;
+    grant(json!({"tool_name": "mcp_files_delete", "session_id": "s", "arguments": {"path": "a"}})).await;
     assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "another session");
     assert_eq!(outcome(&ann, json!({"input": "x", "session_id": "s"})).await, "completed");
-    grant(json!({"tool": "mcp_files_delete", "principal": "user:tim"})).await;
+    grant(json!({"tool_name": "mcp_files_delete", "principal": "user:tim"})).await;
     assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "the run has no principal");
     assert_eq!(outcome(&ann, json!({"input": "x", "principal": "user:tim"})).await, "completed");
     served.world.servers.tool_access("files", McpTool { description: "sends it away".into(), ..tool("delete") });
@@ -86,7 +86,7 @@ async fn row_1_39_a_grant_may_have_a_condition() {
     let approval = &asked.body["pending"][0];
     let decide = |when: &str| {
         let matched = json!({"when": when});
-        json!({"decisions": [{"call_id": approval["call_id"], "decision": "approve", "scope": "always", "match": matched}]})
+        json!({"answers": [{"type": "decision", "call_id": approval["call_id"], "decision": "approve", "scope": "always", "match": matched}]})
     };
     let resume = format!("/v1/runs/{}/resume", asked.text("id"));
     for unusable in ["args.path.startsWith('/etc')", "args.path.within('/tmp')", "arg.path", "args.amount > 1"] {
@@ -104,9 +104,9 @@ async fn row_1_39_a_grant_may_have_a_condition() {
     assert_eq!(again.body["pending"][0]["arguments"], json!({"path": "/etc/a"}), "the first call is covered");
 
     // One that was created before any call.
-    let both = json!({"tool": "mcp_files_delete", "arguments": {"path": "a"}, "when": "args.path == 'a'"});
+    let both = json!({"tool_name": "mcp_files_delete", "arguments": {"path": "a"}, "when": "args.path == 'a'"});
     assert_eq!(ann.post("/v1/approval-grants", both).await.body["errors"][0]["pointer"], "/when");
-    let when = json!({"tool": "mcp_files_delete", "when": "args.path.startsWith('/etc/')"});
+    let when = json!({"tool_name": "mcp_files_delete", "when": "args.path.startsWith('/etc/')"});
     assert_eq!(ann.post("/v1/approval-grants", when).await.status, 201);
     assert_eq!(outcome(&ann, json!({"input": "x"})).await, "completed");
 }
@@ -120,18 +120,18 @@ async fn an_invalid_grant_is_refused() {
     );
     let refused = async |body: Value| served.post("/v1/approval-grants", body).await.problem().to_owned();
     for (field, value) in [("tool", "mcp_files_shred"), ("agent", "unknown"), ("expires_at", "2001-01-01T00:00:00Z")] {
-        let mut wrong = json!({"tool": "mcp_files_delete"});
+        let mut wrong = json!({"tool_name": "mcp_files_delete"});
         wrong[field] = value.into();
         let refused = served.post("/v1/approval-grants", wrong).await;
         let place = format!("/{field}");
         assert_eq!((refused.problem(), &refused.body["errors"][0]["pointer"]), ("validation", &json!(place)));
     }
     assert_eq!(served.get("/v1/approval-grants?after=grant_of_unknown").await.problem(), "validation");
-    assert_eq!(refused(json!({"tool": "mcp_files_delete", "arguments": {}})).await, "validation");
-    assert_eq!(refused(json!({"tool": "mcp_files_delete", "scope": "always"})).await, "invalid_request");
+    assert_eq!(refused(json!({"tool_name": "mcp_files_delete", "arguments": {}})).await, "validation");
+    assert_eq!(refused(json!({"tool_name": "mcp_files_delete", "scope": "always"})).await, "invalid_request");
     assert_eq!(served.get("/v1/approval-grants").await.body["data"], json!([]));
     let people = principals::served(guarded().kept(Kept::InMemory).await).await;
     let tim = Person { served: &people, badge: "tim acme approvals:read" };
-    assert_eq!(tim.post("/v1/approval-grants", json!({"tool": "mcp_files_delete"})).await.problem(), "forbidden");
+    assert_eq!(tim.post("/v1/approval-grants", json!({"tool_name": "mcp_files_delete"})).await.problem(), "forbidden");
     assert_eq!(tim.delete("/v1/approval-grants/x").await.problem(), "forbidden");
 }

@@ -16,7 +16,7 @@ async fn charging() -> (Program, String, Value) {
     assert_eq!((created.status.as_u16(), created.text("status")), (202, "running"), "{created:?}");
     let path = format!("/v1/runs/{}", created.text("id"));
     let item = created.body["pending"][0].clone();
-    assert_eq!((&item["kind"], &item["held"], &item["call_id"]), (&json!("input"), &json!(true), &json!("echo")));
+    assert_eq!((&item["type"], &item["held"], &item["call_id"]), (&json!("elicitation"), &json!(true), &json!("echo")));
     assert!(item["held_until"].is_string(), "{item}");
     (program, path, item)
 }
@@ -31,7 +31,7 @@ async fn executed(program: &Program) -> Value {
 fn answer(item: &Value, reaction: &Value) -> Value {
     let keys = item["questions"].as_object().unwrap().keys();
     let answers: Value = keys.map(|key| (key.clone(), reaction.clone())).collect::<serde_json::Map<_, _>>().into();
-    json!({"inputs": [{"call_id": item["call_id"], "answers": answers}]})
+    json!({"answers": [{"type": "elicitation", "call_id": item["call_id"], "responses": answers}]})
 }
 
 #[tokio::test]

@@ -53,7 +53,9 @@ async fn a_pending_run_stores_messages_until_it_resumes() {
 
     assert_eq!((said.status.as_u16(), said.text("status")), (202, "pending"));
     let call = &said.body["pending"][0]["call_id"];
-    served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": call, "output": 1}]})).await;
+    served
+        .post(&format!("/v1/runs/{run}/resume"), json!({"answers": [{"type": "result", "call_id": call, "output": 1}]}))
+        .await;
     assert!(served.get(&path).await.body.to_string().contains("And be quick"));
     let late = served.post(&path, json!({"text": "Still there?"})).await;
     assert_eq!((late.status.as_u16(), late.problem()), (409, "conflict"));

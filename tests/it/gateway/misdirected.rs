@@ -28,7 +28,7 @@ async fn waiting() -> (Served, String) {
     let served = Served::to_all(world).await;
     let tool = json!({"name": "order", "input_schema": {"type": "object"}, "result_schema": {"type": "object"}});
     let run = served.run(json!({"input": "Go", "external_tools": [tool]})).await;
-    let settled = json!({"results": [{"call_id": "settled", "output": {}}], "partial": true});
+    let settled = json!({"answers": [{"type": "result", "call_id": "settled", "output": {}}], "partial": true});
     let given = served.post(&format!("/v1/runs/{run}/resume"), settled).await;
     assert_eq!(given.status, 200, "{given:?}");
     assert_eq!(given.body["pending"].as_array().unwrap().len(), 3, "{given:?}");
@@ -37,53 +37,54 @@ async fn waiting() -> (Served, String) {
 
 /// A result that matches none of the schemas.
 fn result(call: &str) -> Value {
-    json!({"results": [{"call_id": call, "output": 5}], "partial": true})
+    json!({"answers": [{"type": "result", "call_id": call, "output": 5}], "partial": true})
 }
 
 /// A denial with arguments, which is invalid.
 fn decision(call: &str) -> Value {
-    json!({"decisions": [{"call_id": call, "decision": "deny", "edited_arguments": {}}], "partial": true})
+    json!({"answers": [{"type": "decision", "call_id": call, "decision": "deny", "edited_arguments": {}}], "partial": true})
 }
 
 /// An answer without text.
 fn answer(call: &str) -> Value {
-    json!({"answers": [{"call_id": call}], "partial": true})
+    json!({"answers": [{"type": "answer", "call_id": call}], "partial": true})
 }
 
 /// Answers to requests that the server did not send.
 fn input(call: &str) -> Value {
-    json!({"inputs": [{"call_id": call, "answers": {"size": {"action": "decline"}}}], "partial": true})
+    json!({"answers": [{"type": "elicitation", "call_id": call, "responses": {"size": {"action": "decline"}}}], "partial": true})
 }
 
 #[tokio::test]
 async fn the_kind_of_a_pending_item_is_checked_before_its_input() {
     let (served, run) = waiting().await;
     let path = format!("/v1/runs/{run}/resume");
-    let twice = json!({"results": [{"call_id": "result", "output": 5}, {"call_id": "result", "output": 6}]});
-    let stale = json!({"results": [{"call_id": "result", "output": 5}], "partial": true, "expected_version": 1});
-    for (body, status, code) in [
-        (result("settled"), 409, "conflict"),
-        (result("decision"), 400, "invalid_request"),
-        (result("answer"), 400, "invalid_request"),
-        (result("unheard_of"), 404, "not_found"),
-        (decision("settled"), 409, "conflict"),
-        (decision("result"), 400, "invalid_request"),
-        (decision("answer"), 400, "invalid_request"),
-        (answer("settled"), 409, "conflict"),
-        (answer("result"), 400, "invalid_request"),
-        (answer("decision"), 400, "invalid_request"),
-        (input("settled"), 409, "conflict"),
-        (input("result"), 400, "invalid_request"),
-        (input("decision"), 400, "invalid_request"),
-        (twice, 400, "invalid_request"),
-        (stale, 409, "conflict"),
+    let twice = json!({"answers": [{"type": "result", "call_id": "result", "output": 5}, {"type": "result", "call_id": "result", "output": 6}]});
+    let stale = json!({"answers": [{"type": "result", "call_id": "result", "output": 5}], "partial": true, "expected_version": 1});
+    for (body, status, code, reason) in [
+        (result("settled"), 409, "conflict", json!("already_answered")),
+        (result("decision"), 400, "invalid_request", json!("wrong_type")),
+        (result("answer"), 400, "invalid_request", json!("wrong_type")),
+        (result("unheard_of"), 404, "not_found", json!("unknown_call")),
+        (decision("settled"), 409, "conflict", json!("already_answered")),
+        (decision("result"), 400, "invalid_request", json!("wrong_type")),
+        (decision("answer"), 400, "invalid_request", json!("wrong_type")),
+        (answer("settled"), 409, "conflict", json!("already_answered")),
+        (answer("result"), 400, "invalid_request", json!("wrong_type")),
+        (answer("decision"), 400, "invalid_request", json!("wrong_type")),
+        (input("settled"), 409, "conflict", json!("already_answered")),
+        (input("result"), 400, "invalid_request", json!("wrong_type")),
+        (input("decision"), 400, "invalid_request", json!("wrong_type")),
+        (twice, 400, "invalid_request", json!("answered_twice")),
+        (stale, 409, "conflict", json!("version_moved")),
         // Content is validated only for a call that waits for this kind of input.
-        (result("result"), 422, "validation"),
-        (answer("answer"), 422, "validation"),
-        (decision("decision"), 422, "validation"),
+        (result("result"), 422, "validation", json!(null)),
+        (answer("answer"), 422, "validation", json!(null)),
+        (decision("decision"), 422, "validation", json!(null)),
     ] {
         let refused = served.post(&path, body.clone()).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (status, code), "{body} gives {refused:?}");
+        assert_eq!(refused.body["reason"], reason, "{body} gives {refused:?}");
     }
 }
 
@@ -94,6 +95,7 @@ async fn input_for_an_ended_run_is_a_conflict() {
     for body in [result("result"), decision("decision"), answer("answer"), input("decision"), result("settled")] {
         let refused = served.post(&format!("/v1/runs/{run}/resume"), body.clone()).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (409, "conflict"), "{body} gives {refused:?}");
+        assert_eq!(refused.text("reason"), "run_over");
     }
 }
 

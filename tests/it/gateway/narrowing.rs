@@ -63,7 +63,7 @@ async fn an_invalid_resume_is_refused_with_a_pointer() {
     let created = served.post("/v1/runs", json!({"input": "Hello", "external_tools": [tool]})).await;
     let of_kind = |kind: &str| {
         let owed = created.body["pending"].as_array().unwrap();
-        owed.iter().find(|owed| owed["kind"] == kind).unwrap()["call_id"].clone()
+        owed.iter().find(|owed| owed["type"] == kind).unwrap()["call_id"].clone()
     };
     let (lookup, delete) = (of_kind("external_result"), of_kind("approval"));
     let path = format!("/v1/runs/{}/resume", created.text("id"));
@@ -72,21 +72,21 @@ async fn an_invalid_resume_is_refused_with_a_pointer() {
         answer.problem();
         answer.body["errors"][0]["pointer"].as_str().unwrap_or_else(|| panic!("{body}: {answer:?}")).to_owned()
     };
-    let result = |call: &Value, output: Value| json!({"call_id": call, "output": output});
+    let result = |call: &Value, output: Value| json!({"type": "result", "call_id": call, "output": output});
 
     let unknown =
-        json!({"results": [result(&lookup, json!({})), result(&json!("unknown"), json!(1))], "partial": true});
-    assert_eq!(refused(unknown).await, "/results/1/call_id");
-    assert_eq!(refused(json!({"results": [result(&delete, json!(1))], "partial": true})).await, "/results/0/call_id");
-    let twice = json!({"results": [result(&lookup, json!({})), result(&lookup, json!({"a": 1}))], "partial": true});
-    assert_eq!(refused(twice).await, "/results/1/call_id");
-    assert_eq!(refused(json!({"results": [result(&lookup, json!(5))], "partial": true})).await, "/results/0");
-    let state = json!({"results": [result(&lookup, json!({"state": 5}))], "partial": true});
-    assert_eq!(refused(state).await, "/results/0/output/state");
-    assert_eq!(refused(json!({"results": [result(&lookup, json!({}))]})).await, "", "an action is missing");
-    let seen = json!({"decisions": [{"call_id": delete, "decision": "approve", "digest": "old"}], "partial": true});
-    assert_eq!(refused(seen).await, "/decisions/0/digest");
-    let stale = json!({"results": [result(&lookup, json!({}))], "partial": true, "expected_version": 1});
+        json!({"answers": [result(&lookup, json!({})), result(&json!("unknown"), json!(1))], "partial": true});
+    assert_eq!(refused(unknown).await, "/answers/1/call_id");
+    assert_eq!(refused(json!({"answers": [result(&delete, json!(1))], "partial": true})).await, "/answers/0/call_id");
+    let twice = json!({"answers": [result(&lookup, json!({})), result(&lookup, json!({"a": 1}))], "partial": true});
+    assert_eq!(refused(twice).await, "/answers/1/call_id");
+    assert_eq!(refused(json!({"answers": [result(&lookup, json!(5))], "partial": true})).await, "/answers/0");
+    let state = json!({"answers": [result(&lookup, json!({"state": 5}))], "partial": true});
+    assert_eq!(refused(state).await, "/answers/0/output/state");
+    assert_eq!(refused(json!({"answers": [result(&lookup, json!({}))]})).await, "", "an action is missing");
+    let seen = json!({"answers": [{"type": "decision", "call_id": delete, "decision": "approve", "digest": "old"}], "partial": true});
+    assert_eq!(refused(seen).await, "/answers/0/digest");
+    let stale = json!({"answers": [result(&lookup, json!({}))], "partial": true, "expected_version": 1});
     assert_eq!(refused(stale).await, "/expected_version");
 }
 
@@ -102,7 +102,7 @@ async fn a_request_for_another_version_of_a_run_is_refused() {
         let request = served.request(Method::POST, &format!("{path}/{child}")).header("if-match", tag).json(&body);
         HttpAnswer::of(request.send().await.unwrap()).await
     };
-    let answer = json!({"results": [{"call_id": call, "output": 1}]});
+    let answer = json!({"answers": [{"type": "result", "call_id": call, "output": 1}]});
 
     for child in ["resume", "cancel"] {
         let body = if child == "resume" { answer.clone() } else { json!({}) };

@@ -17,7 +17,7 @@ async fn waiting(kept: Kept) -> (Served, String) {
 }
 
 fn kinds(run: &Value) -> Vec<&str> {
-    run["pending"].as_array().unwrap().iter().map(|item| item["kind"].as_str().unwrap()).collect()
+    run["pending"].as_array().unwrap().iter().map(|item| item["type"].as_str().unwrap()).collect()
 }
 
 on_every_store! {
@@ -29,10 +29,10 @@ on_every_store! {
 
         assert_eq!((paused.text("status"), kinds(&paused.body)), ("pending", vec!["pause", "external_result"]));
         let item = &paused.body["pending"][0];
-        assert_eq!((&item["reason"], item["by"].is_string(), item["since"].is_string()), (&json!("lunch"), true, true));
+        assert_eq!((&item["reason"], item["by"].is_string(), item["requested_at"].is_string()), (&json!("lunch"), true, true));
         assert_eq!(again.body, paused.body, "a paused run does not change");
         let call = &paused.body["pending"][1]["call_id"];
-        let result = json!({"results": [{"call_id": call, "output": 1}]});
+        let result = json!({"answers": [{"type": "result", "call_id": call, "output": 1}]});
         let answered = served.post(&format!("{path}/resume"), result).await;
         assert_eq!(kinds(&answered.body), ["pause"], "the answer is kept");
         let done = served.post(&format!("{path}/resume"), json!({"continue": true})).await;
@@ -43,7 +43,7 @@ on_every_store! {
         let (served, path) = waiting(kept).await;
         let paused = served.post(&format!("{path}/pause"), json!({})).await;
         let call = &paused.body["pending"][1]["call_id"];
-        let both = json!({"results": [{"call_id": call, "output": 1}], "continue": true});
+        let both = json!({"answers": [{"type": "result", "call_id": call, "output": 1}], "continue": true});
 
         let done = served.post(&format!("{path}/resume"), both.clone()).await;
         let repeated = served.post(&format!("{path}/resume"), both).await;

@@ -105,7 +105,7 @@ async fn no_request_about_a_run_without_its_agent_is_an_internal_error() {
     let new = site.runner.reconfigured(AgentRunner::builder().agent(other)).unwrap();
     site.gateway.replace(new, Arc::new(toolgate::gateway::NoBackends));
 
-    let given = json!({"results": [{"call_id": call, "output": "paid"}]});
+    let given = json!({"answers": [{"type": "result", "call_id": call, "output": "paid"}]});
     let refused = site.post(&format!("/v1/runs/{}/resume", run.text("id")), given).await;
     let named = site.post("/v1/runs", json!({"input": "Hello", "agent": "clerk"})).await;
 

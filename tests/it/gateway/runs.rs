@@ -46,14 +46,14 @@ on_every_store! {
 
         assert_eq!(created.text("status"), "pending", "{created:?}");
         let owed = &created.body["pending"][0];
-        assert_eq!((owed["kind"].as_str(), owed["tool"].as_str()), (Some("external_result"), Some("lookup")));
+        assert_eq!((owed["type"].as_str(), owed["tool"]["name"].as_str()), (Some("external_result"), Some("lookup")));
         assert_eq!(owed["arguments"], json!({"id": "77"}));
         let path = format!("/v1/runs/{}/resume", created.text("id"));
-        let wrong = served.post(&path, json!({"results": [{"call_id": owed["call_id"], "output": 5}]})).await;
+        let wrong = served.post(&path, json!({"answers": [{"type": "result", "call_id": owed["call_id"], "output": 5}]})).await;
         assert_eq!((wrong.status.as_u16(), wrong.problem()), (422, "validation"));
         let stale = served.post(&path, json!({"expected_version": 1})).await;
         assert_eq!((stale.status.as_u16(), stale.problem()), (409, "conflict"), "an empty resume also checks the version");
-        let answer = json!({"results": [{"call_id": owed["call_id"], "output": {"status": "paid"}}]});
+        let answer = json!({"answers": [{"type": "result", "call_id": owed["call_id"], "output": {"status": "paid"}}]});
         let resumed = served.post(&path, answer.clone()).await;
         assert_eq!((resumed.status.as_u16(), resumed.text("status")), (200, "completed"));
         let again = served.post(&path, answer).await;
@@ -70,7 +70,7 @@ async fn due_at_is_the_earliest_deadline_everywhere() {
         let tools = json!([{"name": "soon", "deadline_s": 3600}, {"name": "ever"}]);
         json!({"input": "Hello", "external_tools": tools, "limits": limits})
     };
-    let answer = |owed: &HttpAnswer| json!({"results": [{"call_id": owed.body["pending"][0]["call_id"], "output": 1}]});
+    let answer = |owed: &HttpAnswer| json!({"answers": [{"type": "result", "call_id": owed.body["pending"][0]["call_id"], "output": 1}]});
     let seconds = |of: &HttpAnswer| {
         let time = |field: &str| of.text(field).parse::<Timestamp>().unwrap();
         time("due_at").duration_since(time("created_at")).as_secs()
@@ -102,8 +102,9 @@ async fn a_cancelled_run_stays_cancelled() {
 
     assert_eq!(cancelled.text("status"), "cancelled");
     assert_eq!(served.post(&path, json!({})).await.body, cancelled.body);
-    let late =
-        served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": "x", "output": 1}]})).await;
+    let late = served
+        .post(&format!("/v1/runs/{run}/resume"), json!({"answers": [{"type": "result", "call_id": "x", "output": 1}]}))
+        .await;
     assert_eq!((late.status.as_u16(), late.problem()), (409, "conflict"));
 }
 

@@ -105,7 +105,7 @@ async fn a_server_is_started_looked_at_refreshed_and_restarted() {
     let models = program.ask(Method::GET, "/v1/models").await;
     assert_eq!((&models.body["data"][0]["id"], &models.body["data"][0]["object"]), (&"played".into(), &"model".into()));
     let tools = program.ask(Method::GET, "/v1/tools").await;
-    assert_eq!(tools.body["left_out"][0]["server"], "gone", "{tools:?}");
+    assert_eq!(tools.body["skipped"][0]["server"], "gone", "{tools:?}");
     program.app.close().await;
 }
 

@@ -44,7 +44,7 @@ on_every_store! {
         let (served, _directory) = remembering(clerk, kept).await;
         let ann = Person { served: &served, badge: ANN };
         let session = json!({"id": "chat-77", "title": "a secret", "metadata": {"why": "a secret"}});
-        let grant = json!({"tool": "mcp_files_delete", "session_id": "chat-77", "reason": "a secret"});
+        let grant = json!({"tool_name": "mcp_files_delete", "session_id": "chat-77", "reason": "a secret"});
         for is_repeat in [false, true] {
             for (key, path, body) in [("s", "/v1/sessions", &session), ("g", "/v1/approval-grants", &grant)] {
                 let answer = once(&served, key, path, body).await;
@@ -123,7 +123,7 @@ async fn a_grant_quotes_no_deleted_session_and_no_deleted_run() {
         assert_eq!(decided.status, 200, "{decided:?}");
     }
     let future = json!({
-        "tool": "mcp_files_delete", "session_id": "chat-1", "arguments": {"path": "a secret"}, "reason": "a secret",
+        "tool_name": "mcp_files_delete", "session_id": "chat-1", "arguments": {"path": "a secret"}, "reason": "a secret",
     });
     site.post("/v1/approval-grants", future).await;
     let grants = async || site.get("/v1/approval-grants?ended=true").await.body["data"].as_array().unwrap().clone();

@@ -163,7 +163,12 @@ async fn an_array_is_no_object_anywhere_in_a_body() {
         assert_eq!(problem, ("invalid_request", &json!(pointer)), "{wrong}: {refused:?}");
     }
     let run = ann.post("/v1/runs", json!({"input": "Hi"})).await;
-    let resume = json!({"results": [["call_1", "done"]]});
-    let refused = ann.post(&format!("/v1/runs/{}/resume", run.text("id")), resume).await;
-    assert_eq!(refused.body["errors"][0]["pointer"], "/results/0", "{refused:?}");
+    for wrong in [
+        json!(["result", "call_1", "done"]),
+        json!({"type": "elicitation", "call_id": "call_1", "responses": {"size": ["accept"]}}),
+    ] {
+        let resume = json!({"answers": [wrong]});
+        let refused = ann.post(&format!("/v1/runs/{}/resume", run.text("id")), resume).await;
+        assert_eq!(refused.body["errors"][0]["pointer"], "/answers/0", "{refused:?}");
+    }
 }

@@ -26,7 +26,7 @@ async fn a_run_can_be_streamed_from_its_start_and_from_a_resume() {
     assert_eq!(told[0].id.as_deref(), Some("0"));
 
     let call = &told.last().unwrap().data["pending"][0]["call_id"];
-    let answer = json!({"results": [{"call_id": call, "output": "paid"}]});
+    let answer = json!({"answers": [{"type": "result", "call_id": call, "output": "paid"}]});
     let resume = || served.request(Method::POST, &format!("{location}/resume?include=content")).json(&answer);
     let mut resumed = Stream::of(resume()).await;
     assert_eq!(resumed.response.status(), 200);

@@ -81,7 +81,7 @@ on_every_store! {
         let waits = call(&served, "mcp_files_delete", json!({"path": "a"})).await;
 
         assert_eq!((waits.status.as_u16(), waits.text("status")), (202, "pending"), "{waits:?}");
-        assert_eq!((&waits.body["pending"][0]["kind"], served.world.servers.calls().len()), (&json!("approval"), 0));
+        assert_eq!((&waits.body["pending"][0]["type"], served.world.servers.calls().len()), (&json!("approval"), 0));
         let inbox = served.get("/v1/approvals").await;
         assert_eq!(inbox.body["data"][0]["run_id"], waits.body["run_id"]);
         let run = waits.text("run_id").into();
@@ -117,7 +117,7 @@ on_every_store! {
         assert_eq!(request.send().await.unwrap().status(), 204);
 
         let called = served.post("/v1/tools/mcp_files_delete/call", json!({"session_id": "chat-77"})).await;
-        let grant = json!({"tool": "mcp_files_delete", "session_id": "chat-77", "reason": "a secret"});
+        let grant = json!({"tool_name": "mcp_files_delete", "session_id": "chat-77", "reason": "a secret"});
         let granted = served.post("/v1/approval-grants", grant).await;
 
         for gone in [called, granted] {
@@ -149,7 +149,7 @@ async fn a_call_that_is_not_made_has_a_reason() {
 
     served.world.servers.answer("read", Outcome::failed(FailureKind::Timeout, "it was too slow"));
     let failed = call(&served, "mcp_files_read", json!({"path": "a"})).await;
-    assert_eq!((failed.status.as_u16(), &failed.body["error"]["kind"]), (200, &json!("timeout")), "{failed:?}");
+    assert_eq!((failed.status.as_u16(), &failed.body["error"]["type"]), (200, &json!("timeout")), "{failed:?}");
     let waits = call(&served, "mcp_files_delete", json!({})).await;
     let decision = format!("/v1/approvals/{}/decision", waits.body["pending"][0]["approval_id"].as_str().unwrap());
     served.post(&decision, json!({"decision": "deny", "reason": "keep it"})).await;
@@ -187,5 +187,5 @@ async fn a_call_cancelled_in_progress_may_have_taken_effect() {
 
     assert_eq!(stopped.text("status"), "cancelled");
     assert_eq!((told.status.as_u16(), told.text("status")), (200, "cancelled"), "{told:?}");
-    assert_eq!(told.body["error"]["kind"], "unknown");
+    assert_eq!(told.body["error"]["type"], "unknown");
 }

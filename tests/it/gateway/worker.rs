@@ -71,7 +71,7 @@ async fn a_task_is_polled_until_it_is_done_and_its_run_resumes() {
     let pending = site.post("/v1/runs", json!({"input": "Hello"})).await;
 
     assert_eq!(
-        (pending.text("status"), &pending.body["pending"][0]["kind"]),
+        (pending.text("status"), &pending.body["pending"][0]["type"]),
         ("pending", &json!("task")),
         "{pending:?}"
     );

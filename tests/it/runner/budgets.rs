@@ -55,7 +55,7 @@ async fn the_last_turn_is_followed_by_a_final_answer() {
 
     let report = world.run().await;
 
-    assert_eq!((report.status, world.servers.calls().len()), (Status::TurnLimit, 2));
+    assert_eq!((report.status, world.servers.calls().len()), (Status::Incomplete, 2));
     assert_eq!(said(&report).iter().filter(|line| line.contains("-> read done")).count(), 2);
     assert_eq!(report.output.unwrap().text, "As far as I got.");
     assert!(report.error.unwrap().message.contains("max_iterations"));
@@ -79,7 +79,7 @@ async fn exhausted_tokens_or_cost_end_the_run_with_a_final_answer() {
 
         let report = world.run().await;
 
-        assert_eq!((report.status, report.output.unwrap().text.as_str()), (Status::TurnLimit, "As far as I got."));
+        assert_eq!((report.status, report.output.unwrap().text.as_str()), (Status::Incomplete, "As far as I got."));
         assert!(report.error.unwrap().message.contains(name));
     }
 }
@@ -167,7 +167,7 @@ async fn row_3_11_a_governor_refuses_a_model_call_and_its_verdict_is_journaled()
 
     let report = world.run().await;
 
-    assert_eq!((report.status, report.budget.iterations), (Status::TurnLimit, 2));
+    assert_eq!((report.status, report.budget.iterations), (Status::Incomplete, 2));
     assert!(world.journal(&report.run_id).await.contains(&"llm.call.refused"));
     assert_eq!(report.error.unwrap().message, "the run reached its limit `governor`");
 }

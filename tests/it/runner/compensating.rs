@@ -102,7 +102,7 @@ async fn row_3_49_a_cancel_in_a_call_undoes_the_calls_before_it_and_tells_the_do
     let over = execution.until_idle().await.unwrap();
 
     assert_eq!((over.status, undone(&over)), (Status::Cancelled, vec![("call_1_1", UndoState::Undone)]));
-    assert_eq!(over.compensation.unwrap().in_doubt, ["call_2_1".into()]);
+    assert_eq!(over.compensation.unwrap().outcome_unknown, ["call_2_1".into()]);
     assert_eq!(world.servers.given_up(), ["call_2_1"]);
 }
 
@@ -165,7 +165,7 @@ async fn row_3_49_an_undo_in_doubt_after_a_crash_is_told_and_not_repeated() {
     let mut recovered = world.another_process().await.recover().await.unwrap();
     let report = recovered.remove(0).until_idle().await.unwrap();
 
-    assert_eq!(undone(&report), [("call_2_1", UndoState::InDoubt), ("call_1_1", UndoState::Undone)]);
+    assert_eq!(undone(&report), [("call_2_1", UndoState::OutcomeUnknown), ("call_1_1", UndoState::Undone)]);
     assert_eq!(world.servers.calls(), ["call_1_1", "call_2_1", "undo_call_2_1", "undo_call_1_1"]);
     assert_eq!(report.status, Status::Failed);
 }
@@ -195,7 +195,7 @@ async fn row_3_49_a_second_cancel_ends_the_run_at_once() {
 
     let over = world.runner.cancel(&run, Some("second".into()), None).await.unwrap();
 
-    assert_eq!(undone(&over), [("call_2_1", UndoState::InDoubt), ("call_1_1", UndoState::NotMade)]);
+    assert_eq!(undone(&over), [("call_2_1", UndoState::OutcomeUnknown), ("call_1_1", UndoState::NotMade)]);
     assert_eq!((over.status, over.error.unwrap().message), (Status::Cancelled, "the run was cancelled: first".into()));
 }
 

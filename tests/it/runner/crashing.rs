@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 use toolgate::core::error::ErrorCode;
-use toolgate::core::run::{Budget, Event, InDoubt, Spec, Status};
+use toolgate::core::run::{Budget, Event, OnUnknownOutcome, Spec, Status};
 use toolgate::driver::DriveError;
 use toolgate::ports::StoreError;
 use toolgate::runner::{Report, Resume, RunnerError};
@@ -78,7 +78,9 @@ on_every_store! {
 
 #[tokio::test(start_paused = true)]
 async fn the_user_may_be_asked_about_a_call_in_doubt_and_say_no() {
-    let world = left_behind(reader().that(|agent| agent.rules.in_doubt = InDoubt::Ask), Kept::InMemory).await;
+    let world =
+        left_behind(reader().that(|agent| agent.rules.on_unknown_outcome = OnUnknownOutcome::Ask), Kept::InMemory)
+            .await;
 
     let waiting = recovered(&world).await;
     assert_eq!((waiting.status, waiting.pending[0].kind()), (Status::Pending, "approval"));
@@ -90,7 +92,9 @@ async fn the_user_may_be_asked_about_a_call_in_doubt_and_say_no() {
 
 #[tokio::test(start_paused = true)]
 async fn the_user_may_be_asked_to_repeat_a_call_in_doubt() {
-    let world = left_behind(reader().that(|agent| agent.rules.in_doubt = InDoubt::Ask), Kept::InMemory).await;
+    let world =
+        left_behind(reader().that(|agent| agent.rules.on_unknown_outcome = OnUnknownOutcome::Ask), Kept::InMemory)
+            .await;
     let waiting = recovered(&world).await;
     world.servers.recover("read");
     world.servers.forgive_repeats_of("read");

@@ -32,7 +32,8 @@ async fn a_pending_item_has_a_start_and_a_deadline() {
     tokio::time::advance(Duration::from_secs(5)).await;
     let asked = now(&world);
     let report = world.run().await;
-    let [PendingItem::Approval(PendingApproval { since, until, .. })] = &report.pending[..] else {
+    let [PendingItem::Approval(PendingApproval { requested_at: since, expires_at: until, .. })] = &report.pending[..]
+    else {
         panic!("{:?}", report.pending)
     };
     assert_eq!((*since, *until), (Some(asked), Some(asked + Duration::from_secs(60))));
@@ -71,7 +72,7 @@ async fn a_deadline_can_be_extended_but_not_shortened() {
 
     let RunnerError::Refused(refusals) = shorter else { panic!("{shorter}") };
     assert!(matches!(refusals[..], [ResumeError::NotLater { .. }]), "{refusals:?}");
-    assert_eq!(again.pending[0].until(), Some(later));
+    assert_eq!(again.pending[0].expires_at(), Some(later));
     assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 1));
 }
 
@@ -83,7 +84,7 @@ async fn a_late_result_leaves_the_outcome_unknown() {
         .ready()
         .await;
     let waiting = world.run().await;
-    assert_eq!(waiting.pending[0].until(), Some(now(&world) + Duration::from_secs(60)));
+    assert_eq!(waiting.pending[0].expires_at(), Some(now(&world) + Duration::from_secs(60)));
     tokio::time::advance(Duration::from_secs(61)).await;
 
     let late = world.resume(&waiting.run_id, results([("call_1_1", json!("ordered"))])).await.unwrap_err();
@@ -107,7 +108,7 @@ async fn the_deadline_of_an_external_call_starts_at_its_approval() {
     let approved = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
 
     assert_eq!(approved.pending[0].kind(), "external_result");
-    assert_eq!(approved.pending[0].until(), Some(now(&world) + Duration::from_secs(60)));
+    assert_eq!(approved.pending[0].expires_at(), Some(now(&world) + Duration::from_secs(60)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,7 +142,7 @@ async fn a_question_of_the_model_waits_for_the_users_answer() {
     let world =
         asking(json!({"question": "Which colour?", "options": ["red", "blue"], "free_text": false})).ready().await;
     let waiting = world.run().await;
-    let [PendingItem::Question(PendingQuestion { ask, until, .. })] = &waiting.pending[..] else {
+    let [PendingItem::Question(PendingQuestion { ask, expires_at: until, .. })] = &waiting.pending[..] else {
         panic!("{:?}", waiting.pending)
     };
     assert_eq!((ask.question.as_str(), ask.options.len()), ("Which colour?", 2));
@@ -212,7 +213,7 @@ async fn an_extension_during_an_active_run_counts() {
     world.runner.extend(&run, "call_1_2".into(), later, "ann", Channel::Api).await.unwrap();
     let report = execution.until_idle().await.unwrap();
 
-    let pending: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.until())).collect();
+    let pending: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.expires_at())).collect();
     assert_eq!(pending, [("approval", Some(later))]);
     assert_eq!((world.servers.calls(), now(&world) < later), (vec!["call_1_1".to_owned()], true));
 }
@@ -241,7 +242,8 @@ async fn an_answer_the_run_does_not_wait_for_yet_is_not_late() {
         let report = world.run().await;
 
         let waits = now(&world);
-        let pending: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.since(), item.until())).collect();
+        let pending: Vec<_> =
+            report.pending.iter().map(|item| (item.kind(), item.requested_at(), item.expires_at())).collect();
         assert_eq!(pending, [(kind, Some(waits), Some(waits + Duration::from_secs(5)))]);
         tokio::time::advance(Duration::from_secs(5)).await;
         let late = world.runner.resume_run(&report.run_id, nothing(), None).await.unwrap().until_idle().await.unwrap();
@@ -268,7 +270,7 @@ async fn an_early_extension_counts_and_never_shortens() {
 
     let RunnerError::Refused(past) = past else { panic!("{past}") };
     assert!(matches!(&past[..], [ResumeError::InThePast { .. }]), "{past:?}");
-    assert_eq!(report.pending[0].until(), Some(began + Duration::from_secs(8 + 60)));
+    assert_eq!(report.pending[0].expires_at(), Some(began + Duration::from_secs(8 + 60)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::id::ServerId;
 use toolgate::core::policy::{Condition, Links, Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Authorization, CallVerdict, Decision, Event, InDoubt, PendingApproval, PendingItem, Status};
+use toolgate::core::run::{
+    Authorization, CallVerdict, Decision, Event, OnUnknownOutcome, PendingApproval, PendingItem, Status,
+};
 use toolgate::core::tool::{Annotations, AskHuman, McpTool, TierMode};
 use toolgate::ports::PathResolver;
 use toolgate::runner::{Agent, Report, Request};
@@ -237,7 +239,7 @@ async fn an_external_call_does_not_use_a_revoked_grant() {
 }
 
 /// A run whose process stopped during a call, as another process finds it.
-async fn in_doubt(given: Given, policy: Option<Arc<Policy>>) -> (World, Report) {
+async fn outcome_unknown(given: Given, policy: Option<Arc<Policy>>) -> (World, Report) {
     let call = json!({"calls": [{"name": "mcp_files_read", "arguments": {"path": "a"}}]});
     let given = given.where_servers(|servers| servers.hang_in("read"));
     let world = given.whose_model_says(json!([call, say("Done.")])).kept(Kept::InMemory).await;
@@ -257,13 +259,13 @@ async fn in_doubt(given: Given, policy: Option<Arc<Policy>>) -> (World, Report) 
 
 fn asking_in_doubt() -> Given {
     let given = given_an_agent().with_tools("files", &["read"]);
-    given.that(|agent| agent.rules.in_doubt = InDoubt::Ask)
+    given.that(|agent| agent.rules.on_unknown_outcome = OnUnknownOutcome::Ask)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_in_doubt_is_not_sent_again_with_arguments_that_are_denied() {
     let policy = wary_of_evil(Policy::allow_always());
-    let (world, waiting) = in_doubt(asking_in_doubt().that(|agent| agent.policy = policy), None).await;
+    let (world, waiting) = outcome_unknown(asking_in_doubt().that(|agent| agent.policy = policy), None).await;
 
     let edited = decisions([("call_1_1", yes_but_with(json!({"path": "EVIL"})))]);
     let other = world.another_process().await;
@@ -276,14 +278,14 @@ async fn a_call_in_doubt_is_not_sent_again_with_arguments_that_are_denied() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_in_doubt_of_a_changed_tool_shows_the_difference() {
-    let (world, waiting) = in_doubt(asking_in_doubt(), None).await;
+    let (world, waiting) = outcome_unknown(asking_in_doubt(), None).await;
     assert!(reasons(&waiting)[0].contains("was sent before"));
     world.servers.tool_access("files", McpTool { description: "sends it away".into(), ..tool("read") });
 
     let other = world.another_process().await;
     let again = other.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
 
-    let [PendingItem::Approval(PendingApproval { differences, in_doubt: true, .. })] = &again.pending[..] else {
+    let [PendingItem::Approval(PendingApproval { differences, outcome_unknown: true, .. })] = &again.pending[..] else {
         panic!("{:?}", again.pending)
     };
     assert_eq!((differences[0].field.as_str(), world.servers.calls().len()), ("description", 1));
@@ -293,7 +295,7 @@ async fn a_call_in_doubt_of_a_changed_tool_shows_the_difference() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_in_doubt_of_a_removed_tool_is_not_reported_unsent() {
-    let (world, waiting) = in_doubt(asking_in_doubt(), None).await;
+    let (world, waiting) = outcome_unknown(asking_in_doubt(), None).await;
     world.servers.withdraw("files", "read");
 
     let other = world.another_process().await;
@@ -305,11 +307,12 @@ async fn a_call_in_doubt_of_a_removed_tool_is_not_reported_unsent() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idempotent_call_denied_meanwhile_is_not_sent_again() {
-    for doubt in [InDoubt::Report, InDoubt::Ask] {
-        let given = given_an_agent().with_a_harmless_tool("files", "read").that(|agent| agent.rules.in_doubt = doubt);
+    for doubt in [OnUnknownOutcome::Report, OnUnknownOutcome::Ask] {
+        let given =
+            given_an_agent().with_a_harmless_tool("files", "read").that(|agent| agent.rules.on_unknown_outcome = doubt);
         let denies = Policy { rules: vec![rule(Verdict::Deny, "*")], ..Policy::ask_always() };
 
-        let (world, report) = in_doubt(given, Some(denies.into())).await;
+        let (world, report) = outcome_unknown(given, Some(denies.into())).await;
 
         assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 1));
         assert!(!answer_to(&report, "call_1_1").contains("Not run"), "{}", answer_to(&report, "call_1_1"));

@@ -56,7 +56,7 @@ async fn the_index_has_the_pending_counts_and_the_deadline() {
     let report = world.run().await;
     let row = row_of(&world).await;
 
-    let since = report.pending[0].since().unwrap();
+    let since = report.pending[0].requested_at().unwrap();
     let due = since.checked_add(Duration::from_secs(60)).unwrap();
     assert_eq!(
         row.pending_counts,

@@ -134,7 +134,7 @@ fn two_turns_at_most() -> Given {
 async fn a_fork_of_a_run_at_its_turn_limit_goes_on_with_tools() {
     let world = two_turns_at_most().ready().await;
     let source = world.run().await;
-    assert_eq!((source.status, world.servers.calls().len()), (Status::TurnLimit, 2));
+    assert_eq!((source.status, world.servers.calls().len()), (Status::Incomplete, 2));
 
     let copy = fork(&world, &source, None).await;
 

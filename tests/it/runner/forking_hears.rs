@@ -158,7 +158,7 @@ async fn a_fork_of_a_run_at_any_hard_limit_replies_to_its_last_word() {
             .ready()
             .await;
         let source = world.run().await;
-        assert_eq!((source.status, source.output.as_ref().unwrap().text.as_str()), (Status::TurnLimit, "So far."));
+        assert_eq!((source.status, source.output.as_ref().unwrap().text.as_str()), (Status::Incomplete, "So far."));
 
         let fork = told(&world, &source).await;
 

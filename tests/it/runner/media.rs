@@ -234,7 +234,7 @@ async fn a_last_word_of_media_alone_is_the_answer_of_a_run_at_its_limit() {
 
     let report = world.run().await;
 
-    assert_eq!((report.status, media(&report).len()), (Status::TurnLimit, 1));
+    assert_eq!((report.status, media(&report).len()), (Status::Incomplete, 1));
 }
 
 #[tokio::test(start_paused = true)]

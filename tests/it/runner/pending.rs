@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate::core::run::{PendingExternalResult, PendingItem, Status};
-use toolgate::core::tool::Arguments;
+use toolgate::core::tool::{Arguments, Origin};
 use toolgate::runner::{Answer, Resume};
 
 use super::world::{Given, Kept, answer_to, given_an_agent, on_every_store, results, said, say};
@@ -24,12 +24,12 @@ on_every_store! {
         assert_eq!(said(&report), ["user: Hello", "model: I order.", "model: call_1_1 = ext_order()"]);
         let pending = PendingItem::ExternalResult(PendingExternalResult {
             call_id: "call_1_1".into(),
-            tool: "order".into(),
-            name: toolgate::core::tool::external_name("order"),
+            tool: Origin::External { tool: "order".into() }.into(),
+            tool_name: toolgate::core::tool::external_name("order"),
             arguments: Arguments::from_value(json!({"item": "tea"})),
             result_schema: None,
-            since: report.pending[0].since(),
-            until: None,
+            requested_at: report.pending[0].requested_at(),
+            expires_at: None,
         });
         assert_eq!(report.pending, [pending]);
     }

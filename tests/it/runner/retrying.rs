@@ -210,7 +210,7 @@ async fn a_retry_has_limits_and_metadata_of_its_own() {
         .await;
     let waiting = world.run().await;
     let source = world.resume(&waiting.run_id, results([("call_1_1", json!("tea"))])).await.unwrap();
-    assert_eq!(source.status, Status::TurnLimit);
+    assert_eq!(source.status, Status::Incomplete);
     let roomy = world.another_process_where(|agent| agent.limits.max_iterations = 9).await;
     let limits = |most| TighterLimits { max_iterations: Some(most), ..TighterLimits::default() };
 

@@ -64,7 +64,7 @@ on_every_store! {
         let refused = world.runner.execute(message("Third")).await.unwrap_err();
 
         assert_eq!((first.status, turns_of(&world, &first).await), (Status::Completed, 3));
-        assert_eq!((second.status, turns_of(&world, &second).await), (Status::TurnLimit, 1));
+        assert_eq!((second.status, turns_of(&world, &second).await), (Status::Incomplete, 1));
         assert_eq!(refused.code(), ErrorCode::BudgetExhausted);
         let told = "session `chat` has used up its `max_iterations` of 3; raise the limit, or start another session";
         assert_eq!((refused.to_string().as_str(), session(&world).await.runs), (told, 2), "nothing was started");
@@ -122,7 +122,7 @@ async fn a_lowered_limit_of_a_session_leaves_the_continuation_of_its_run_alone()
     let (world, paused) = paused_at_its_limit().await;
     let spent = SessionLimitsChange { max_cost_usd: MemberChange::Set(Usd::ZERO), ..SessionLimitsChange::default() };
     change(&world.runner, SessionChange { limits: MemberChange::Set(spent), ..SessionChange::default() }).await;
-    assert_eq!(go_on(&world, &paused, None).await.unwrap().status, Status::TurnLimit);
+    assert_eq!(go_on(&world, &paused, None).await.unwrap().status, Status::Incomplete);
 }
 
 /// A run of a session with 4 turns, paused after its one turn.

@@ -22,7 +22,7 @@ async fn a_denial_of_a_misspelled_tool_makes_its_servers_calls_require_approval(
         .pending
         .iter()
         .filter_map(|item| match item {
-            PendingItem::Approval(approval) => Some((approval.name.as_str(), approval.reason.as_str())),
+            PendingItem::Approval(approval) => Some((approval.tool_name.as_str(), approval.reason.as_str())),
             _ => None,
         })
         .collect();

@@ -151,7 +151,7 @@ async fn messages_and_names_are_bounded_and_cancel_reasons_truncated() {
     let policy = Policy { answer_timeout_s: Some(60), ..Policy::ask_always() };
     let (world, waiting) = waiting(a_deletion_of("a").that(|agent| agent.policy = policy.into())).await;
     let (run, long) = (&waiting.run_id, "x".repeat(TOO_LONG));
-    let until = waiting.pending[0].until().unwrap() + std::time::Duration::from_secs(60);
+    let until = waiting.pending[0].expires_at().unwrap() + std::time::Duration::from_secs(60);
 
     let said = world.runner.message(run, &long).await.unwrap_err();
     let extended = world.runner.extend(run, "call_1_1".into(), until, long.clone(), Channel::Api).await.unwrap_err();

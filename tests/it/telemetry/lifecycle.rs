@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::lifecycle::{Content, Delta, Lifecycle, LifecycleEvent};
 use toolgate::core::run::{PendingExternalResult, PendingItem};
-use toolgate::core::tool::{Arguments, ToolName};
+use toolgate::core::tool::{Arguments, Origin, ToolName};
 
 use super::journals::{self, Journal};
 
@@ -104,19 +104,19 @@ fn row_3_38_each_attempt_reports_the_cumulative_usage_of_its_run() {
 fn a_waiting_run_lists_its_pending_items() {
     let item = PendingItem::ExternalResult(PendingExternalResult {
         call_id: "call_d".into(),
-        tool: "ask_user".into(),
-        name: ToolName::parse("ext_ask_user").unwrap(),
+        tool: Origin::External { tool: "ask_user".into() }.into(),
+        tool_name: ToolName::parse("ext_ask_user").unwrap(),
         arguments: Arguments::parse("{\"question\":\"Which day?\"}"),
         result_schema: None,
-        since: None,
-        until: None,
+        requested_at: None,
+        expires_at: None,
     });
     let event = LifecycleEvent::pending(&"run_1".into(), START, 2, &[item], Content::Omit);
     assert_eq!(
         serde_json::to_string(&event).unwrap(),
         concat!(
             r#"{"run_id":"run_1","at":"1970-01-01T00:00:00Z","iteration":2,"type":"execution.pending","pending":["#,
-            r#"{"kind":"external_result","call_id":"call_d","name":"ext_ask_user","tool":{"name":"ask_user"}}]}"#
+            r#"{"type":"external_result","call_id":"call_d","tool_name":"ext_ask_user","tool":{"type":"external","name":"ask_user"}}]}"#
         )
     );
 }

@@ -53,7 +53,7 @@ def run(binary, folder):
     with server:
         until("the store is ready again", lambda: server.ask("GET", "/readyz")[0] == 200, 30)
         for made in kept:
-            body = {"results": [{"call_id": made["pending"][0]["call_id"], "output": "x"}]}
+            body = {"answers": [{"type": "result", "call_id": made["pending"][0]["call_id"], "output": "x"}]}
             answer = server.must("POST", f"/v1/runs/{made['id']}/resume", body)
             assert answer["status"] == "completed", answer
     return f"refused with {status} after {len(kept)} runs; with free space all of them completed"

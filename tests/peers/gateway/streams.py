@@ -61,7 +61,7 @@ def waiting(server):
 
 
 def finish(server, made):
-    body = {"results": [{"call_id": made["pending"][0]["call_id"], "output": "x"}]}
+    body = {"answers": [{"type": "result", "call_id": made["pending"][0]["call_id"], "output": "x"}]}
     return server.must("POST", f"/v1/runs/{made['id']}/resume", body)
 
 

@@ -258,7 +258,7 @@ CASES = {
                {"say": "That is how far I came.", "calls": [("call_never", *POINTS[1:])]}],
         steps=[(1, "run", "Look at everything.")],
         expect=dict(traces=1, agents=1, llm=3, tool=2, chain=1, errors=1, spans=7, pending=1, unknown_tools=0),
-        outcomes=["turn_limit"],
+        outcomes=["incomplete"],
     ),
     "an approval that ran out": dict(
         policy={"name": "desk", "default": "ask", "answer_timeout_s": 1, "rules": []},

@@ -9,7 +9,7 @@ use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts, Review};
 use crate::id::CallId;
 use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{Binding, Call, CallState, Rejection, Settlement};
-use crate::tool::{Annotations, Arguments, Difference, Origin, Outcome, Problem, Tool, ToolName, summary};
+use crate::tool::{Annotations, Arguments, Difference, Outcome, Problem, Tool, ToolName, ToolRef, summary};
 
 /// A call that requires approval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,9 +18,9 @@ pub struct PendingApproval {
     pub call_id: CallId,
     /// The call in one line.
     pub summary: String,
-    pub origin: Origin,
+    pub tool: ToolRef,
     /// The name the model sees.
-    pub name: ToolName,
+    pub tool_name: ToolName,
     /// The arguments, valid by the tool's schema unless there are `problems`.
     pub arguments: Arguments,
     /// The problems of arguments that do not match the schema, at a server whose validation is advisory.
@@ -32,7 +32,7 @@ pub struct PendingApproval {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
     /// Hash of the tool's definition.
-    pub definition: String,
+    pub definition_hash: String,
     /// The policy rule that asks, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -46,15 +46,15 @@ pub struct PendingApproval {
     pub differences: Vec<Difference>,
     /// Whether it was sent before and may have taken effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub in_doubt: bool,
+    pub outcome_unknown: bool,
     /// The position of the event that asks.
     pub event: u64,
     /// When the wait began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
+    pub requested_at: Option<Timestamp>,
     /// The deadline; without it, the item stays pending as long as the run lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
+    pub expires_at: Option<Timestamp>,
     /// The effect if the deadline passes.
     #[serde(default, skip_serializing_if = "OnTimeout::is_expire")]
     pub on_timeout: OnTimeout,
@@ -62,25 +62,25 @@ pub struct PendingApproval {
 
 impl PendingApproval {
     pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
-        let CallState::Asked { rule, reason, policy, in_doubt, on_timeout } = &call.state else { return None };
+        let CallState::Asked { rule, reason, policy, outcome_unknown, on_timeout } = &call.state else { return None };
         Some(Self {
             call_id: call.requested.id.clone(),
             summary: summary(&tool.origin, call.arguments()),
-            origin: tool.origin.clone(),
-            name: tool.name.clone(),
+            tool: ToolRef::new(tool),
+            tool_name: tool.name.clone(),
             arguments: call.arguments().clone(),
             problems: call.advisory.clone(),
             annotations: tool.annotations.clone(),
             trusted: tool.trusted,
-            definition: tool.hash.clone(),
+            definition_hash: tool.hash.clone(),
             rule: rule.clone(),
             reason: reason.clone(),
             policy: policy.clone(),
             differences: call.drift.clone(),
-            in_doubt: *in_doubt,
+            outcome_unknown: *outcome_unknown,
             event: call.deadline.event,
-            since: call.deadline.since,
-            until: call.deadline.until(),
+            requested_at: call.deadline.since,
+            expires_at: call.deadline.until(),
             on_timeout: *on_timeout,
         })
     }
@@ -92,8 +92,8 @@ impl Kind for PendingApproval {
             kind: "approval",
             call_id: Some(&self.call_id),
             event: Some(self.event),
-            since: self.since,
-            until: self.until,
+            requested_at: self.requested_at,
+            expires_at: self.expires_at,
             form: AnswerForm::Decision(Review {
                 summary: &self.summary,
                 reason: &self.reason,
@@ -103,26 +103,26 @@ impl Kind for PendingApproval {
                 trusted: self.trusted,
                 problems: &self.problems,
                 differences: &self.differences,
-                in_doubt: self.in_doubt,
+                outcome_unknown: self.outcome_unknown,
                 on_timeout: self.on_timeout,
             }),
         }
     }
 
     fn call(&self) -> Option<PendingCall<'_>> {
-        let origin = Cow::Borrowed(&self.origin);
+        let tool = Cow::Borrowed(&self.tool);
         let arguments = Cow::Borrowed(&self.arguments);
-        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
+        Some(PendingCall { id: &self.call_id, name: &self.tool_name, tool, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {
         counts.approvals += 1;
-        counts.asked_at = [counts.asked_at, self.since].into_iter().flatten().min();
+        counts.asked_at = [counts.asked_at, self.requested_at].into_iter().flatten().min();
     }
 
     fn expired(&self) -> Option<Settlement> {
         // A call that may have taken effect is not reported as not run.
-        if self.in_doubt {
+        if self.outcome_unknown {
             return Some(Settlement::Completed(Outcome::Unknown.into()));
         }
         let message = "Not run: this call was neither approved nor denied in time. That is not a denial. Continue \
@@ -132,8 +132,8 @@ impl Kind for PendingApproval {
 
     fn binding(&self) -> Option<Binding> {
         Some(Binding {
-            origin: self.origin.clone(),
-            definition: self.definition.clone(),
+            origin: self.tool.origin.clone(),
+            definition: self.definition_hash.clone(),
             arguments: self.arguments.hash(),
             policy: self.policy.clone(),
             event: self.event,

@@ -35,7 +35,7 @@ impl PendingCounts {
 
     /// Counts these items.
     pub fn from_items(items: &[PendingItem]) -> Self {
-        let due_at = items.iter().filter_map(PendingItem::until).min();
+        let due_at = items.iter().filter_map(PendingItem::expires_at).min();
         let mut counts = Self { due_at, ..Self::default() };
         items.iter().for_each(|item| item.definition().count(&mut counts));
         counts

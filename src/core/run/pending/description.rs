@@ -19,9 +19,9 @@ pub struct Description<'a> {
     /// The position of the event that asks, if the item shows it.
     pub event: Option<u64>,
     /// When the wait began, if the time of the events is known.
-    pub since: Option<Timestamp>,
+    pub requested_at: Option<Timestamp>,
     /// The deadline; without it, the item stays pending as long as the run lives.
-    pub until: Option<Timestamp>,
+    pub expires_at: Option<Timestamp>,
     pub form: AnswerForm<'a>,
 }
 
@@ -74,7 +74,7 @@ pub struct Review<'a> {
     /// The differences since an earlier approval of the call.
     pub differences: &'a [Difference],
     /// Whether it was sent before and may have taken effect.
-    pub in_doubt: bool,
+    pub outcome_unknown: bool,
     /// The effect if the deadline passes.
     pub on_timeout: OnTimeout,
 }

@@ -9,17 +9,16 @@ use serde_json::Value;
 use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState, Settlement};
-use crate::tool::{Arguments, Origin, Tool, ToolName};
+use crate::tool::{Arguments, Origin, Tool, ToolName, ToolRef};
 
 /// A call that the caller has to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PendingExternalResult {
     /// The call; results are addressed to it.
     pub call_id: CallId,
-    /// The caller's own name of the tool.
-    pub tool: String,
+    pub tool: ToolRef,
     /// The name the model sees.
-    pub name: ToolName,
+    pub tool_name: ToolName,
     /// The arguments, valid by the tool's schema.
     pub arguments: Arguments,
     /// JSON Schema of the result, if declared.
@@ -27,23 +26,23 @@ pub struct PendingExternalResult {
     pub result_schema: Option<Value>,
     /// When the wait began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
+    pub requested_at: Option<Timestamp>,
     /// The deadline; without it, the item stays pending as long as the run lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
+    pub expires_at: Option<Timestamp>,
 }
 
 impl PendingExternalResult {
     pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
-        let Origin::External { tool: external } = &tool.origin else { return None };
-        (call.state == CallState::Authorized).then(|| Self {
+        let is_external = matches!(tool.origin, Origin::External { .. });
+        (is_external && call.state == CallState::Authorized).then(|| Self {
             call_id: call.requested.id.clone(),
-            tool: external.clone(),
-            name: tool.name.clone(),
+            tool: ToolRef::new(tool),
+            tool_name: tool.name.clone(),
             arguments: call.arguments().clone(),
             result_schema: tool.output_schema.as_deref().cloned(),
-            since: call.deadline.since,
-            until: call.deadline.until(),
+            requested_at: call.deadline.since,
+            expires_at: call.deadline.until(),
         })
     }
 }
@@ -54,16 +53,16 @@ impl Kind for PendingExternalResult {
             kind: "external_result",
             call_id: Some(&self.call_id),
             event: None,
-            since: self.since,
-            until: self.until,
+            requested_at: self.requested_at,
+            expires_at: self.expires_at,
             form: AnswerForm::Result { schema: self.result_schema.as_ref() },
         }
     }
 
     fn call(&self) -> Option<PendingCall<'_>> {
-        let origin = Cow::Owned(Origin::External { tool: self.tool.clone() });
+        let tool = Cow::Borrowed(&self.tool);
         let arguments = Cow::Borrowed(&self.arguments);
-        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
+        Some(PendingCall { id: &self.call_id, name: &self.tool_name, tool, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::{AnswerForm, Delivery, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState};
-use crate::tool::{Arguments, Origin, Question, Tool, ToolName};
+use crate::tool::{Arguments, Question, Tool, ToolName, ToolRef};
 
 /// A call whose server requests input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PendingInput {
     /// The call; answers are addressed to it.
     pub call_id: CallId,
-    pub origin: Origin,
+    pub tool: ToolRef,
     /// The name the model sees.
-    pub name: ToolName,
+    pub tool_name: ToolName,
     pub arguments: Arguments,
     /// The questions, by the server's keys. All are answered together.
     pub questions: BTreeMap<String, Question>,
@@ -44,8 +44,8 @@ impl PendingInput {
         let is_suspended = held.is_none();
         Some(Self {
             call_id: call.requested.id.clone(),
-            origin: tool.origin.clone(),
-            name: tool.name.clone(),
+            tool: ToolRef::new(tool),
+            tool_name: tool.name.clone(),
             arguments: call.arguments().clone(),
             questions: needed.questions.clone(),
             restarts: is_suspended && needed.restarts,
@@ -68,19 +68,19 @@ impl PendingInput {
 impl Kind for PendingInput {
     fn describe(&self) -> Description<'_> {
         Description {
-            kind: "input",
+            kind: "elicitation",
             call_id: Some(&self.call_id),
             event: None,
-            since: None,
-            until: None,
+            requested_at: None,
+            expires_at: None,
             form: AnswerForm::Elicitation { questions: &self.questions, delivery: self.delivery() },
         }
     }
 
     fn call(&self) -> Option<PendingCall<'_>> {
-        let origin = Cow::Borrowed(&self.origin);
+        let tool = Cow::Borrowed(&self.tool);
         let arguments = Cow::Borrowed(&self.arguments);
-        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
+        Some(PendingCall { id: &self.call_id, name: &self.tool_name, tool, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

@@ -27,11 +27,11 @@ pub use self::question::PendingQuestion;
 pub use self::task::PendingTask;
 use super::{Binding, Call, Pause, Settlement};
 use crate::id::CallId;
-use crate::tool::{Arguments, Origin, ToolName};
+use crate::tool::{Arguments, ToolName, ToolRef};
 
 /// A pending item: an input from outside that the run needs before it continues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum PendingItem {
     /// The caller has to run this tool and return its result.
     ExternalResult(PendingExternalResult),
@@ -40,6 +40,7 @@ pub enum PendingItem {
     /// The model has a question for the user.
     Question(PendingQuestion),
     /// The tool's server requests input before it continues.
+    #[serde(rename = "elicitation")]
     Input(PendingInput),
     /// The call runs as a task at the tool's server. No answer is required: the run continues when the server is done.
     Task(PendingTask),
@@ -54,7 +55,7 @@ pub struct PendingCall<'a> {
     pub id: &'a CallId,
     /// The name of the tool that the model sees.
     pub name: &'a ToolName,
-    pub origin: Cow<'a, Origin>,
+    pub tool: Cow<'a, ToolRef>,
     pub arguments: Cow<'a, Arguments>,
 }
 
@@ -138,19 +139,19 @@ impl PendingItem {
         self.describe().call_id
     }
 
-    /// The kind, as in JSON.
+    /// The `type` in JSON.
     pub fn kind(&self) -> &'static str {
         self.describe().kind
     }
 
     /// When the wait began, if the time of the events is known.
-    pub fn since(&self) -> Option<Timestamp> {
-        self.describe().since
+    pub fn requested_at(&self) -> Option<Timestamp> {
+        self.describe().requested_at
     }
 
     /// Its deadline; `None` if it stays pending as long as the run lives.
-    pub fn until(&self) -> Option<Timestamp> {
-        self.describe().until
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.describe().expires_at
     }
 
     /// The content that a decision would be bound to; `None` unless it waits for a decision. An approver sends its

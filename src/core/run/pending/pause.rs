@@ -19,13 +19,13 @@ pub struct PendingPause {
     pub event: u64,
     /// When the run was paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
+    pub requested_at: Option<Timestamp>,
 }
 
 impl PendingPause {
     pub(super) fn new(pause: &Pause) -> Self {
         let Pause { by, via, reason, event, since } = pause.clone();
-        Self { by, via, reason, event, since }
+        Self { by, via, reason, event, requested_at: since }
     }
 }
 
@@ -35,8 +35,8 @@ impl Kind for PendingPause {
             kind: "pause",
             call_id: None,
             event: Some(self.event),
-            since: self.since,
-            until: None,
+            requested_at: self.requested_at,
+            expires_at: None,
             form: AnswerForm::Continue { by: &self.by, reason: self.reason.as_deref() },
         }
     }

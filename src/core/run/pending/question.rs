@@ -16,17 +16,17 @@ pub struct PendingQuestion {
     /// The call; answers are addressed to it.
     pub call_id: CallId,
     /// The name the model sees.
-    pub name: ToolName,
+    pub tool_name: ToolName,
     #[serde(flatten)]
     pub ask: Ask,
     /// The position of the event that asks.
     pub event: u64,
     /// When the wait began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
+    pub requested_at: Option<Timestamp>,
     /// The deadline; without it, the item stays pending as long as the run lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
+    pub expires_at: Option<Timestamp>,
 }
 
 impl PendingQuestion {
@@ -36,11 +36,11 @@ impl PendingQuestion {
         }
         Some(Self {
             call_id: call.requested.id.clone(),
-            name: tool.name.clone(),
+            tool_name: tool.name.clone(),
             ask: call.arguments().as_object().and_then(|arguments| Ask::parse(arguments).ok())?,
             event: call.deadline.event,
-            since: call.deadline.since,
-            until: call.deadline.until(),
+            requested_at: call.deadline.since,
+            expires_at: call.deadline.until(),
         })
     }
 }
@@ -51,16 +51,16 @@ impl Kind for PendingQuestion {
             kind: "question",
             call_id: Some(&self.call_id),
             event: Some(self.event),
-            since: self.since,
-            until: self.until,
+            requested_at: self.requested_at,
+            expires_at: self.expires_at,
             form: AnswerForm::Choice(&self.ask),
         }
     }
 
     fn call(&self) -> Option<PendingCall<'_>> {
-        let origin = Cow::Owned(Origin::Builtin { tool: self.name.to_string() });
+        let tool = Cow::Owned(Origin::Builtin { tool: self.tool_name.to_string() }.into());
         let arguments = Cow::Owned(Arguments::from_value(serde_json::to_value(&self.ask).unwrap_or_default()));
-        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
+        Some(PendingCall { id: &self.call_id, name: &self.tool_name, tool, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

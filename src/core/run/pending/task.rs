@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::{AnswerForm, BackgroundWork, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState};
-use crate::tool::{Arguments, Origin, TaskHandle, Tool, ToolName};
+use crate::tool::{Arguments, TaskHandle, Tool, ToolName, ToolRef};
 
 /// A call that runs as a task at its server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PendingTask {
     pub call_id: CallId,
-    pub origin: Origin,
+    pub tool: ToolRef,
     /// The name the model sees.
-    pub name: ToolName,
+    pub tool_name: ToolName,
     pub arguments: Arguments,
     pub task: TaskHandle,
 }
@@ -25,8 +25,8 @@ impl PendingTask {
         let CallState::Task(task) = &call.state else { return None };
         Some(Self {
             call_id: call.requested.id.clone(),
-            origin: tool.origin.clone(),
-            name: tool.name.clone(),
+            tool: ToolRef::new(tool),
+            tool_name: tool.name.clone(),
             arguments: call.arguments().clone(),
             task: (**task).clone(),
         })
@@ -39,8 +39,8 @@ impl Kind for PendingTask {
             kind: "task",
             call_id: Some(&self.call_id),
             event: None,
-            since: None,
-            until: None,
+            requested_at: None,
+            expires_at: None,
             form: AnswerForm::Background(BackgroundWork {
                 noun: "task",
                 place: "at its server",
@@ -53,9 +53,9 @@ impl Kind for PendingTask {
     }
 
     fn call(&self) -> Option<PendingCall<'_>> {
-        let origin = Cow::Borrowed(&self.origin);
+        let tool = Cow::Borrowed(&self.tool);
         let arguments = Cow::Borrowed(&self.arguments);
-        Some(PendingCall { id: &self.call_id, name: &self.name, origin, arguments })
+        Some(PendingCall { id: &self.call_id, name: &self.tool_name, tool, arguments })
     }
 
     fn count(&self, counts: &mut PendingCounts) {

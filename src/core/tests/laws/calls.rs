@@ -48,7 +48,8 @@ fn stories(journal: &[Event]) -> BTreeMap<CallId, Story> {
                 }
             }
             Event::ApprovalDecided { call, decision } => {
-                let doubted = matches!(before.call(call).unwrap().state, CallState::Asked { in_doubt: true, .. });
+                let doubted =
+                    matches!(before.call(call).unwrap().state, CallState::Asked { outcome_unknown: true, .. });
                 let story = stories.entry(call.clone()).or_default();
                 let approved = decision.answer == DecisionKind::Approve;
                 story.approved = approved;

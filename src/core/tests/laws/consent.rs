@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use toolgate_core::id::CallId;
 use toolgate_core::policy::{OnTimeout, PolicyMark};
 use toolgate_core::run::{
-    Authorization, Binding, CallState, CallVerdict, DecisionKind, Event, InDoubt, Limits, Run, RunRules, Spec, Step,
+    Authorization, Binding, CallState, CallVerdict, DecisionKind, Event, Limits, OnUnknownOutcome, Run, RunRules, Spec,
+    Step,
 };
 use toolgate_core::tool::Origin;
 
@@ -136,7 +137,10 @@ proptest! {
 
 #[test]
 fn a_call_in_doubt_twice_asks_two_questions() {
-    let spec = Spec { rules: RunRules { in_doubt: InDoubt::Ask, ..RunRules::default() }, ..spec(Limits::default()) };
+    let spec = Spec {
+        rules: RunRules { on_unknown_outcome: OnUnknownOutcome::Ask, ..RunRules::default() },
+        ..spec(Limits::default())
+    };
     let mut hand = Hand::with(spec).model_calls([call("a", "mcp_files_ask_write")]);
     let mut seen = Vec::new();
     for _ in 0..3 {

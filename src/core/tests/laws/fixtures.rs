@@ -10,8 +10,8 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
 use toolgate_core::policy::{Match, Policy, Rule, StopCondition, Verdict};
 use toolgate_core::run::{
-    Candidate, Compaction, Event, InDoubt, Limits, OnDeny, OnExceed, OnToolError, Predecessor, RunRules, Segment, Spec,
-    Started, ToolAccess, Trigger,
+    Candidate, Compaction, Event, Limits, OnDeny, OnExceed, OnToolError, OnUnknownOutcome, Predecessor, RunRules,
+    Segment, Spec, Started, ToolAccess, Trigger,
 };
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate_core::tool::{
@@ -222,7 +222,7 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         tiers: *tape.pick(&[TierMode::Defer, TierMode::Drop, TierMode::Sequential]),
         on_deny: *tape.pick(&[OnDeny::Report, OnDeny::Report, OnDeny::Report, OnDeny::Fail]),
         on_tool_error: *tape.pick(&[OnToolError::Report, OnToolError::Report, OnToolError::Report, OnToolError::Fail]),
-        in_doubt: *tape.pick(&[InDoubt::Report, InDoubt::Ask]),
+        on_unknown_outcome: *tape.pick(&[OnUnknownOutcome::Report, OnUnknownOutcome::Ask]),
         compensate: tape.once_in(3),
         validate_output: tape.once_in(2),
         finish_with: if tape.once_in(5) { vec!["ext_order".into(), "mcp_*read".into()] } else { Vec::new() },

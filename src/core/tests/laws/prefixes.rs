@@ -9,8 +9,8 @@ use toolgate_core::chat::{Message, Reply, Stop, Usage};
 use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
-    Answer, AnswerForm, Authorization, CallVerdict, Compaction, Decision, DecisionKind, Event, InDoubt, Input, Limits,
-    OnDeny, OnToolError, OutputVerdict, PendingItem, Rejection, Resume, Run, RunRules, Spec, Status, Step,
+    Answer, AnswerForm, Authorization, CallVerdict, Compaction, Decision, DecisionKind, Event, Input, Limits, OnDeny,
+    OnToolError, OnUnknownOutcome, OutputVerdict, PendingItem, Rejection, Resume, Run, RunRules, Spec, Status, Step,
 };
 use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolCall, ToolOutput};
 
@@ -275,8 +275,8 @@ fn an_answer_rejected_once() {
 
 #[test]
 fn calls_in_doubt_reported_or_requiring_approval() {
-    for in_doubt in [InDoubt::Report, InDoubt::Ask] {
-        let spec = Spec { rules: RunRules { in_doubt, ..RunRules::default() }, ..plain() };
+    for on_unknown_outcome in [OnUnknownOutcome::Report, OnUnknownOutcome::Ask] {
+        let spec = Spec { rules: RunRules { on_unknown_outcome, ..RunRules::default() }, ..plain() };
         let calls = [call("a", "mcp_files_write"), call("b", "mcp_files_read"), call("c", "mcp_files_ask_write")];
         Script::new(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
     }
@@ -286,7 +286,7 @@ fn calls_in_doubt_reported_or_requiring_approval() {
 fn the_turn_limit() {
     let spec = spec(Limits { max_iterations: 2, ..Limits::default() });
     let stubborn = Reply::calling([call("a", "mcp_files_read")]);
-    Script::new(spec, [stubborn]).survives_every_cut(Status::TurnLimit);
+    Script::new(spec, [stubborn]).survives_every_cut(Status::Incomplete);
 }
 
 #[test]

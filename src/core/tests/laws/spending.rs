@@ -89,7 +89,7 @@ fn row_3_42_a_limit_that_asks_pauses_the_run_until_more_is_granted() {
     let hand = continued(hand, TighterLimits::default());
     assert_eq!(access(&hand), ToolAccess::FinalAnswer);
     let hand = hand.model_says(Reply::text("as far as I got"));
-    assert_eq!(hand.status(), Status::TurnLimit);
+    assert_eq!(hand.status(), Status::Incomplete);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn row_3_40_each_attempt_looks_at_the_limits() {
     let hand = fails(spent(OnExceed::LastWord, 0.5), costing(0.6));
     assert_eq!(access(&hand), ToolAccess::FinalAnswer, "a failed attempt reached the limit");
     let hand = fails(spent(OnExceed::Fail, 0.5), costing(0.6));
-    assert_eq!(hand.status(), Status::TurnLimit);
+    assert_eq!(hand.status(), Status::Incomplete);
 }
 
 #[test]

@@ -47,7 +47,7 @@ agents:
     assert_eq!((status, &paused["status"], models.asked().len()), (201, &json!("pending"), 1), "{paused}");
     assert_eq!(paused["usage"]["cost_usd"], 1.0005);
     let pause = &paused["pending"][0];
-    assert_eq!((&pause["kind"], &pause["by"]), (&json!("pause"), &json!("toolgate")), "{pause}");
+    assert_eq!((&pause["type"], &pause["by"]), (&json!("pause"), &json!("toolgate")), "{pause}");
     let reason = "the worst case of the next model call exceeds `max_cost_usd`";
     assert!(pause["reason"].as_str().unwrap().starts_with(reason), "{pause}");
     let run = paused["id"].as_str().unwrap();

@@ -40,7 +40,7 @@ async fn a_stored_response_is_deleted_with_its_run() {
     let created = keyed(&served, "/v1/runs", None, "create", &new).await;
     let path = format!("/v1/runs/{}", created.text("id"));
     let (resume, fork) = (format!("{path}/resume"), format!("{path}/fork"));
-    let given = json!({"results": [{"call_id": created.body["pending"][0]["call_id"], "output": "A secret"}]});
+    let given = json!({"answers": [{"type": "result", "call_id": created.body["pending"][0]["call_id"], "output": "A secret"}]});
     let resumed = keyed(&served, &resume, None, "resume", &given).await;
     assert_eq!(resumed.text("status"), "completed", "{resumed:?}");
     let forked = keyed(&served, &fork, None, "fork", &json!({"at": 1})).await;

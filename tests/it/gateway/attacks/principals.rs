@@ -21,13 +21,16 @@ async fn runs_of_another_principal_can_only_be_read_and_decided() {
     let run = ann.post("/v1/runs", new).await;
     let path = format!("/v1/runs/{}", run.text("id"));
     let call = |name: &str| {
-        let owed = run.body["pending"].as_array().unwrap().iter().find(|owed| owed["kind"] == name);
+        let owed = run.body["pending"].as_array().unwrap().iter().find(|owed| owed["type"] == name);
         owed.unwrap_or_else(|| panic!("{name} in {run:?}"))["call_id"].clone()
     };
-    let result = json!({"results": [{"call_id": call("external_result"), "output": "ours"}], "partial": true});
+    let result =
+        json!({"answers": [{"type": "result", "call_id": call("external_result"), "output": "ours"}], "partial": true});
     let both = json!({
-        "results": [{"call_id": call("external_result"), "output": "ours"}],
-        "decisions": [{"call_id": call("approval"), "decision": "approve"}],
+        "answers": [
+            {"type": "result", "call_id": call("external_result"), "output": "ours"},
+            {"type": "decision", "call_id": call("approval"), "decision": "approve"},
+        ],
     });
 
     for (child, body) in [
@@ -46,7 +49,7 @@ async fn runs_of_another_principal_can_only_be_read_and_decided() {
     assert_eq!(eve.get(&path).await.body, run.body, "the run was changed, or cannot be read");
     assert_eq!(eve.get("/v1/runs").await.body["data"].as_array().unwrap().len(), 1, "there is a fork");
 
-    let decided = json!({"decisions": [{"call_id": call("approval"), "decision": "approve"}], "partial": true});
+    let decided = json!({"answers": [{"type": "decision", "call_id": call("approval"), "decision": "approve"}]});
     assert_eq!(eve.post(&format!("{path}/resume"), decided).await.text("status"), "pending");
     assert_eq!(service.post(&format!("{path}/resume"), result).await.text("status"), "completed");
     assert_eq!(eve.delete(&path).await.problem(), "forbidden");

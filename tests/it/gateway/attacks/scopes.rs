@@ -72,11 +72,11 @@ const SCOPES: &[(&str, &[&str])] = &[
 fn body_of(operation: &str) -> Value {
     match operation {
         "createRun" | "createSessionRun" => json!({"input": "Hello"}),
-        "resumeRun" => json!({"answers": [{"call_id": "call_1", "text": "Yes"}]}),
+        "resumeRun" => json!({"answers": [{"type": "answer", "call_id": "call_1", "text": "Yes"}]}),
         "addMessage" => json!({"text": "Hello"}),
         "createKey" => json!({"name": "mine", "scopes": ["runs:read"]}),
         "decideApproval" => json!({"decision": "approve"}),
-        "createApprovalGrant" => json!({"tool": "mcp_files_delete"}),
+        "createApprovalGrant" => json!({"tool_name": "mcp_files_delete"}),
         "createWebhookEndpoint" => json!({"url": "https://example.com/"}),
         _ => json!({}),
     }
@@ -202,7 +202,7 @@ async fn requests_that_only_read_need_the_read_scope() {
     let writes = Person { served: &served, badge: "ann acme runs:write" };
     let run = writes.post("/v1/runs", json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
     let path = format!("/v1/runs/{}", run.text("id"));
-    let result = json!({"results": [{"call_id": run.body["pending"][0]["call_id"], "output": 1}]});
+    let result = json!({"answers": [{"type": "result", "call_id": run.body["pending"][0]["call_id"], "output": 1}]});
 
     for (what, body) in [
         ("resume", json!({})),

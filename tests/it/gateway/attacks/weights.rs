@@ -77,16 +77,16 @@ async fn oversized_resumes_are_refused_with_a_bounded_report() {
     let served = Served::to_all(clerk.kept(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "order"}]})).await;
     let results = |count: usize| -> Value {
-        let results = (0..count).map(|number| json!({"call_id": format!("c{number}"), "output": 1}));
-        json!({"results": results.collect::<Value>()})
+        let results = (0..count).map(|number| json!({"type": "result", "call_id": format!("c{number}"), "output": 1}));
+        json!({"answers": results.collect::<Value>()})
     };
     let resume = format!("/v1/runs/{run}/resume");
 
     let heavy = served.post(&resume, results(1001)).await;
-    assert_eq!((heavy.problem(), &heavy.body["errors"][0]["pointer"]), ("validation", &json!("/results")));
+    assert_eq!((heavy.problem(), &heavy.body["errors"][0]["pointer"]), ("validation", &json!("/answers")));
     let many = served.post(&resume, results(1000)).await;
     assert_eq!(many.body["errors"].as_array().unwrap().len(), 100, "{many:?}");
-    let one = json!({"call_id": "c", "output": 1});
-    let twice = served.post(&resume, json!({"results": [one, one]})).await;
+    let one = json!({"type": "result", "call_id": "c", "output": 1});
+    let twice = served.post(&resume, json!({"answers": [one, one]})).await;
     assert!(twice.text("detail").contains("answered twice"), "{twice:?}");
 }

@@ -44,9 +44,11 @@ async fn pending_and_ended_runs_are_announced_once_without_content(kept: Kept) {
     let owed = created.body["pending"].as_array().unwrap();
     assert_eq!(asked, owed.iter().map(|item| item["approval_id"].as_str().unwrap().to_owned()).collect());
 
-    let decisions: Vec<Value> =
-        owed.iter().map(|item| json!({"call_id": item["call_id"], "decision": "approve"})).collect();
-    let resumed = hooked.served.post(&format!("/v1/runs/{run}/resume"), json!({"decisions": decisions})).await;
+    let decisions: Vec<Value> = owed
+        .iter()
+        .map(|item| json!({"call_id": item["call_id"], "type": "decision", "decision": "approve"}))
+        .collect();
+    let resumed = hooked.served.post(&format!("/v1/runs/{run}/resume"), json!({"answers": decisions})).await;
     assert_eq!(resumed.text("status"), "completed", "{resumed:?}");
     receiver.receives(4).await;
     assert_eq!(data("run.completed")[0]["status"], "completed");
@@ -80,9 +82,10 @@ async fn each_ending_has_its_own_name_and_a_failure_its_code() {
     hooked.served.post(&format!("/v1/runs/{cancelled}/cancel"), json!({})).await;
     // The script has no reply after the call, which is a failure.
     let failed = hooked.served.post("/v1/runs", json!({"input": "Delete it"})).await;
-    let decisions = json!([{"call_id": failed.body["pending"][0]["call_id"], "decision": "approve"}]);
+    let decisions =
+        json!([{"call_id": failed.body["pending"][0]["call_id"], "type": "decision", "decision": "approve"}]);
     let failed =
-        hooked.served.post(&format!("/v1/runs/{}/resume", failed.text("id")), json!({"decisions": decisions})).await;
+        hooked.served.post(&format!("/v1/runs/{}/resume", failed.text("id")), json!({"answers": decisions})).await;
 
     assert_eq!(receiver.types(2).await, ["run.cancelled", "run.failed"]);
     let told = receiver.received();
@@ -121,9 +124,9 @@ async fn every_pending_state_of_a_run_is_announced_later() {
     let created = hooked.served.post("/v1/runs", json!({"input": "Delete it"})).await;
     let owed = created.body["pending"].as_array().unwrap();
     let decisions: Vec<Value> =
-        owed.iter().map(|item| json!({"call_id": item["call_id"], "decision": "deny"})).collect();
+        owed.iter().map(|item| json!({"type": "decision", "call_id": item["call_id"], "decision": "deny"})).collect();
     let path = format!("/v1/runs/{}/resume", created.text("id"));
-    assert_eq!(hooked.served.post(&path, json!({"decisions": decisions})).await.text("status"), "completed");
+    assert_eq!(hooked.served.post(&path, json!({"answers": decisions})).await.text("status"), "completed");
 
     hooked.dispatch();
 

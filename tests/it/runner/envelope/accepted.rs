@@ -291,7 +291,7 @@ async fn an_extended_deadline_does_not_spend_it() {
     let world = orders().with(serde_json::from_value(json!({"name": "order", "deadline_s": 60})).unwrap());
     let node = world.node(keys(&["k1"]));
     let envelope = world.handed_out(&node).await;
-    let until = envelope.pending[0].until().unwrap() + HOUR;
+    let until = envelope.pending[0].expires_at().unwrap() + HOUR;
     node.runner.extend(&envelope.run_id, "call_1_1".into(), until, "ann", Channel::Api).await.unwrap();
     tokio::time::advance(HOUR / 2).await;
 
