@@ -91,9 +91,7 @@ pub(in crate::check) async fn unsupported_version(context: &Context, session: &S
     }
     let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}});
     let Ok(answer) = session.connection.request("tools/list", meta).await else { return };
-    let code = answer.error_code();
-    // Over HTTP the header and the body differ, which has an error of its own.
-    if code == Some(UNSUPPORTED_VERSION) || session.connection.endpoint().is_some() {
+    if answer.error_code() == Some(UNSUPPORTED_VERSION) {
         return;
     }
     let text = match &answer.outcome {

@@ -19,6 +19,8 @@ use crate::check::rules::{http as rules, wire};
 
 /// The largest event, and the largest body.
 const MAX_EVENT: usize = 64 << 20;
+/// The methods with a header `Mcp-Name`, and the member of the parameters that it repeats.
+const NAMED: [(&str, &str); 3] = [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")];
 /// The headers of an answer that the wire log shows.
 const SHOWN: [&str; 5] = ["content-type", "mcp-protocol-version", "allow", "location", "retry-after"];
 
@@ -114,13 +116,18 @@ impl Endpoint {
         if let Some(session) = self.session() {
             set("mcp-session-id", &session);
         }
-        if let Some(revision) = revision.filter(|revision| *revision >= Revision::V2025June) {
-            set("mcp-protocol-version", revision.as_str());
+        let method = message.and_then(|message| message.get("method")?.as_str()).unwrap_or_default();
+        let params = message.and_then(|message| message.get("params")).unwrap_or(&Value::Null);
+        // A stateless request names its revision in its body, also before the revision is agreed on.
+        let stated = params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion").and_then(Value::as_str);
+        let agreed = revision.filter(|revision| *revision >= Revision::V2025June).map(Revision::as_str);
+        if let Some(version) = stated.or(agreed) {
+            set("mcp-protocol-version", version);
         }
-        if let Some(message) = message.filter(|_| revision.is_some_and(Revision::is_modern)) {
-            set("mcp-method", message.get("method").and_then(Value::as_str).unwrap_or_default());
-            let params = message.get("params").unwrap_or(&Value::Null);
-            if let Some(name) = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str) {
+        if stated.is_some() {
+            set("mcp-method", method);
+            let name = NAMED.iter().find(|(known, _)| *known == method).and_then(|(_, member)| params.get(*member));
+            if let Some(name) = name.and_then(Value::as_str) {
                 set("mcp-name", name);
             }
         }

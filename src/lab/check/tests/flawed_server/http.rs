@@ -95,19 +95,19 @@ fn serve(server: &Server, stream: &TcpStream) -> Option<()> {
 fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value) -> Option<()> {
     let json = "Content-Type: application/json\r\n";
     let method = message["method"].as_str().unwrap_or_default();
-    let is_modern = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string();
+    let stated = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
+    let is_modern = stated.is_some();
     let refuse = |status: u16, code: i64| {
         let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": "refused"}});
         respond(stream, status, json, &error.to_string())
     };
-    if request
-        .header("mcp-protocol-version")
-        .is_some_and(|version| !version.starts_with("2025") && !version.starts_with("2026"))
-        && !server.has("any-version")
-    {
+    let version = request.header("mcp-protocol-version");
+    let is_known = |version: &str| version.starts_with("2025") || version.starts_with("2026");
+    if !is_modern && version.is_some_and(|version| !is_known(version)) && !server.has("any-version") {
         return refuse(400, -32000);
     }
-    if is_modern && request.header("mcp-method").is_some_and(|header| header != method) && !server.has("any-header") {
+    let is_repeated = version == stated && request.header("mcp-method") == Some(method);
+    if is_modern && !is_repeated && !server.has("any-header") {
         return refuse(400, -32020);
     }
     let mut headers = json.to_owned();
