@@ -19,6 +19,8 @@ use crate::check::rules::{http as rules, wire};
 
 /// The largest event, and the largest body.
 const MAX_EVENT: usize = 64 << 20;
+/// The well-known path of protected resource metadata.
+const METADATA: &str = "/.well-known/oauth-protected-resource";
 /// The methods with a header `Mcp-Name`, and the member of the parameters that it repeats.
 const NAMED: [(&str, &str); 3] = [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")];
 /// The headers of an answer that the wire log shows.
@@ -98,9 +100,15 @@ impl Endpoint {
         matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]")
     }
 
-    /// The address of another document of the same server.
-    pub(in crate::check) fn well_known(&self, path: &str) -> Option<String> {
-        reqwest::Url::parse(&self.url).ok()?.join(path).ok().map(String::from)
+    /// The addresses of its protected resource metadata (RFC 9728), in the order in which clients try them: below the
+    /// well-known path with the endpoint's own path, and without it.
+    pub(in crate::check) fn metadata_addresses(&self) -> Vec<String> {
+        let Ok(url) = reqwest::Url::parse(&self.url) else { return Vec::new() };
+        let own = url.path().trim_end_matches('/');
+        let paths = [format!("{METADATA}{own}"), METADATA.to_owned()];
+        let mut addresses: Vec<String> = paths.iter().filter_map(|path| Some(url.join(path).ok()?.into())).collect();
+        addresses.dedup();
+        addresses
     }
 
     fn usual_headers(&self, revision: Option<Revision>, message: Option<&Value>) -> HeaderMap {
@@ -238,10 +246,12 @@ impl Endpoint {
             }
         }
         let is_request = message.get("id").is_some() && message.get("method").is_some();
-        if kind.starts_with("application/json") && !body.is_empty() {
+        // The body of a refusal may be JSON of its own format (RFC 6750) and no message.
+        let is_refusal = matches!(status, 401 | 403) || (status >= 400 && !is_message(&body));
+        if kind.starts_with("application/json") && !body.is_empty() && !(is_request && is_refusal) {
             return Ok(self.take(&body, status, inbox));
         }
-        self.log.record(&self.label, Direction::Received, &body, Some("not JSON"));
+        self.log.record(&self.label, Direction::Received, &body, Some("not a message"));
         if is_request {
             let excerpt = one_line(&String::from_utf8_lossy(&body), 160);
             if status < 300 {
@@ -281,6 +291,11 @@ impl Endpoint {
         let line = format!("HTTP {};{}", response.status().as_u16(), shown.collect::<String>());
         self.log.record(&self.label, Direction::Event, line.as_bytes(), None);
     }
+}
+
+/// Whether a body is meant as a message of JSON-RPC.
+fn is_message(body: &[u8]) -> bool {
+    json::parse(body).is_some_and(|parsed| parsed.value.get("jsonrpc").is_some())
 }
 
 /// Whether an event with an answer has arrived.

@@ -22,6 +22,7 @@ pub(super) fn http(server: &Arc<Server>) {
 /// An HTTP request.
 struct Request {
     method: String,
+    path: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
@@ -36,7 +37,8 @@ fn read(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
-    let method = line.split(' ').next()?.to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (words.next()?, words.next()?);
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -51,7 +53,7 @@ fn read(stream: &TcpStream) -> Option<Request> {
         .unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Request { method, headers, body })
+    Some(Request { method, path, headers, body })
 }
 
 fn respond(stream: &TcpStream, status: u16, headers: &str, body: &str) -> Option<()> {
@@ -63,8 +65,8 @@ fn respond(stream: &TcpStream, status: u16, headers: &str, body: &str) -> Option
 fn serve(server: &Server, stream: &TcpStream) -> Option<()> {
     let request = read(stream)?;
     let json = "Content-Type: application/json\r\n";
-    if server.has("auth") {
-        return respond(stream, 401, "WWW-Authenticate: Bearer\r\n", "");
+    if let Some(flaw) = server.flaws.iter().find(|flaw| flaw.starts_with("auth")) {
+        return authorize(flaw, stream, &request);
     }
     if request.header("origin").is_some() && !server.has("any-origin") {
         return respond(stream, 403, "", "");
@@ -90,6 +92,30 @@ fn serve(server: &Server, stream: &TcpStream) -> Option<()> {
         return respond(stream, if server.has("malformed-succeeds") { 200 } else { 400 }, json, &error.to_string());
     };
     post(server, stream, &request, &message)
+}
+
+/// Requires authorization, with metadata at the place that the flaw names: none, the root, below the path of the endpoint,
+/// or at an address of the challenge.
+fn authorize(flaw: &str, stream: &TcpStream, request: &Request) -> Option<()> {
+    let json = "Content-Type: application/json\r\n";
+    let place = match flaw {
+        "auth-root" => "/.well-known/oauth-protected-resource",
+        "auth-path" => "/.well-known/oauth-protected-resource/mcp",
+        "auth-named" => "/metadata",
+        _ => "",
+    };
+    if request.path == place {
+        let servers = json!({"resource": "x", "authorization_servers": ["https://login.example"]});
+        return respond(stream, 200, json, &servers.to_string());
+    }
+    if request.path != "/mcp" {
+        return respond(stream, 404, "", "");
+    }
+    let host = request.header("host").unwrap_or_default();
+    let named =
+        if flaw == "auth-named" { format!(" resource_metadata=\"http://{host}{place}\"") } else { String::new() };
+    let headers = format!("{json}WWW-Authenticate: Bearer{named}\r\n");
+    respond(stream, 401, &headers, &json!({"error": "invalid_token", "error_description": "no token"}).to_string())
 }
 
 fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value) -> Option<()> {
