@@ -39,7 +39,10 @@ pub(in crate::check) async fn open(context: &Context) -> Eras {
             failed(context, why.in_words(), unauthorized)
         }
         (legacy, modern, refusal) => {
-            if let Some(why @ Unopened::Silent(..)) = refusal {
+            // A server of the stateless revision alone refuses initialize, as an error or as HTTP 4xx.
+            if let Some(why @ Unopened::Silent(cause, _)) = &refusal
+                && !matches!(cause, NoAnswer::Http(400..500, _))
+            {
                 let text = format!("initialize {}", why.in_words().trim_start_matches("the first request "));
                 context.findings.add(Finding::new(&protocol::VERSION_REFUSED, text));
             }
