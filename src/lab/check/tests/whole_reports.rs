@@ -9,13 +9,14 @@ use crate::check::Severity;
 /// The server in words, its flaws, all errors and warnings of its report, and how it is checked.
 type Server = (&'static str, &'static [&'static str], &'static [&'static str], How);
 
-const SERVERS: [Server; 6] = [
+const SERVERS: [Server; 7] = [
     ("no metadata", &["auth"], &["error server-not-started", "error http-auth-metadata"], Http),
     ("metadata at the root", &["auth-root"], &["error server-not-started", "warning http-auth-metadata"], Http),
     ("metadata below the path", &["auth-path"], &["error server-not-started", "warning http-auth-metadata"], Http),
     ("metadata that the challenge names", &["auth-named"], &["error server-not-started"], Http),
     ("an unknown version refused as text", &["unknown-version-400"], &["warning version-refused"], Http),
     ("initialize refused as text by a stateless server", &["--modern-only", "initialize-400"], &[], Http),
+    ("a ping of the server before its answer", &["asks-in-stream"], &[], Http),
 ];
 
 #[tokio::test]

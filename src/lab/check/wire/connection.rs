@@ -83,8 +83,7 @@ impl Connection {
                     biased;
                     answered = &mut answer => answered.unwrap_or_else(gone),
                     posted = &mut posting => {
-                        let (status, replies) = posted?;
-                        self.reply(replies).await;
+                        let status = posted?;
                         match answer.try_recv() {
                             Ok(answered) => answered,
                             Err(_) => Err(NoAnswer::Http(status, "the response ended without the answer".into())),
@@ -129,15 +128,7 @@ impl Connection {
             }
             Channel::Http(endpoint) => {
                 let posted = tokio::time::timeout(self.limit, endpoint.post(&message, &self.inbox)).await;
-                posted.ok()?.ok().map(|(status, _)| status)
-            }
-        }
-    }
-
-    async fn reply(&self, replies: Vec<Value>) {
-        if let Channel::Http(endpoint) = &self.channel {
-            for reply in replies {
-                let _ = tokio::time::timeout(self.limit, endpoint.post(&reply, &self.inbox)).await;
+                posted.ok()?.ok()
             }
         }
     }

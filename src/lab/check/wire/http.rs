@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response};
 use secrecy::{ExposeSecret, SecretString};
@@ -202,9 +204,16 @@ impl Endpoint {
         tokio::time::timeout(limit, answered).await.unwrap_or_else(|_| Err("no answer in time".into()))
     }
 
-    /// Posts a message, and hands what the server sends to the inbox until the connection of this request ends.
-    /// Returns the status and the replies to send.
-    pub(in crate::check) async fn post(&self, message: &Value, inbox: &Inbox) -> Result<(u16, Vec<Value>), NoAnswer> {
+    /// Posts a message, and hands what the server sends to the inbox until the connection of this request ends. Requests
+    /// of the server are answered meanwhile. Returns the status.
+    pub(in crate::check) async fn post(&self, message: &Value, inbox: &Inbox) -> Result<u16, NoAnswer> {
+        let response = self.send(message, inbox).await?;
+        let status = response.status().as_u16();
+        self.read(response, message, inbox).await?;
+        Ok(status)
+    }
+
+    async fn send(&self, message: &Value, inbox: &Inbox) -> Result<Response, NoAnswer> {
         let body = message.to_string();
         self.log.record(&self.label, Direction::Sent, body.as_bytes(), None);
         let headers = self.usual_headers(inbox.revision(), Some(message));
@@ -218,25 +227,42 @@ impl Endpoint {
         if let Some(session) = response.headers().get("mcp-session-id").and_then(|value| value.to_str().ok()) {
             *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
         }
-        let replies = self.read(response, message, inbox).await?;
-        Ok((status, replies))
+        Ok(response)
     }
 
-    async fn read(&self, mut response: Response, message: &Value, inbox: &Inbox) -> Result<Vec<Value>, NoAnswer> {
-        let (status, kind) = (response.status().as_u16(), content_type(&response));
-        let mut replies = Vec::new();
-        if kind.starts_with("text/event-stream") {
-            let mut decoder = Decoder::up_to(MAX_EVENT);
-            while let Ok(Some(chunk)) = response.chunk().await {
-                for event in decoder.push(&chunk).into_iter().flatten() {
-                    let data = event.data.unwrap_or_default();
-                    if data.trim_ascii().is_empty() {
-                        continue;
-                    }
-                    replies.extend(self.take(&data, status, inbox));
+    /// Sends replies to requests of the server. What the server makes of them is its own affair.
+    async fn reply(&self, replies: Vec<Value>, inbox: &Inbox) {
+        for reply in replies {
+            let _ = self.send(&reply, inbox).await;
+        }
+    }
+
+    async fn read_stream(&self, mut response: Response, inbox: &Inbox) {
+        let status = response.status().as_u16();
+        let mut decoder = Decoder::up_to(MAX_EVENT);
+        // A server may wait for a reply before it goes on with this stream.
+        let mut replying = FuturesUnordered::new();
+        loop {
+            let chunk = tokio::select! {
+                chunk = response.chunk() => chunk,
+                Some(()) = replying.next() => continue,
+            };
+            let Ok(Some(chunk)) = chunk else { break };
+            for event in decoder.push(&chunk).into_iter().flatten() {
+                let data = event.data.unwrap_or_default();
+                if !data.trim_ascii().is_empty() {
+                    replying.push(self.reply(self.take(&data, status, inbox), inbox));
                 }
             }
-            return Ok(replies);
+        }
+        while replying.next().await.is_some() {}
+    }
+
+    async fn read(&self, mut response: Response, message: &Value, inbox: &Inbox) -> Result<(), NoAnswer> {
+        let (status, kind) = (response.status().as_u16(), content_type(&response));
+        if kind.starts_with("text/event-stream") {
+            self.read_stream(response, inbox).await;
+            return Ok(());
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| NoAnswer::Closed(in_words(&error)))? {
@@ -249,7 +275,8 @@ impl Endpoint {
         // The body of a refusal may be JSON of its own format (RFC 6750) and no message.
         let is_refusal = matches!(status, 401 | 403) || (status >= 400 && !is_message(&body));
         if kind.starts_with("application/json") && !body.is_empty() && !(is_request && is_refusal) {
-            return Ok(self.take(&body, status, inbox));
+            self.reply(self.take(&body, status, inbox), inbox).await;
+            return Ok(());
         }
         self.log.record(&self.label, Direction::Received, &body, Some("not a message"));
         if is_request {
@@ -261,11 +288,12 @@ impl Endpoint {
                     format!("{} was answered with {named}: {excerpt}", name_of(message)),
                 );
                 // The answer may be right all the same.
-                return Ok(self.take(&body, status, inbox));
+                self.take(&body, status, inbox);
+                return Ok(());
             }
             return Err(NoAnswer::Http(status, excerpt));
         }
-        Ok(replies)
+        Ok(())
     }
 
     fn take(&self, data: &[u8], status: u16, inbox: &Inbox) -> Vec<Value> {

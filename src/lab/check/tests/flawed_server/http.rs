@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread::spawn;
+use std::thread::{sleep, spawn};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -118,6 +119,20 @@ fn authorize(flaw: &str, stream: &TcpStream, request: &Request) -> Option<()> {
     respond(stream, 401, &headers, &json!({"error": "invalid_token", "error_description": "no token"}).to_string())
 }
 
+/// Answers a request only when the client has answered a ping on the same stream.
+fn ask_in_stream(server: &Server, mut stream: &TcpStream, message: &Value) -> Option<()> {
+    let own = format!("own-{}", message["id"]);
+    let ping = json!({"jsonrpc": "2.0", "id": own, "method": "ping"});
+    stream.write_all(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n").ok()?;
+    stream.write_all(format!("data: {ping}\n\n").as_bytes()).ok()?;
+    while !server.replies.lock().unwrap().contains(&json!(own).to_string()) {
+        sleep(Duration::from_millis(5));
+    }
+    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
+    stream.write_all(format!("data: {answer}\n\n").as_bytes()).ok()?;
+    None
+}
+
 fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value) -> Option<()> {
     let json = "Content-Type: application/json\r\n";
     let method = message["method"].as_str().unwrap_or_default();
@@ -153,11 +168,17 @@ fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value)
             return if server.has("session-400") { refuse(400, -32000) } else { refuse(404, -32001) };
         }
     }
-    if message.get("id").is_none() {
+    if method.is_empty() {
+        server.replies.lock().unwrap().insert(message["id"].to_string());
+    }
+    if message.get("id").is_none() || method.is_empty() {
         return respond(stream, if server.has("notification-200") { 200 } else { 202 }, "", "");
     }
     if server.has("http-500") && method == "tools/list" {
         return respond(stream, 500, "Content-Type: text/plain\r\n", "Internal Server Error");
+    }
+    if server.has("asks-in-stream") && method == "ping" {
+        return ask_in_stream(server, stream, message);
     }
     let lines = Mutex::new(Vec::new());
     server.handle(message, &|line| lines.lock().unwrap().push(line.to_owned()));

@@ -32,6 +32,8 @@ struct Server {
     flaws: BTreeSet<String>,
     lists: Mutex<usize>,
     sessions: Mutex<BTreeSet<String>>,
+    /// The ids of answers to its own requests.
+    replies: Mutex<BTreeSet<String>>,
     busy: Mutex<usize>,
 }
 
@@ -39,7 +41,13 @@ type Out<'a> = &'a (dyn Fn(&str) + Sync);
 
 fn main() {
     let flaws: BTreeSet<String> = std::env::args().skip(1).collect();
-    let server = Arc::new(Server { flaws, lists: Mutex::new(0), sessions: Mutex::default(), busy: Mutex::new(0) });
+    let server = Arc::new(Server {
+        flaws,
+        lists: Mutex::default(),
+        sessions: Mutex::default(),
+        replies: Mutex::default(),
+        busy: Mutex::default(),
+    });
     if let Some(path) = server.flaws.iter().find_map(|flaw| flaw.strip_prefix("lock="))
         && std::fs::OpenOptions::new().create_new(true).write(true).open(path).is_err()
     {
