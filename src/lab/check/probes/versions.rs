@@ -58,8 +58,10 @@ async fn negotiate_one(
 ) -> Result<String, String> {
     let connection = context.connect(version).map_err(|why| why.in_words())?;
     let mut is_early_crash = false;
+    // A server that exits because of every tools/list says nothing about requests before initialize.
     if let Some(first) = early_request_after
         && matches!(context.target, CheckTarget::Stdio(_))
+        && !context.findings.has(&wire::SERVER_CRASHED)
     {
         is_early_crash = early_request(context, &connection, first).await;
     }

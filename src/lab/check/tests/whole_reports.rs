@@ -2,14 +2,14 @@
 
 use futures::StreamExt;
 
-use super::harness::How::{self, Http};
+use super::harness::How::{self, Calls, Http, Stdio};
 use super::harness::{check_server, lines};
 use crate::check::Severity;
 
 /// The server in words, its flaws, all errors and warnings of its report, and how it is checked.
 type Server = (&'static str, &'static [&'static str], &'static [&'static str], How);
 
-const SERVERS: [Server; 7] = [
+const SERVERS: [Server; 11] = [
     ("no metadata", &["auth"], &["error server-not-started", "error http-auth-metadata"], Http),
     ("metadata at the root", &["auth-root"], &["error server-not-started", "warning http-auth-metadata"], Http),
     ("metadata below the path", &["auth-path"], &["error server-not-started", "warning http-auth-metadata"], Http),
@@ -17,6 +17,10 @@ const SERVERS: [Server; 7] = [
     ("an unknown version refused as text", &["unknown-version-400"], &["warning version-refused"], Http),
     ("initialize refused as text by a stateless server", &["--modern-only", "initialize-400"], &[], Http),
     ("a ping of the server before its answer", &["asks-in-stream"], &[], Http),
+    ("a call that blocks the server", &["call-hangs"], &["error call-unanswered"], Calls),
+    ("an exit in a list", &["list-dies", "prompts-missing"], &["error server-crashed"], Stdio),
+    ("calls that fail after many others", &["rate-limited"], &[], Calls),
+    ("calls that ask for input", &["--modern-only", "asks-input"], &[], Calls),
 ];
 
 #[tokio::test]
@@ -30,4 +34,18 @@ async fn each_mistake_is_told_once_and_as_what_it_is() {
     let wrong: Vec<String> =
         futures::stream::iter(checks).buffer_unordered(4).filter_map(|wrong| async { wrong }).collect().await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn tools_that_are_no_longer_called_are_listed_with_the_reason() {
+    let report = check_server(&["many-dying-tools"], Calls).await;
+    let skipped = report.calls.unwrap().skipped;
+    assert!(skipped.iter().any(|(tool, reason)| tool == "slow" && reason.contains("30 times")), "{skipped:?}");
+}
+
+#[tokio::test]
+async fn the_load_leaves_out_tools_that_ask_for_input() {
+    let report = check_server(&["--modern-only", "asks-input"], Calls).await;
+    let load = report.calls.unwrap().load;
+    assert!(!load.is_empty() && load.iter().all(|row| row.tool == "slow"), "{load:?}");
 }

@@ -218,7 +218,13 @@ impl Endpoint {
         self.log.record(&self.label, Direction::Sent, body.as_bytes(), None);
         let headers = self.usual_headers(inbox.revision(), Some(message));
         let sent = self.client.post(&self.url).headers(headers).body(body).send().await;
-        let response = sent.map_err(|error| NoAnswer::Closed(in_words(&error)))?;
+        let response = sent.map_err(|error| {
+            if error.is_connect() {
+                // The server is gone, and not only this answer.
+                inbox.close(&in_words(&error));
+            }
+            NoAnswer::Closed(in_words(&error))
+        })?;
         self.record_head(&response);
         let status = response.status().as_u16();
         if status >= 500 {
