@@ -127,6 +127,8 @@ async fn valid(
             report(&rules::CALL_CRASH, format!("the call with {shown} {}", why.in_words()));
             return false;
         }
+        // The reader has reported what cannot be read.
+        Err(NoAnswer::Unreadable(_)) => return false,
         Err(why) => {
             report(&rules::CALL_UNANSWERED, format!("the call with {shown} {}", why.in_words()));
             return false;

@@ -45,6 +45,10 @@ rules! {
     JSON_DUPLICATE_KEY = "json-duplicate-key", Wire, Warning, "Member that a message has twice", MESSAGES, MESSAGES,
         why: "Parsers disagree on which of the two values counts.",
         fix: "Write each member of an object once.";
+    MESSAGE_TOO_LARGE = "message-too-large", Wire, Error, "Message of more than 64 MiB", STDIO, STDIO_MODERN,
+        why: "Clients limit the size of a message, many to 16 MiB or less. They drop a larger one and wait for the answer \
+              until their time limit, or close the connection.",
+        fix: "Return large data in parts or as a resource link, and end each message with a line feed.";
     IGNORES_END_OF_INPUT = "ignores-end-of-input", Wire, Warning, "Server that keeps running when its input ends", SHUTDOWN, SHUTDOWN_MODERN,
         why: "A client ends a server by closing its stdin. A server that keeps running has to be killed, which takes the \
               client seconds at every end, and it stays behind when the client crashes.",

@@ -1,15 +1,24 @@
 //! Servers whose errors and warnings are known as a whole: each mistake is told once, and as what it is.
 
+use std::time::Duration;
+
 use futures::StreamExt;
+use serde_json::{Value, json};
+use toolgate_core::redact::Secrets;
+use toolgate_settings::mcp::StdioSettings;
 
 use super::harness::How::{self, Calls, Http, Stdio};
-use super::harness::{check_server, lines};
-use crate::check::Severity;
+use super::harness::{check_server, limits, lines};
+use crate::check::context::Context;
+use crate::check::finding::Findings;
+use crate::check::wire::answer::NoAnswer;
+use crate::check::wire::log::WireLog;
+use crate::check::{CheckTarget, Severity};
 
 /// The server in words, its flaws, all errors and warnings of its report, and how it is checked.
 type Server = (&'static str, &'static [&'static str], &'static [&'static str], How);
 
-const SERVERS: [Server; 11] = [
+const SERVERS: [Server; 12] = [
     ("no metadata", &["auth"], &["error server-not-started", "error http-auth-metadata"], Http),
     ("metadata at the root", &["auth-root"], &["error server-not-started", "warning http-auth-metadata"], Http),
     ("metadata below the path", &["auth-path"], &["error server-not-started", "warning http-auth-metadata"], Http),
@@ -21,6 +30,7 @@ const SERVERS: [Server; 11] = [
     ("an exit in a list", &["list-dies", "prompts-missing"], &["error server-crashed"], Stdio),
     ("calls that fail after many others", &["rate-limited"], &[], Calls),
     ("calls that ask for input", &["--modern-only", "asks-input"], &[], Calls),
+    ("a line that is too long", &["huge-line"], &["error message-too-large"], Calls),
 ];
 
 #[tokio::test]
@@ -48,4 +58,22 @@ async fn the_load_leaves_out_tools_that_ask_for_input() {
     let report = check_server(&["--modern-only", "asks-input"], Calls).await;
     let load = report.calls.unwrap().load;
     assert!(!load.is_empty() && load.iter().all(|row| row.tool == "slow"), "{load:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_its_input_holds_up_no_message() {
+    let target = CheckTarget::Stdio(StdioSettings::new("sleep", ["60"]));
+    let secrets = Secrets::default();
+    let context = Context {
+        findings: Findings::without(secrets.clone()),
+        log: WireLog::new(None, secrets),
+        limits: limits(),
+        target,
+    };
+    let connection = context.connect("test").unwrap();
+    let large = json!({"reason": "x".repeat(1 << 20)});
+    let notified = connection.notify("notifications/cancelled", large);
+    assert!(tokio::time::timeout(Duration::from_secs(20), notified).await.is_ok());
+    let answered = connection.request_within("ping", Value::Null, Duration::from_millis(50)).await;
+    assert!(matches!(answered, Err(NoAnswer::TimedOut(_))), "{answered:?}");
 }

@@ -66,14 +66,7 @@ impl Connection {
         let gone = |_| Err(NoAnswer::Closed("the connection ended".into()));
         match &self.channel {
             Channel::Stdio(process) => {
-                if process.send(message.to_string().as_bytes()).await.is_err() {
-                    // The reader knows the reason soon.
-                    let waited = tokio::time::timeout(Duration::from_secs(1), answer).await;
-                    return waited.map_or_else(
-                        |_| Err(NoAnswer::Closed("the server closed its stdin".into())),
-                        |answer| answer.unwrap_or_else(gone),
-                    );
-                }
+                process.send(message.to_string().into_bytes());
                 answer.await.unwrap_or_else(gone)
             }
             Channel::Http(endpoint) => {
@@ -123,7 +116,7 @@ impl Connection {
         let message = self.message(None, method, params);
         match &self.channel {
             Channel::Stdio(process) => {
-                let _ = process.send(message.to_string().as_bytes()).await;
+                process.send(message.to_string().into_bytes());
                 None
             }
             Channel::Http(endpoint) => {

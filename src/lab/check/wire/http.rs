@@ -254,7 +254,11 @@ impl Endpoint {
                 Some(()) = replying.next() => continue,
             };
             let Ok(Some(chunk)) = chunk else { break };
-            for event in decoder.push(&chunk).into_iter().flatten() {
+            for event in decoder.push(&chunk) {
+                let Ok(event) = event else {
+                    inbox.report(&wire::MESSAGE_TOO_LARGE, format!("an event is longer than {} MiB", MAX_EVENT >> 20));
+                    continue;
+                };
                 let data = event.data.unwrap_or_default();
                 if !data.trim_ascii().is_empty() {
                     replying.push(self.reply(self.take(&data, status, inbox), inbox));
@@ -274,7 +278,9 @@ impl Endpoint {
         while let Some(chunk) = response.chunk().await.map_err(|error| NoAnswer::Closed(in_words(&error)))? {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_EVENT {
-                return Err(NoAnswer::Closed(format!("the body is larger than {} MiB", MAX_EVENT >> 20)));
+                let text = format!("the body is longer than {} MiB", MAX_EVENT >> 20);
+                inbox.report(&wire::MESSAGE_TOO_LARGE, &text);
+                return Err(NoAnswer::Unreadable(text));
             }
         }
         let is_request = message.get("id").is_some() && message.get("method").is_some();

@@ -149,6 +149,10 @@ impl Server {
         if self.has("no-jsonrpc") {
             message.as_object_mut().unwrap().remove("jsonrpc");
         }
+        if self.has("huge-line") && message["result"]["content"][0]["text"] == "text" {
+            out(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"{}", "x".repeat(65 << 20)));
+            return;
+        }
         let mut text = message.to_string();
         if method == "tools/list" {
             text = match () {
