@@ -16,6 +16,7 @@ mod probes;
 mod report;
 mod revision;
 pub mod rules;
+mod schema_changes;
 #[cfg(test)]
 mod tests;
 mod tools;

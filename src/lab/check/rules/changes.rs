@@ -9,8 +9,13 @@ rules! {
               new name.",
         fix: "Nothing; save the list again with --save-tools.";
     INPUT_NARROWED = "input-narrowed", Changes, Error, "Arguments that are no longer accepted", None, None,
-        why: "Calls that worked with the earlier version fail: a new required property, a removed one, or a narrower type.",
+        why: "Calls that worked with the earlier version fail: a new required property, one that is refused, or a narrower \
+              type.",
         fix: "Make new properties optional with a default, and keep the old ones.";
+    INPUT_IGNORED = "input-ignored", Changes, Warning, "Argument that no longer has a meaning", None, None,
+        why: "Calls that worked with the earlier version still succeed, because the schema allows undeclared properties, and \
+              do something else: the server does not read the argument any more, and the caller does not learn about it.",
+        fix: "Keep the property, or set `additionalProperties: false` and release the removal as a breaking change.";
     INPUT_WIDENED = "input-widened", Changes, Note, "Arguments that are new or wider", None, None,
         why: "Earlier calls still work. Approvals that are bound to the definition have to be given again.",
         fix: "Nothing; save the list again with --save-tools.";
