@@ -1,8 +1,11 @@
 //! Streamable HTTP endpoint: requests with every header under control, and answers as JSON or as an event stream.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -138,7 +141,7 @@ impl Endpoint {
             set("mcp-method", method);
             let name = NAMED.iter().find(|(known, _)| *known == method).and_then(|(_, member)| params.get(*member));
             if let Some(name) = name.and_then(Value::as_str) {
-                set("mcp-name", name);
+                set("mcp-name", &header_text(name));
             }
         }
         headers
@@ -330,6 +333,15 @@ impl Endpoint {
         });
         let line = format!("HTTP {};{}", response.status().as_u16(), shown.collect::<String>());
         self.log.record(&self.label, Direction::Event, line.as_bytes(), None);
+    }
+}
+
+/// A text as a header value: as it is, or in the Base64 form of the revision where a header would change it.
+fn header_text(text: &str) -> Cow<'_, str> {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && text.trim() == text;
+    match is_plain && !text.starts_with("=?base64?") {
+        true => text.into(),
+        false => format!("=?base64?{}?=", BASE64_STANDARD.encode(text)).into(),
     }
 }
 
