@@ -143,10 +143,9 @@ fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value)
         respond(stream, status, json, &error.to_string())
     };
     let requested = message["params"]["protocolVersion"].as_str();
-    if server.has("initialize-400") || (server.has("unknown-version-400") && requested == Some("2099-01-01")) {
-        if method == "initialize" {
-            return respond(stream, 400, "Content-Type: text/plain\r\n", "Bad Request: unsupported protocol version");
-        }
+    let is_unknown = requested == Some("2099-01-01") && server.has("unknown-version-400");
+    if method == "initialize" && (is_unknown || server.has("initialize-400")) {
+        return respond(stream, 400, "Content-Type: text/plain\r\n", "Bad Request: unsupported protocol version");
     }
     let version = request.header("mcp-protocol-version");
     let is_known = |version: &str| version.starts_with("2025") || version.starts_with("2026");
