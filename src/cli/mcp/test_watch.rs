@@ -55,12 +55,9 @@ impl Changes {
     /// and every run would cause the next one.
     pub(super) fn skip_changes_of_run(&mut self) {
         let mut now = snapshot(&self.paths, &self.written);
-        for path in &self.authored {
-            match self.seen.get(path) {
-                Some(state) => drop(now.insert(path.clone(), *state)),
-                None => drop(now.remove(path)),
-            }
-        }
+        now.retain(|path, _| !self.authored.contains(path));
+        let authored = self.seen.iter().filter(|(path, _)| self.authored.contains(path));
+        now.extend(authored.map(|(path, state)| (path.clone(), *state)));
         self.seen = now;
     }
 
