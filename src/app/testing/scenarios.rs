@@ -13,9 +13,11 @@ use super::scenario_answers::{ScenarioAnswers, remedy};
 use super::test_run::FinishedRun;
 use crate::config::{self, Settings};
 use crate::core::redact::Style;
+use crate::core::run::Status;
 use crate::lab::recording::{Recording, RecordingContext};
 use crate::lab::scenario::{
-    Attempt, CaseOutcome, CaseReport, Finding, ModelChoice, ScenarioFile, TestCase, TestReport, check, expand, timeline,
+    Attempt, CaseOutcome, CaseReport, Finding, ModelChoice, ScenarioFile, TestCase, TestReport, check, expand,
+    has_variables, timeline,
 };
 
 /// How scenarios run.
@@ -87,9 +89,13 @@ pub fn read_cases(files: &[PathBuf], options: &TestOptions) -> Result<Vec<FileCa
     let mut cases = Vec::new();
     for file in files {
         let name = file.display();
-        let read: ScenarioFile = config::read_data_file(file)?;
         let written: Value = config::read_data_file(file)?;
-        let expanded = expand(&read, &written).map_err(|error| TestError::invalid(format!("{name}: {error}")))?;
+        let expanded = expand(&written);
+        if expanded.is_err() && !has_variables(&written) {
+            // The error of the typed file has the line.
+            let _: ScenarioFile = config::read_data_file(file)?;
+        }
+        let expanded = expanded.map_err(|error| TestError::invalid(format!("{name}: {error}")))?;
         if expanded.is_empty() {
             return Err(TestError::invalid(format!("{name}: there are no scenarios"))
                 .with_remedy("write `scenarios:` with a list of `name`, `task` and `expect`"));
@@ -189,17 +195,20 @@ async fn attempt(case: &TestCase, settings: &Settings, folder: &Path) -> Result<
     let context = RecordingContext { secrets, ..RecordingContext::default() };
     let recording = Recording::of_journal(&finished.journal, &context)
         .map_err(|error| TestError::invalid(format!("the run cannot be compared: {error}")))?;
-    let mut findings = unanswered(&finished);
+    let expects_pending =
+        case.scenario.expect.status.as_ref().is_some_and(|status| status.0 == Status::Pending.as_str());
+    let mut findings = unanswered(&finished, expects_pending);
     findings.extend(check(&case.scenario.expect, &recording).await);
     findings.extend(judged(case, &run_settings, &recording, &finished).await);
     Ok(report(&recording, &finished, findings))
 }
 
-/// The pending items without an answer, and the time limit.
-fn unanswered(finished: &FinishedRun) -> Vec<Finding> {
+/// The pending items without an answer, unless the run is expected to wait for one, and the time limit.
+fn unanswered(finished: &FinishedRun, expects_pending: bool) -> Vec<Finding> {
     let finding =
         |message: String| Finding { expectation: "answers".into(), place: None, message, expected: None, actual: None };
-    let mut findings: Vec<Finding> = finished.unanswered.iter().map(|item| finding(remedy(item))).collect();
+    let missing = finished.unanswered.iter().filter(|_| !expects_pending);
+    let mut findings: Vec<Finding> = missing.map(|item| finding(remedy(item))).collect();
     if finished.timed_out {
         let message = "the run did not end in time, and was cancelled".to_owned();
         findings.push(Finding { expectation: "timeout_s".to_owned(), ..finding(message) });

@@ -15,7 +15,7 @@ use crate::lab::recording::RecordedServers;
 use crate::ports::{McpServers, Update};
 use crate::runner::{Execution, PollOutcome, Report, Request, RunnerError};
 
-/// Limit of resumes and polls. It ends a run whose model or server asks without end.
+/// Limit of resumes. It ends a run whose model or server asks without end.
 const MOST_RESUMES: usize = 200;
 
 /// A run to be made. The models are those of the settings, and these.
@@ -86,12 +86,11 @@ async fn until_answers_end(
 ) -> Result<Report, RunnerError> {
     let run = execution.run.clone();
     let mut report = until_idle(app, execution, answers).await?;
-    for _ in 0..MOST_RESUMES {
-        if report.status != Status::Pending {
-            break;
-        }
+    let mut resumes = 0;
+    while report.status == Status::Pending && resumes < MOST_RESUMES {
         let resume = answered(&report.pending, answers);
         execution = if !resume.is_empty() {
+            resumes += 1;
             app.runner.resume_run(&run, Input::Resume(resume.partial()), None).await?
         } else if report.pending.iter().any(PendingItem::wants_answer) {
             break;

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::check_files::Files;
 use super::check_report;
-use super::target::{Target, TargetFlags};
+use super::target::{NAMELESS, Target, TargetFlags};
 use super::waiting::{Wait, WaitOutcome};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -29,7 +29,8 @@ Examples:
 
 The check starts the server several times and reads the wire itself: every protocol version, stdout,
 lists, schemas, names, and what OpenAI, Anthropic and Gemini accept. It calls no tool without --call.
-Each rule has a page: docs/rules/<id>.md. Token counts are estimates.
+Each rule has a page: docs/rules/<id>.md. Token counts are estimates. --protocol-version limits the
+check to these versions, and --name names the server in the JUnit and JSON reports.
 
 Exit codes: 0 no finding of at least --severity, 2 wrong usage or configuration, 5 the server could
 not be started or reached, 9 there are such findings, 130 interrupted.";
@@ -126,6 +127,8 @@ impl Check {
                 let target = self.reach.target(self.word.as_deref())?;
                 let mut options = CheckOptions::new(check_target(&target)?);
                 options.limits.start = target.settings.start_timeout;
+                options.versions = target.settings.protocol_version;
+                options.name = Some(target.id.to_string()).filter(|id| id != NAMELESS);
                 options
             }
         };

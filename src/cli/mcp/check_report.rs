@@ -1,5 +1,7 @@
 //! Text report of `toolgate mcp check`: facts, findings by group and rule, the provider matrix, and the summary.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::cli::output::Output;
@@ -123,6 +125,15 @@ fn calls(report: &Report, paint: Paint, out: &mut Output) {
         count(calls.called.len(), "tool"),
         calls.skipped.len()
     ));
+    let mut skipped: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (tool, reason) in &calls.skipped {
+        skipped.entry(reason).or_default().push(one_line(tool, 64));
+    }
+    for (reason, tools) in skipped {
+        let shown = list(tools.iter().take(SHOWN));
+        let more = if tools.len() > SHOWN { format!(" and {} more", tools.len() - SHOWN) } else { String::new() };
+        out.line(paint.dim(format!("  skipped {shown}{more}: {}", one_line(reason, 200))));
+    }
     for row in &calls.load {
         let errors =
             if row.errors > 0 { format!(", {}", paint.red(count(row.errors, "error"))) } else { String::new() };

@@ -131,18 +131,22 @@ fn agent(settings: &Settings, named: Option<&str>, recording: &Recording) -> Res
     setup::agent(settings, named.or(recorded))
 }
 
-/// The server of the command line, in place of the only server of the recording.
+/// The server of the command line, in place of the server of the recording with its id, or of the only one.
 fn servers(reach: &TargetFlags, recording: &Recording) -> Result<BTreeMap<ServerId, ServerSettings>, CliError> {
     if !reach.is_given() {
         return Ok(BTreeMap::new());
     }
     let mut ids = recording.servers.keys();
     let target = reach.target(None)?;
+    if recording.servers.contains_key(target.id.as_str()) {
+        return Ok([(target.id, target.settings)].into());
+    }
     match (ids.next(), ids.next()) {
         (Some(only), None) => Ok([(ServerId::from(only.as_str()), target.settings)].into()),
         (None, _) => Err(CliError::usage("the recording has no server").with_remedy("leave the server out")),
-        (Some(_), Some(_)) => Err(CliError::usage("the recording has several servers, and one was given")
-            .with_remedy("name a configuration with these servers with --config")),
+        (Some(_), Some(_)) => Err(CliError::usage("the recording has several servers, and one was given").with_remedy(
+            "name the one that it replaces with --name, or a configuration with all of them with --config",
+        )),
     }
 }
 

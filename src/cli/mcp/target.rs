@@ -22,7 +22,7 @@ use crate::core::id::ServerId;
 pub(super) const LONGER_START: &str = "--start-timeout SECONDS extends the time, this once";
 
 /// The default id of a server that is not configured.
-const NAMELESS: &str = "server";
+pub(super) const NAMELESS: &str = "server";
 
 /// Connection flags for a server that is not configured, and the configuration that holds the configured ones.
 #[derive(Args, Debug)]

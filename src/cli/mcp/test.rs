@@ -63,7 +63,7 @@ pub(super) struct Test {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
 
-    /// Runs again when a file changes: the scenario files, and these files or folders (repeatable)
+    /// Runs again when a file changes: the scenario files, and these files or folders (repeatable; without --live)
     #[arg(long, value_name = "PATH", conflicts_with = "json", num_args = 0..=1, default_missing_value = ".")]
     watch: Vec<PathBuf>,
 
@@ -89,8 +89,12 @@ impl Test {
         if self.watch.is_empty() {
             return self.test(out).await;
         }
+        if self.live {
+            return Err(CliError::usage("--watch would call real models again after each change, which costs")
+                .with_remedy("leave --watch or --live out"));
+        }
         let reports = [&self.junit, &self.markdown].into_iter().flatten();
-        let mut changes = Changes::new(self.files.iter().chain(&self.watch).cloned().collect(), reports);
+        let mut changes = Changes::new(&self.files, &self.watch, reports);
         let mut interrupts = Interrupts::listen();
         loop {
             let tested = tokio::select! {
@@ -100,6 +104,7 @@ impl Test {
             if let Err(error) = tested {
                 report::error(&error, out);
             }
+            changes.skip_changes_of_run();
             out.note("waiting for a change; Ctrl-C ends the command");
             tokio::select! {
                 () = changes.next() => {}

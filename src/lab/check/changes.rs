@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
-use toolgate_core::json::pointer_token;
+use serde_json::Value;
 
 use super::finding::{Finding, one_line};
 use super::rules::{Rule, changes as rules};
+use super::schema_changes::{Effect, SchemaChange, schema_changes};
 
 /// The differences between an earlier list of tools and this one.
 pub fn compare(earlier: &[Value], now: &[Value]) -> Vec<Finding> {
@@ -56,112 +56,17 @@ fn changes_of(name: &str, old: &Value, new: &Value, found: &mut Vec<Finding>) {
     if before == after {
         return;
     }
-    let narrower = narrowed(&before, &after, "/inputSchema");
-    for (pointer, text) in &narrower {
-        report(&rules::INPUT_NARROWED, pointer, text);
-    }
-    if narrower.is_empty() {
+    let differences = schema_changes(&before, &after);
+    if differences.is_empty() {
         report(&rules::INPUT_WIDENED, "/inputSchema", "the inputSchema changed, and earlier arguments still fit");
     }
-}
-
-/// What earlier arguments may violate, each with its place.
-fn narrowed(old: &Value, new: &Value, at: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let (old_names, new_names) = (properties(old), properties(new));
-    for name in required(new).into_iter().filter(|name| !required(old).contains(name)) {
-        found.push((format!("{at}/required"), format!("`{}` is now required", one_line(&name, 80))));
+    for SchemaChange { effect, pointer, text } in differences {
+        let rule = match effect {
+            Effect::Refused => &rules::INPUT_NARROWED,
+            Effect::Ignored => &rules::INPUT_IGNORED,
+        };
+        report(rule, &format!("/inputSchema{pointer}"), &text);
     }
-    let is_closed = new.get("additionalProperties") == Some(&Value::Bool(false));
-    for name in old_names.keys().filter(|name| !new_names.contains_key(*name)) {
-        let text = if is_closed { "is no longer accepted" } else { "is no longer declared" };
-        found.push((format!("{at}/properties"), format!("`{}` {text}", one_line(name, 80))));
-    }
-    if is_closed && old.get("additionalProperties") != Some(&Value::Bool(false)) && !old_names.is_empty() {
-        found.push((format!("{at}/additionalProperties"), "undeclared properties are no longer accepted".into()));
-    }
-    for (name, before) in &old_names {
-        if let Some(after) = new_names.get(name) {
-            found.extend(narrowed_value(before, after, &format!("{at}/properties/{}", pointer_token(name))));
-        }
-    }
-    found
-}
-
-fn narrowed_value(old: &Value, new: &Value, at: &str) -> Vec<(String, String)> {
-    if old == new {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    let (before, after) = (types(old), types(new));
-    let lost: Vec<&String> = before.iter().filter(|kind| !admits(&after, kind)).collect();
-    if !after.is_empty() && (before.is_empty() || !lost.is_empty()) {
-        found.push((format!("{at}/type"), format!("the type is now {}", after.join(" or "))));
-    }
-    let values = |schema: &Value| schema.get("enum").and_then(Value::as_array).cloned();
-    if let Some(allowed) = values(new) {
-        let dropped: Vec<String> = values(old)
-            .unwrap_or_default()
-            .iter()
-            .filter(|value| !allowed.contains(value))
-            .map(Value::to_string)
-            .collect();
-        if values(old).is_none() {
-            found.push((format!("{at}/enum"), "only some values are accepted now".into()));
-        } else if !dropped.is_empty() {
-            found.push((format!("{at}/enum"), format!("no longer accepted: {}", one_line(&dropped.join(", "), 120))));
-        }
-    }
-    for (keyword, is_tighter) in BOUNDS {
-        let number = |schema: &Value| schema.get(*keyword).and_then(Value::as_f64);
-        if number(new).is_some_and(|now| number(old).is_none_or(|then| is_tighter(then, now))) {
-            found.push((format!("{at}/{keyword}"), format!("`{keyword}` is stricter")));
-        }
-    }
-    for keyword in ["pattern", "format", "const", "multipleOf"] {
-        if new.get(keyword).is_some() && new.get(keyword) != old.get(keyword) {
-            found.push((format!("{at}/{keyword}"), format!("`{keyword}` is new or other")));
-        }
-    }
-    found.extend(narrowed(old, new, at));
-    if let (Some(before), Some(after)) = (old.get("items"), new.get("items")) {
-        found.extend(narrowed_value(before, after, &format!("{at}/items")));
-    }
-    found
-}
-
-/// Keywords of bounds, and whether the second value is stricter than the first.
-type Bound = (&'static str, fn(f64, f64) -> bool);
-const BOUNDS: &[Bound] = &[
-    ("minimum", |then, now| now > then),
-    ("exclusiveMinimum", |then, now| now > then),
-    ("minLength", |then, now| now > then),
-    ("minItems", |then, now| now > then),
-    ("maximum", |then, now| now < then),
-    ("exclusiveMaximum", |then, now| now < then),
-    ("maxLength", |then, now| now < then),
-    ("maxItems", |then, now| now < then),
-];
-
-fn properties(schema: &Value) -> Map<String, Value> {
-    schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
-}
-
-fn required(schema: &Value) -> Vec<String> {
-    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    names.filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-fn types(schema: &Value) -> Vec<String> {
-    match schema.get("type") {
-        Some(Value::String(kind)) => vec![kind.clone()],
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        Some(_) | None => Vec::new(),
-    }
-}
-
-fn admits(types: &[String], kind: &str) -> bool {
-    types.iter().any(|one| one == kind || (one == "number" && kind == "integer"))
 }
 
 #[cfg(test)]
@@ -189,20 +94,89 @@ mod tests {
         assert_eq!(rules(&needed), [("input-narrowed", "/inputSchema/required".to_owned())]);
     }
 
+    /// The rule and the pointer below `/inputSchema` of the only difference.
+    fn difference(old: &Value, new: &Value) -> (&'static str, String) {
+        let mut found = rules_of(&[tool("x", old.clone())], &[tool("x", new.clone())]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let (rule, pointer) = found.remove(0);
+        (rule, pointer.trim_start_matches("/inputSchema").to_owned())
+    }
+
     #[test]
     fn tighter_values_break_callers() {
-        let schema = |inner: Value| json!({"type": "object", "properties": {"a": inner}});
+        let schema = |inner: &Value| json!({"type": "object", "properties": {"a": inner}});
         for (old, new, at) in [
-            (json!({"type": "string"}), json!({"type": "integer"}), "type"),
-            (json!({"type": "integer"}), json!({"type": "integer", "maximum": 5}), "maximum"),
-            (json!({"enum": ["a", "b"]}), json!({"enum": ["a"]}), "enum"),
+            (json!({"type": "string"}), json!({"type": "integer"}), "/type"),
+            (json!({"type": "integer"}), json!({"type": "integer", "maximum": 5}), "/maximum"),
+            (json!({"enum": ["a", "b"]}), json!({"enum": ["a"]}), "/enum"),
+            (json!({"enum": ["a", "b"]}), json!({"const": "a"}), "/const"),
+            (json!({"type": "array"}), json!({"type": "array", "items": {"type": "string"}}), "/items/type"),
+            (json!({"type": ["string", "null"]}), json!({"anyOf": [{"type": "string"}]}), "/anyOf"),
+            (
+                json!({"oneOf": [{"type": "string"}, {"type": "null"}]}),
+                json!({"oneOf": [{"type": "string"}]}),
+                "/oneOf",
+            ),
+            (json!({"type": "string"}), json!({"allOf": [{"type": "string"}, {"minLength": 2}]}), "/minLength"),
         ] {
-            let found = rules_of(&[tool("x", schema(old))], &[tool("x", schema(new))]);
-            assert_eq!(found, [("input-narrowed", format!("/inputSchema/properties/a/{at}"))]);
+            let expected = ("input-narrowed", format!("/properties/a{at}"));
+            assert_eq!(difference(&schema(&old), &schema(&new)), expected, "{old} {new}");
         }
-        let wider =
-            rules_of(&[tool("x", schema(json!({"type": "integer"})))], &[tool("x", schema(json!({"type": "number"})))]);
-        assert_eq!(wider, [("input-widened", "/inputSchema".to_owned())]);
+    }
+
+    #[test]
+    fn wider_values_break_no_callers() {
+        let schema = |inner: &Value| json!({"type": "object", "properties": {"a": inner}});
+        for (old, new) in [
+            (json!({"type": "integer"}), json!({"type": "number"})),
+            (json!({"type": ["string", "null"]}), json!({"anyOf": [{"type": "string"}, {"type": "null"}]})),
+            (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), json!({"type": ["null", "string"]})),
+            (json!({"const": "a"}), json!({"type": "string", "enum": ["a", "b"]})),
+            (json!({"type": "string"}), json!({"allOf": [{"type": "string"}]})),
+            (
+                json!({"type": "object", "properties": {"b": {"type": "string"}}, "anyOf": [{"required": ["b"]}]}),
+                json!({"type": "object", "properties": {"b": {"type": "string"}}}),
+            ),
+        ] {
+            assert_eq!(difference(&schema(&old), &schema(&new)).0, "input-widened", "{old} {new}");
+        }
+    }
+
+    #[test]
+    fn variants_of_variants_take_no_unlimited_time() {
+        let nested = |last: Value| {
+            (0..12).fold(last, |inner, level| {
+                let variant = |name: &str| json!({"required": [format!("{name}{level}")]});
+                json!({"type": "object", "properties": {"x": inner}, "anyOf": [variant("a"), variant("b"), variant("c")]})
+            })
+        };
+        let (old, new) = (nested(json!({"type": "string"})), nested(json!({"type": "integer"})));
+        assert!(rules_of(&[tool("x", old)], &[tool("x", new)]).iter().all(|(rule, _)| *rule == "input-narrowed"));
+    }
+
+    #[test]
+    fn changes_behind_references_are_found_once() {
+        let schema = |inner: Value| {
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/node"}, "b": {"$ref": "#/$defs/node"}},
+                "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "value": inner}}}})
+        };
+        let (old, new) = (schema(json!({"type": "string"})), schema(json!({"type": "integer"})));
+        assert_eq!(difference(&old, &new), ("input-narrowed", "/$defs/node/properties/value/type".to_owned()));
+    }
+
+    #[test]
+    fn a_removed_property_is_refused_by_a_closed_schema_and_ignored_by_an_open_one() {
+        let old = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+        let open = json!({"type": "object", "properties": {}});
+        let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let integers = json!({"type": "object", "properties": {}, "additionalProperties": {"type": "integer"}});
+        let rules = |new: &Value| {
+            let found = rules_of(&[tool("x", old.clone())], &[tool("x", new.clone())]);
+            found.into_iter().map(|(rule, _)| rule).collect::<Vec<_>>()
+        };
+        assert_eq!(rules(&open), ["input-ignored"]);
+        assert_eq!(rules(&closed), ["input-narrowed", "input-narrowed"]);
+        assert_eq!(rules(&integers), ["input-narrowed", "input-narrowed"]);
     }
 
     #[test]

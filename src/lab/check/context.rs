@@ -42,6 +42,11 @@ impl Session {
         self.greeting.get("capabilities").unwrap_or(&Value::Null)
     }
 
+    /// Whether the server exited. What it would have answered is not known, so no probe judges it.
+    pub(super) fn has_ended(&self) -> bool {
+        self.connection.inbox.closed().is_some()
+    }
+
     /// A finding about this session.
     pub(super) fn finding(&self, rule: &'static Rule, message: impl AsRef<str>) -> Finding {
         Finding::new(rule, message).in_revision(rule, self.revision)

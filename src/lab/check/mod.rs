@@ -16,6 +16,7 @@ mod probes;
 mod report;
 mod revision;
 pub mod rules;
+mod schema_changes;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -47,7 +48,7 @@ use wire::log::WireLog;
 /// Checks a server. `progress` receives a few words about what the check does now.
 pub async fn check(options: CheckOptions, progress: &(dyn Fn(&str) + Sync)) -> Report {
     let began = Instant::now();
-    let CheckOptions { target, calls, limits, wire } = options;
+    let CheckOptions { target, name, versions, calls, limits, wire } = options;
     let secrets = target.secrets();
     let context = Context {
         findings: Findings::without(secrets.clone()),
@@ -55,9 +56,11 @@ pub async fn check(options: CheckOptions, progress: &(dyn Fn(&str) + Sync)) -> R
         limits,
         target,
     };
-    let mut report = empty(secrets.redacted(&context.target.in_words()).into_owned());
+    let address = context.target.in_words();
+    let described = name.map_or_else(|| address.clone(), |name| format!("{name}: {address}"));
+    let mut report = empty(secrets.redacted(&described).into_owned());
     progress("starting the server");
-    let eras = start::open(&context).await;
+    let eras = start::open(&context, versions).await;
     if let Some(failure) = eras.failure {
         if eras.unauthorized {
             http::authorization(&context).await;
@@ -152,8 +155,15 @@ fn revisions(eras: &Eras, negotiations: &[Negotiation]) -> Vec<Revision> {
 
 /// The requests of one session, in an order in which a crash costs least.
 async fn session(context: &Context, main: &Session) -> ToolList {
-    requests::notifications(context, main).await;
+    let is_modern = main.revision.is_modern();
+    if !is_modern {
+        requests::notifications(context, main).await;
+    }
     let list = lists::tools(context, main).await;
+    if is_modern && !main.has_ended() {
+        // No client of the stateless revision cancels anything before its first request, and rmcp exits because of it.
+        requests::notifications(context, main).await;
+    }
     requests::ping(context, main).await;
     lists::others(context, main).await;
     if list.is_listed {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use toolgate_core::redact::{Secrets, SecretsBuilder, Style, is_telling};
-use toolgate_settings::mcp::StdioSettings;
+use toolgate_settings::mcp::{ProtocolVersionChoice, StdioSettings};
 
 /// The server to check.
 #[derive(Clone, Debug)]
@@ -104,6 +104,10 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct CheckOptions {
     pub target: CheckTarget,
+    /// A name for the server in reports, before its command or URL.
+    pub name: Option<String>,
+    /// The protocol versions that are probed: all, those with sessions, or the stateless one.
+    pub versions: ProtocolVersionChoice,
     pub calls: Calls,
     pub limits: Limits,
     /// Receives every line in both directions with its time.
@@ -113,6 +117,7 @@ pub struct CheckOptions {
 impl CheckOptions {
     /// A check of this server that calls no tool.
     pub fn new(target: CheckTarget) -> Self {
-        Self { target, calls: Calls::Never, limits: Limits::default(), wire: None }
+        let versions = ProtocolVersionChoice::Auto;
+        Self { target, name: None, versions, calls: Calls::Never, limits: Limits::default(), wire: None }
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::difference::Difference;
 use super::json_path::JsonPath;
+use super::normalise::REDACTED;
 
 /// The most differences of one comparison. A report shows the first ones.
 const MOST_DIFFERENCES: usize = 20;
@@ -219,7 +220,7 @@ impl<'a> DifferenceCollector<'a> {
         }
         match (expected, actual) {
             (Form::Matcher { test, .. }, actual) => self.test(expected, test, actual, path),
-            (Form::Scalar(value), Some(actual)) if are_equal(value, actual) => {}
+            (Form::Scalar(value), Some(actual)) if are_equal(value, actual) || value == REDACTED => {}
             (Form::Scalar(Value::String(text)), Some(Value::String(other))) => self.texts(text, other, path),
             (Form::List(items), Some(Value::Array(actual))) => self.lists(items, actual, path),
             (Form::Object(members), Some(Value::Object(actual))) => self.objects(members, actual, path),
@@ -284,6 +285,7 @@ impl<'a> DifferenceCollector<'a> {
                 let form = Form::plain(&expected);
                 self.compare(&form, Some(&actual), path);
             }
+            _ if is_redacted_form(expected, actual) => {}
             _ => self.differs(&Form::Scalar(expected.into()), Some(&actual.into()), path),
         }
     }
@@ -338,6 +340,15 @@ fn structured(text: &str) -> Option<Value> {
     let text = text.trim();
     let value: Value = text.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok())??;
     Some(value)
+}
+
+/// Whether a text is one from which a recording took secrets: equal, except where the recorded text is redacted.
+fn is_redacted_form(recorded: &str, actual: &str) -> bool {
+    let Some((beginning, last)) = recorded.rsplit_once(REDACTED) else { return false };
+    let mut parts = beginning.split(REDACTED);
+    let rest = parts.next().and_then(|first| actual.strip_prefix(first));
+    let rest = parts.fold(rest, |rest, part| rest?.split_once(part).map(|(_, behind)| behind));
+    rest.is_some_and(|rest| rest.ends_with(last))
 }
 
 /// Whether two values are equal; numbers are equal by value, so that `1` equals `1.0`.

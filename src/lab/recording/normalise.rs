@@ -9,7 +9,7 @@ use toolgate_core::redact::{Secrets, is_telling};
 use toolgate_core::tool::secret_names;
 
 /// The text in place of a secret.
-const REDACTED: &str = "[redacted]";
+pub(super) const REDACTED: &str = "[redacted]";
 
 /// Names that look like names of credentials, and hold the position in a list.
 const POSITIONS: [&str; 4] = ["page_token", "pagetoken", "next_token", "continuation"];

@@ -60,6 +60,9 @@ fn matchers_hold_for_the_values_they_describe() {
         (json!({"a": {"$absent": true}}), json!({}), Some(json!({"a": 1}))),
         (json!(1), json!(1.0), Some(json!("1"))),
         (json!("{\"a\": 1}"), json!("{ \"a\":1 }"), Some(json!("{\"a\": 2}"))),
+        (json!({"key": "[redacted]"}), json!({"key": ["secret"]}), Some(json!({}))),
+        (json!("Bearer [redacted]!"), json!("Bearer abc!"), Some(json!("Basic abc!"))),
+        (json!("{\"key\": \"[redacted]\"}"), json!("{\"key\":\"abc\"}"), Some(json!("{\"key\": \"abc\", \"b\": 1}"))),
     ] {
         assert_eq!(places(written.clone(), &fits, Members::Exact), [""; 0], "{written}");
         if let Some(fails) = fails {

@@ -1,10 +1,33 @@
 //! Checks of the calls of a run: which tools, with which arguments and results, in which order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use super::expect::{Expect, ExpectedCall, Order};
 use super::finding::Finding;
 use crate::recording::{Difference, Expected, JsonPath, Members, RecordedCall, Recording};
+
+/// A maximum matching of expected calls and calls, by augmenting paths.
+struct Matching {
+    /// The calls that fit each expected call.
+    fitting: Vec<Vec<usize>>,
+    /// The expected call of each call that has one.
+    owners: BTreeMap<usize, usize>,
+}
+
+impl Matching {
+    /// Gives this expected call a call, and the owner of that call another one if needed.
+    fn assign(&mut self, expected: usize, visited: &mut BTreeSet<usize>) -> bool {
+        for call in self.fitting.get(expected).cloned().unwrap_or_default() {
+            if visited.insert(call) && self.owners.get(&call).copied().is_none_or(|owner| self.assign(owner, visited)) {
+                self.owners.insert(call, expected);
+                return true;
+            }
+        }
+        false
+    }
+}
 
 /// The calls of a run beside the expected ones.
 pub(super) struct CallCheck<'a> {
@@ -74,16 +97,28 @@ impl<'a> CallCheck<'a> {
         findings
     }
 
+    /// Gives as many expected calls as possible a call of their own that fits. The others get the best of the rest.
     fn any_order(&self) -> Vec<Finding> {
-        let (mut findings, mut used) = (Vec::new(), Vec::new());
-        for (index, expected) in self.expected() {
-            let unused = self.positions(expected).filter(|position| !used.contains(position));
-            match self.best(index, expected, unused.collect::<Vec<_>>().into_iter()) {
+        let expected: Vec<(usize, &ExpectedCall)> = self.expected().collect();
+        let fits = |(index, call): &(usize, &'a ExpectedCall)| -> Vec<usize> {
+            let same_tool = self.positions(call);
+            same_tool.filter(|position| self.differences(*index, call, *position).is_empty()).collect()
+        };
+        let mut matching = Matching { fitting: expected.iter().map(fits).collect(), owners: BTreeMap::new() };
+        for one in 0..expected.len() {
+            matching.assign(one, &mut BTreeSet::new());
+        }
+        let matched: BTreeSet<usize> = matching.owners.values().copied().collect();
+        let mut used: BTreeSet<usize> = matching.owners.keys().copied().collect();
+        let mut findings = Vec::new();
+        for (_, (index, call)) in expected.into_iter().enumerate().filter(|(one, _)| !matched.contains(one)) {
+            let unused = self.positions(call).filter(|position| !used.contains(position));
+            match self.best(index, call, unused.collect::<Vec<_>>().into_iter()) {
                 Some((position, differences)) => {
                     findings.extend(differences);
-                    used.push(position);
+                    used.insert(position);
                 }
-                None => findings.push(self.missing(index, expected)),
+                None => findings.push(self.missing(index, call)),
             }
         }
         findings

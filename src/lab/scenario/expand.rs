@@ -32,23 +32,25 @@ impl TestCase {
     }
 }
 
-/// The cases of a file. `written` is the same file as JSON, in which variables are replaced. The error names the scenario
-/// and the remedy.
-pub fn expand(file: &ScenarioFile, written: &Value) -> Result<Vec<TestCase>, String> {
+/// The cases of a file, which is given as JSON. The error names the scenario and the remedy.
+pub fn expand(written: &Value) -> Result<Vec<TestCase>, String> {
+    let file = ScenarioFile::<Value>::deserialize(written).map_err(|error| error.to_string())?;
     let mut cases = Vec::new();
-    for (index, scenario) in file.scenarios.iter().enumerate() {
-        let wrong = |error: String| format!("scenario `{}`: {error}", scenario.name);
-        let scenario_written = written.pointer(&format!("/scenarios/{index}")).unwrap_or(&Value::Null);
-        let rows: Vec<Option<&Case>> = match scenario.cases.as_slice() {
+    for scenario in &file.scenarios {
+        let name = scenario.get("name").and_then(Value::as_str).unwrap_or_default();
+        let wrong = |error: String| format!("scenario `{name}`: {error}");
+        let table = scenario.get("cases").map(Vec::<Case>::deserialize).transpose();
+        let table = table.map_err(|error| wrong(format!("cases: {error}")))?.unwrap_or_default();
+        let rows: Vec<Option<&Case>> = match table.as_slice() {
             [] => vec![None],
             rows => rows.iter().map(Some).collect(),
         };
         for row in rows {
             let filled = match row {
-                Some(row) => filled_scenario(scenario_written, row).map_err(wrong)?,
-                None => scenario.clone(),
+                Some(row) => filled_scenario(scenario, row),
+                None => Scenario::deserialize(scenario).map_err(|error| error.to_string()),
             };
-            let merged = with_defaults(filled, file);
+            let merged = with_defaults(filled.map_err(wrong)?, &file);
             for (name, model) in models(&merged).map_err(wrong)? {
                 cases.push(TestCase {
                     case: row.map(|row| row.name.clone()),
@@ -72,7 +74,7 @@ pub fn expand(file: &ScenarioFile, written: &Value) -> Result<Vec<TestCase>, Str
     }
 }
 
-fn with_defaults(scenario: Scenario, file: &ScenarioFile) -> Scenario {
+fn with_defaults(scenario: Scenario, file: &ScenarioFile<Value>) -> Scenario {
     let sets_model = scenario.model.is_some() || !scenario.models.is_empty();
     let (model, models) = match sets_model {
         true => (scenario.model, scenario.models),
@@ -113,6 +115,16 @@ fn filled_scenario(written: &Value, row: &Case) -> Result<Scenario, String> {
     }
     let filled = filled(&scenario, &row.with).map_err(|error| format!("case `{}`: {error}", row.name))?;
     Scenario::deserialize(filled).map_err(|error| format!("case `{}`: {error}", row.name))
+}
+
+/// Whether a file has a variable. Its typed form cannot be read before the variables are filled in.
+pub fn has_variables(written: &Value) -> bool {
+    match written {
+        Value::String(text) => text.replace("{{last_result}}", "").contains("{{"),
+        Value::Array(items) => items.iter().any(has_variables),
+        Value::Object(members) => members.values().any(has_variables),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// The value with its variables replaced. A text that is one variable takes the type of its value.

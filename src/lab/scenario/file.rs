@@ -10,10 +10,11 @@ use toolgate_models::scripted::ScriptedTurn;
 use super::expect::Expect;
 use super::tool_pattern::ToolPattern;
 
-/// A scenario file. The keys beside `scenarios` apply to each scenario that does not set them itself.
+/// A scenario file. The keys beside `scenarios` apply to each scenario that does not set them itself. A scenario is a JSON
+/// value until its variables are filled in: a variable may stand where the scenario has a number.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ScenarioFile {
+pub struct ScenarioFile<S = Scenario> {
     pub server: Option<ServerChoice>,
     pub model: Option<ModelChoice>,
     /// A matrix: each case runs with each of these models, by the names for the report.
@@ -29,7 +30,7 @@ pub struct ScenarioFile {
     pub external_tools: Vec<ExternalTool>,
     pub answers: Option<Answers>,
     pub live: Option<Live>,
-    pub scenarios: Vec<Scenario>,
+    pub scenarios: Vec<S>,
 }
 
 /// A task with expectations.
@@ -39,7 +40,7 @@ pub struct Scenario {
     pub name: String,
     /// The user's message. `{{name}}` is replaced by the variable of the case.
     pub task: String,
-    /// A table: the scenario runs once for each row.
+    /// A table: the scenario runs once for each row. Empty in the scenario of a row.
     #[serde(default)]
     pub cases: Vec<Case>,
     pub server: Option<ServerChoice>,

@@ -19,7 +19,7 @@ mod timeline;
 mod tool_pattern;
 
 pub use check::check;
-pub use expand::{TestCase, expand};
+pub use expand::{TestCase, expand, has_variables};
 pub use expect::{AnswerPattern, Bounds, Expect, ExpectedAnswer, ExpectedCall, ExpectedStatus, Judge, Order, Texts};
 pub use file::{
     Answers, ApprovalDecision, ApprovalRule, Approvals, Case, Endpoint, ExternalAnswer, Live, ModelChoice, Program,

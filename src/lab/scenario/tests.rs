@@ -138,7 +138,7 @@ fn bad_values_of_a_file_are_refused_with_a_remedy() {
 }
 
 fn cases(written: Value) -> Result<Vec<TestCase>, String> {
-    expand(&serde_json::from_value(written.clone()).unwrap(), &written)
+    expand(&written)
 }
 
 #[test]
@@ -156,6 +156,31 @@ fn a_case_runs_for_each_row_and_each_model() {
     assert_eq!(cases[3].scenario.task, "find Bob");
     let arguments = cases[3].scenario.expect.calls[0].arguments.as_ref().unwrap();
     assert_eq!(arguments.written(), &json!({"name": "Bob", "n": 4}));
+}
+
+#[test]
+fn variables_fill_numbers_and_patterns() {
+    let written = json!({"scenarios": [{
+        "name": "s", "task": "t", "model": {"scripted": []}, "timeout_s": "{{limit}}",
+        "cases": [{"name": "x", "with": {"n": 3, "limit": 20, "id": "A-1"}}],
+        "expect": {"turns": "{{n}}", "errors": {"max": "{{n}}"}, "answer": {"pattern": "^{{id}}$"},
+            "calls": [{"tool": "find", "times": "{{n}}", "arguments": {"id": {"$pattern": "^{{id}}"}}}]},
+    }]});
+    let scenario = cases(written).unwrap().remove(0).scenario;
+    let exactly = Some(Bounds { min: 3, max: Some(3) });
+    assert_eq!((scenario.timeout_s, scenario.expect.turns), (Some(20), exactly));
+    assert_eq!((scenario.expect.errors.unwrap().max, scenario.expect.calls[0].times), (Some(3), exactly));
+    assert_eq!(scenario.expect.answer.unwrap().pattern.unwrap().0.as_str(), "^A-1$");
+}
+
+#[test]
+fn calls_in_any_order_are_matched_as_well_as_possible() {
+    let order = |calls: Value| findings(json!({"order": "any", "calls": calls}));
+    let (any, second) = (json!({"tool": "pay"}), json!({"tool": "pay", "arguments": {"id": 7}}));
+    let first = json!({"tool": "pay", "result": {"error": true}});
+    assert_eq!(order(json!([any, first])), [""; 0]);
+    assert_eq!(order(json!([second, first])), [""; 0]);
+    assert_eq!(order(json!([second, any, first])), ["expect.calls[2].tool"]);
 }
 
 #[test]

@@ -52,6 +52,10 @@ fn a_mistake_fails_the_check_unless_it_is_accepted_skipped_or_less_severe() {
     // A baseline that is written again accepts the same findings, whatever this report leaves out.
     check(&["--baseline", "known.json", "--save-baseline", "known.json", "--skip", "stdout-banner"]);
     assert!(std::fs::read_to_string(desk.path().join("known.json")).unwrap().contains("stdout-banner"));
+    let later = read(&desk, "known.json").replace("\"version\": 1", "\"version\": 2");
+    desk.write("later.json", &later);
+    let (code, _, err) = check(&["--baseline", "later.json"]);
+    assert!(code == 2 && err.contains("baselines of version 1, not 2"), "{err}");
     assert_eq!(check(&["--skip", "stdout-banner"]).0, 0);
     assert_eq!(check(&["--only-rule", "json-nan"]).0, 0);
     assert_eq!(check(&["--skip", "stdout-banner", "--severity", "note"]).0, 9);
@@ -72,6 +76,20 @@ fn reports_are_written_in_every_format() {
     let lines: Vec<Value> = wire.lines().map(parsed).collect();
     assert!(lines.iter().any(|line| line["line"] == "Welcome" && line["dropped"] == "not a message"), "{wire}");
     assert!(lines.iter().any(|line| line["direction"] == "sent" && line["time"].is_string()), "{wire}");
+}
+
+#[test]
+fn flags_limit_the_protocol_versions_and_name_the_server() {
+    let desk = Desk::empty();
+    for (version, revisions) in [
+        ("2026-07-28", json!(["2026-07-28"])),
+        ("2025-11-25", json!(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])),
+    ] {
+        let flags = ["mcp", "check", "--json", "--protocol-version", version, "--name", "shop", "--junit", "junit.xml"];
+        let ended = desk.toolgate(&[&flags[..], &DEMO[..]].concat()).expect(0);
+        assert_eq!(parsed(&ended.out)["revisions"], revisions, "{}", ended.out);
+        assert!(read(&desk, "junit.xml").contains("<testsuite name=\"toolgate mcp check shop: "));
+    }
 }
 
 #[test]

@@ -114,6 +114,15 @@ fn secrets_of_the_configuration_are_not_recorded() {
 }
 
 #[test]
+fn a_recorded_server_recognises_a_call_with_a_redacted_argument() {
+    let desk = recorded(TURNS);
+    edited(&desk, "name: Ada Lindqvist", "name: \"Ada [redacted]\"");
+    assert_eq!(replay(&desk, &["--server", "recorded"]).0, 0);
+    desk.write("conversation.yaml", &TURNS.replace("Ada Lindqvist", "Bob"));
+    assert_eq!(first(&diverged(&desk, &["--server", "recorded"]))[0], "arguments");
+}
+
+#[test]
 fn a_changed_result_is_reported_with_its_path() {
     let desk = recorded(TURNS);
     edited(&desk, "\\\"status\\\":\\\"late\\\"", "\\\"status\\\":\\\"paid\\\"");

@@ -115,6 +115,7 @@ fn an_approval_is_answered_by_the_file_or_is_a_finding() {
         [""; 0]
     );
     assert_eq!(findings("    policy: bypass"), [""; 0]);
+    assert_eq!(findings("    expect: { status: pending }"), [""; 0]);
     let without = findings("    expect: { turns: 1 }");
     assert!(without[0].contains("requires approval; add `answers: { approvals: approve }`"), "{without:?}");
     assert!(without[1].contains("the run ended as `pending`"), "{without:?}");
@@ -289,6 +290,12 @@ fn a_bad_file_is_refused_with_its_line_and_a_remedy() {
     }
     let missing = Desk::empty().toolgate(&["mcp", "test", "none.yaml"]).expect(2);
     assert!(missing.err.contains("there is no file `none.yaml`"), "{}", missing.err);
+}
+
+#[test]
+fn a_watch_calls_no_real_model() {
+    let refused = test(&desk(FIND), &["--live", "--watch", "s.yaml"]).expect(2);
+    assert!(refused.err.contains("leave --watch or --live out"), "{}", refused.err);
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Arguments from a schema: the smallest valid ones, and bad ones that differ from them in one place.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value, json};
 
 /// The deepest schema that arguments are made from.
 const MAX_DEPTH: usize = 12;
 const MAX_TEXT: usize = 10_000;
+/// The largest arguments: values and the bytes of texts, in all. Lists of lists multiply them.
+const MAX_SIZE: usize = 200_000;
 const EXTRA: &str = "with a member that does not exist";
 
 /// Arguments that are wrong in one way.
@@ -20,7 +24,7 @@ pub(super) struct BadArguments {
 
 /// The smallest arguments that fit; `None` if there are none to be found.
 pub(super) fn minimal(schema: &Value) -> Option<Value> {
-    let value = value_for(schema, schema, 0)?;
+    let value = Generator { root: schema, size: Cell::new(0) }.value(schema, 0)?;
     let value = if value.is_object() { value } else { json!({}) };
     fits(schema, &value).then_some(value)
 }
@@ -33,71 +37,97 @@ fn fits(schema: &Value, value: &Value) -> bool {
         .is_ok_and(|validator| validator.is_valid(value))
 }
 
-fn value_for(schema: &Value, root: &Value, depth: usize) -> Option<Value> {
-    let members = match schema {
-        Value::Object(members) if depth <= MAX_DEPTH => members,
-        Value::Bool(true) => return Some(json!("text")),
-        Value::Object(_) | Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            return None;
-        }
-    };
-    if let Some(value) = members.get("const").or_else(|| members.get("default").filter(|value| !value.is_null())) {
-        return Some(value.clone());
-    }
-    let listed = ["examples", "enum"].iter().find_map(|key| members.get(*key)?.as_array()?.first());
-    if let Some(value) = listed {
-        return Some(value.clone());
-    }
-    if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-        return value_for(root.pointer(reference.strip_prefix('#')?)?, root, depth + 1);
-    }
-    for keyword in ["anyOf", "oneOf"] {
-        if let Some(branches) = members.get(keyword).and_then(Value::as_array)
-            && !members.contains_key("type")
-        {
-            return branches.iter().find_map(|branch| value_for(branch, root, depth + 1));
-        }
-    }
-    let kind = match members.get("type") {
-        Some(Value::String(kind)) => kind.as_str(),
-        Some(Value::Array(kinds)) => {
-            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("null")
-        }
-        Some(_) | None if members.contains_key("properties") => "object",
-        Some(_) | None if members.contains_key("items") => "array",
-        Some(_) | None => "string",
-    };
-    match kind {
-        "object" => object(members, root, depth),
-        "array" => array(members, root, depth),
-        "string" => Some(text(members).into()),
-        "integer" | "number" => Some(number(members, kind == "integer")),
-        "boolean" => Some(false.into()),
-        _ => Some(Value::Null),
-    }
+/// Generator of values for the parts of one schema.
+struct Generator<'a> {
+    root: &'a Value,
+    /// The size of what was generated so far.
+    size: Cell<usize>,
 }
 
-fn object(members: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value> {
-    let mut object = Map::new();
-    let required = members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    for name in required {
-        let schema =
-            members.get("properties").and_then(|properties| properties.get(name)).unwrap_or(&Value::Bool(true));
-        object.insert(name.to_owned(), value_for(schema, root, depth + 1)?);
+impl Generator<'_> {
+    /// The value, unless all values together become too large.
+    fn sized(&self, value: Value) -> Option<Value> {
+        let size = match &value {
+            Value::String(text) => text.len(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+            // A default or an example, written in the schema.
+            Value::Array(_) | Value::Object(_) => value.to_string().len(),
+        };
+        self.size.set(self.size.get() + size);
+        (self.size.get() <= MAX_SIZE).then_some(value)
     }
-    for branch in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-        if let Some(Value::Object(more)) = value_for(branch, root, depth + 1) {
-            object.extend(more);
+
+    fn value(&self, schema: &Value, depth: usize) -> Option<Value> {
+        let members = match schema {
+            Value::Object(members) if depth <= MAX_DEPTH => members,
+            Value::Bool(true) => return self.sized(json!("text")),
+            Value::Object(_)
+            | Value::Bool(false)
+            | Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
+                return None;
+            }
+        };
+        let listed = || ["examples", "enum"].iter().find_map(|key| members.get(*key)?.as_array()?.first());
+        let default = || members.get("default").filter(|value| !value.is_null());
+        if let Some(value) = members.get("const").or_else(default).or_else(listed) {
+            return self.sized(value.clone());
+        }
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+            return self.value(self.root.pointer(reference.strip_prefix('#')?)?, depth + 1);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(branches) = members.get(keyword).and_then(Value::as_array)
+                && !members.contains_key("type")
+            {
+                return branches.iter().find_map(|branch| self.value(branch, depth + 1));
+            }
+        }
+        let kind = match members.get("type") {
+            Some(Value::String(kind)) => kind.as_str(),
+            Some(Value::Array(kinds)) => {
+                kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("null")
+            }
+            Some(_) | None if members.contains_key("properties") => "object",
+            Some(_) | None if members.contains_key("items") => "array",
+            Some(_) | None => "string",
+        };
+        match kind {
+            "object" => self.object(members, depth),
+            "array" => self.array(members, depth),
+            "string" => self.sized(text(members).into()),
+            "integer" | "number" => self.sized(number(members, kind == "integer")),
+            "boolean" => self.sized(false.into()),
+            _ => self.sized(Value::Null),
         }
     }
-    Some(Value::Object(object))
-}
 
-fn array(members: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value> {
-    let count = usize::try_from(members.get("minItems").and_then(Value::as_u64).unwrap_or(0)).unwrap_or(0).min(100);
-    let items = members.get("items").unwrap_or(&Value::Bool(true));
-    let values: Option<Vec<Value>> = (0..count).map(|_| value_for(items, root, depth + 1)).collect();
-    values.map(Value::Array)
+    fn object(&self, members: &Map<String, Value>, depth: usize) -> Option<Value> {
+        let mut object = Map::new();
+        let required = members.get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            let properties = members.get("properties");
+            let schema = properties.and_then(|properties| properties.get(name)).unwrap_or(&Value::Bool(true));
+            object.insert(name.to_owned(), self.value(schema, depth + 1)?);
+        }
+        for branch in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(Value::Object(more)) = self.value(branch, depth + 1) {
+                object.extend(more);
+            }
+        }
+        Some(Value::Object(object))
+    }
+
+    fn array(&self, members: &Map<String, Value>, depth: usize) -> Option<Value> {
+        let least = members.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(100);
+        let items = members.get("items").unwrap_or(&Value::Bool(true));
+        // A list of empty lists has a size as well.
+        let values: Option<Vec<Value>> =
+            (0..least).map(|_| self.sized(Value::Null).and_then(|_| self.value(items, depth + 1))).collect();
+        values.map(Value::Array)
+    }
 }
 
 fn text(members: &Map<String, Value>) -> String {
@@ -237,6 +267,15 @@ mod tests {
             ),
             None
         );
+    }
+
+    #[test]
+    fn lists_of_lists_have_a_largest_size() {
+        let list = |items: Value| json!({"type": "array", "minItems": 100, "items": items});
+        let of_depth = |depth| (0..depth).fold(json!({"type": "integer"}), |items, _| list(items));
+        let schema = |depth| json!({"type": "object", "required": ["a"], "properties": {"a": of_depth(depth)}});
+        assert!(minimal(&schema(2)).is_some());
+        assert_eq!(minimal(&schema(11)), None);
     }
 
     #[test]

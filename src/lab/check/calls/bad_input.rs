@@ -9,6 +9,7 @@ use super::caller::Caller;
 use super::results;
 use crate::check::finding::{Finding, one_line};
 use crate::check::rules::calls as rules;
+use crate::check::wire::answer::NoAnswer;
 
 /// Calls of this time or longer are not repeated.
 const SLOW: Duration = Duration::from_secs(2);
@@ -42,11 +43,13 @@ pub(super) async fn all(caller: &mut Caller<'_>, name: &str, schema: &Value, val
     for bad in all {
         let Some(answered) = caller.call(name, bad.value.as_ref()).await else { return };
         let BadArguments { what, value, is_invalid } = bad;
+        let is_silent = matches!(answered, Err(NoAnswer::TimedOut(_)));
         let shown = value.map_or(String::new(), |value| format!(" ({})", one_line(&value.to_string(), 80)));
         let (rule, text) = match answered {
             Err(why) if why.is_closed() => {
                 (&rules::BAD_INPUT_CRASH, format!("a call with arguments {what}{shown} {}", why.in_words()))
             }
+            Err(NoAnswer::Unreadable(_)) => continue,
             Err(why) => (&rules::CALL_UNANSWERED, format!("a call with arguments {what}{shown} {}", why.in_words())),
             Ok(answer) if is_invalid && results::is_success(&answer) => {
                 let rule = if results::looks_failed(&answer) {
@@ -60,5 +63,8 @@ pub(super) async fn all(caller: &mut Caller<'_>, name: &str, schema: &Value, val
         };
         let finding = Finding::new(rule, text).in_revision(rule, caller.revision).tool(name);
         caller.context.findings.add(finding);
+        if is_silent {
+            return;
+        }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::caller::Caller;
 use super::results;
+use crate::check::context::Session;
 use crate::check::rules::calls as rules;
 
 const LEVELS: [usize; 3] = [1, 8, 32];
@@ -53,7 +54,8 @@ pub(super) async fn run(caller: &mut Caller<'_>, name: &str, arguments: &Value) 
                 }
             }
         }
-        if errors > 0 && concurrency > 1 {
+        // A tool that fails alone as well, for example because of a rate limit, has no problem with concurrency.
+        if errors > 0 && concurrency > 1 && succeeds_alone(caller, &session, name, arguments).await {
             let text = format!(
                 "{errors} of {} calls failed with {concurrency} at the same time: {}",
                 times.len() + errors,
@@ -61,12 +63,25 @@ pub(super) async fn run(caller: &mut Caller<'_>, name: &str, arguments: &Value) 
             );
             caller.context.findings.add(session.finding(&rules::CONCURRENCY_ERRORS, text).tool(name));
         }
+        let fails_alone = errors > 0 && concurrency == 1;
         rows.push(row(name, concurrency, times, errors));
+        if fails_alone {
+            return rows;
+        }
         if errors > 0 {
             caller.renew();
         }
     }
     rows
+}
+
+/// Whether the same call succeeds when no other runs; in a new session if this one ended.
+async fn succeeds_alone(caller: &mut Caller<'_>, session: &Session, name: &str, arguments: &Value) -> bool {
+    if session.has_ended() {
+        caller.renew();
+    }
+    let answered = caller.call(name, Some(arguments)).await;
+    matches!(answered, Some(Ok(answer)) if results::is_success(&answer))
 }
 
 fn row(tool: &str, concurrency: usize, mut times: Vec<Duration>, errors: usize) -> LoadRow {

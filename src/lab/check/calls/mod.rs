@@ -71,14 +71,21 @@ pub(super) async fn examine(
             bad_input::all(&mut caller, name, &schema, None, Duration::ZERO).await;
             continue;
         };
-        let Some(answered) = caller.call(name, Some(&arguments)).await else { break };
+        let Some(answered) = caller.call(name, Some(&arguments)).await else {
+            facts.skipped.push((name.to_owned(), caller.reason()));
+            continue;
+        };
         let took = answered.as_ref().map_or(context.limits.call, |answer| answer.took);
+        let is_silent = matches!(answered, Err(NoAnswer::TimedOut(_)));
         if valid(&mut caller, tool, name, &arguments, answered, &mut facts).await
             && fastest.as_ref().is_none_or(|(_, _, time)| took < *time)
         {
             fastest = Some((name.to_owned(), arguments.clone(), took));
         }
-        bad_input::all(&mut caller, name, &schema, Some(&arguments), took).await;
+        // Bad arguments would take as long again, and tell nothing new.
+        if !is_silent {
+            bad_input::all(&mut caller, name, &schema, Some(&arguments), took).await;
+        }
     }
     if let Some((name, arguments, _)) = fastest {
         progress("calling one tool many times");
@@ -120,17 +127,24 @@ async fn valid(
             report(&rules::CALL_CRASH, format!("the call with {shown} {}", why.in_words()));
             return false;
         }
+        // The reader has reported what cannot be read.
+        Err(NoAnswer::Unreadable(_)) => return false,
         Err(why) => {
             report(&rules::CALL_UNANSWERED, format!("the call with {shown} {}", why.in_words()));
             return false;
         }
     };
-    let is_success = answer.result().is_some_and(|result| result.get("isError") != Some(&Value::Bool(true)));
+    let is_asking = results::is_asking(&answer);
+    let is_success = is_asking || results::is_success(&answer);
     let ms = u64::try_from(answer.took.as_millis()).unwrap_or(u64::MAX);
     facts.called.push(CallRow { tool: name.to_owned(), succeeded: is_success, ms, bytes: answer.size });
     results::judge(context, revision, tool, name, &answer);
     if !is_success {
         report(&rules::SUCCESS_AS_ERROR, format!("the call with {shown} failed: {}", results::error_text(&answer)));
+        return false;
+    }
+    if is_asking {
+        // A call that waits for input is no measure of the server's speed.
         return false;
     }
     if answer.took >= LONG {

@@ -31,10 +31,12 @@ const FAILURES: [&str; 13] = [
 
 /// Whether a call succeeded, by what the server says.
 pub(super) fn is_success(answer: &Answer) -> bool {
-    answer.result().is_some_and(|result| {
-        let is_asking = result.get("resultType").is_some_and(|kind| kind != "complete");
-        !is_asking && result.get("isError") != Some(&Value::Bool(true))
-    })
+    !is_asking(answer) && answer.result().is_some_and(|result| result.get("isError") != Some(&Value::Bool(true)))
+}
+
+/// Whether the call is not complete: it asks for input, or runs on as a task.
+pub(super) fn is_asking(answer: &Answer) -> bool {
+    answer.result().and_then(|result| result.get("resultType")).is_some_and(|kind| kind != "complete")
 }
 
 /// The first text of a result, shortened.

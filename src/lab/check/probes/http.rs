@@ -11,7 +11,6 @@ use crate::check::wire::connection::client_info;
 use crate::check::wire::http::{Endpoint, RawAnswer};
 
 const EVIL_ORIGIN: &str = "http://rebind.example";
-const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 /// The probes of one endpoint.
 pub(in crate::check) struct HttpProbe<'a> {
@@ -226,21 +225,34 @@ pub(in crate::check) async fn authorization(context: &Context) {
     if answer.status != 401 {
         return;
     }
-    let named = answer.header("www-authenticate").split("resource_metadata=").nth(1);
-    let named = named.and_then(|rest| rest.trim_start_matches('"').split(['"', ',', ' ']).next()).map(str::to_owned);
-    let Some(url) = named.clone().or_else(|| endpoint.well_known(METADATA)) else { return };
-    let document = endpoint.get(&url, limit).await.ok().filter(|answer| answer.status == 200);
-    let has_servers = document.and_then(|answer| answer.message()).is_some_and(|document| {
-        document.get("authorization_servers").and_then(Value::as_array).is_some_and(|servers| !servers.is_empty())
-    });
+    let named = named_metadata(&answer);
+    // A client that is told an address does not guess another one.
+    let addresses = named.clone().map_or_else(|| endpoint.metadata_addresses(), |named| vec![named]);
+    let mut has_servers = false;
+    for address in &addresses {
+        let document = endpoint.get(address, limit).await.ok().filter(|answer| answer.status == 200);
+        let servers = document.and_then(|answer| answer.message()?.get("authorization_servers").cloned());
+        has_servers |= servers.and_then(|servers| Some(!servers.as_array()?.is_empty())).unwrap_or(false);
+        if has_servers {
+            break;
+        }
+    }
     let rule = &http::HTTP_AUTH_METADATA;
     if !has_servers {
-        let text = "HTTP 401, and no protected resource metadata with `authorization_servers` can be read";
+        let addresses = addresses.join(" or ");
+        let text = format!("HTTP 401, and no metadata with `authorization_servers` can be read from {addresses}");
         context.findings.add(Finding::new(rule, text));
     } else if named.is_none() {
         let text = "HTTP 401 without `resource_metadata` in `WWW-Authenticate`; clients have to guess the address";
         context.findings.add(Finding::new(rule, text).severity(Severity::Warning));
     }
+}
+
+/// The address of `resource_metadata` in a challenge of the answer.
+fn named_metadata(answer: &RawAnswer) -> Option<String> {
+    let challenges = answer.headers.get_all("www-authenticate").iter().filter_map(|value| value.to_str().ok());
+    let rest = challenges.filter_map(|challenge| Some(challenge.split_once("resource_metadata=")?.1)).next()?;
+    rest.trim_start_matches('"').split(['"', ',', ' ']).next().map(str::to_owned)
 }
 
 /// Whether the request was carried out.

@@ -148,13 +148,22 @@ fn page_of(
 /// Lists prompts and resources, and compares them with the capabilities.
 pub(in crate::check) async fn others(context: &Context, session: &Session) {
     for (method, member, capability) in OTHERS {
+        if session.has_ended() {
+            return;
+        }
         let declares = session.capabilities().get(capability).is_some();
-        let Ok(answer) = session.connection.request(method, json!({})).await else {
-            if declares {
-                let text = format!("`{capability}` is declared, and {method} has no answer");
-                context.findings.add(session.finding(&protocol::CAPABILITY_UNIMPLEMENTED, text).at(method));
+        let answer = match session.connection.request(method, json!({})).await {
+            Ok(answer) => answer,
+            Err(why) => {
+                if why.is_closed() {
+                    let text = format!("{method} {}", why.in_words());
+                    context.findings.add(session.finding(&wire::SERVER_CRASHED, text));
+                } else if declares {
+                    let text = format!("`{capability}` is declared, and {method} has no answer");
+                    context.findings.add(session.finding(&protocol::CAPABILITY_UNIMPLEMENTED, text).at(method));
+                }
+                continue;
             }
-            continue;
         };
         let found = match &answer.outcome {
             Err(error) if declares && error.code == METHOD_NOT_FOUND && member != "resourceTemplates" => {
@@ -175,6 +184,9 @@ pub(in crate::check) async fn others(context: &Context, session: &Session) {
 
 /// Requests a page with a cursor that the server never gave.
 pub(in crate::check) async fn unknown_cursor(context: &Context, session: &Session) {
+    if session.has_ended() {
+        return;
+    }
     let params = json!({"cursor": "toolgate-no-such-cursor"});
     match session.connection.request("tools/list", params).await {
         Ok(answer) if answer.result().is_some() => {

@@ -32,7 +32,7 @@ pub(in crate::check) async fn notifications(context: &Context, session: &Session
 
 /// Sends ping.
 pub(in crate::check) async fn ping(context: &Context, session: &Session) {
-    if session.revision.is_modern() {
+    if session.revision.is_modern() || session.has_ended() {
         return;
     }
     let text = match session.connection.request("ping", Value::Null).await {
@@ -51,6 +51,9 @@ pub(in crate::check) async fn ping(context: &Context, session: &Session) {
 
 /// Sends an unknown method. A server may exit because of it, so no other probe follows.
 pub(in crate::check) async fn unknown_method(context: &Context, session: &Session) {
+    if session.has_ended() {
+        return;
+    }
     let found = match session.connection.request("toolgate/no_such_method", Value::Null).await {
         Ok(answer) => {
             let is_http_404 = answer.status.is_none_or(|status| status == 404);
@@ -91,9 +94,7 @@ pub(in crate::check) async fn unsupported_version(context: &Context, session: &S
     }
     let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}});
     let Ok(answer) = session.connection.request("tools/list", meta).await else { return };
-    let code = answer.error_code();
-    // Over HTTP the header and the body differ, which has an error of its own.
-    if code == Some(UNSUPPORTED_VERSION) || session.connection.endpoint().is_some() {
+    if answer.error_code() == Some(UNSUPPORTED_VERSION) {
         return;
     }
     let text = match &answer.outcome {

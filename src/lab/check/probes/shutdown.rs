@@ -28,7 +28,7 @@ pub(in crate::check) async fn end(context: &Context, session: &Session) -> Optio
     }
     let limit = context.limits.exit;
     let began = Instant::now();
-    process.close_stdin().await;
+    process.close_stdin();
     if process.exit_within(limit).await.is_some() {
         return Some(Shutdown { after_end_of_input_ms: Some(millis(began.elapsed())), after_sigterm_ms: None });
     }

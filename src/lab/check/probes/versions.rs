@@ -58,8 +58,10 @@ async fn negotiate_one(
 ) -> Result<String, String> {
     let connection = context.connect(version).map_err(|why| why.in_words())?;
     let mut is_early_crash = false;
+    // A server that exits because of every tools/list says nothing about requests before initialize.
     if let Some(first) = early_request_after
         && matches!(context.target, CheckTarget::Stdio(_))
+        && !context.findings.has(&wire::SERVER_CRASHED)
     {
         is_early_crash = early_request(context, &connection, first).await;
     }
@@ -111,15 +113,16 @@ pub(in crate::check) fn unsupported(context: &Context, requested: &str, selected
 }
 
 fn report(context: &Context, version: &str, why: &Unopened) {
-    match why {
-        Unopened::Refused(..) => {
-            let text = format!("initialize with {version}: {}", why.in_words());
-            context.findings.add(Finding::new(&protocol::VERSION_REFUSED, text));
-        }
+    let is_stdio = matches!(context.target, CheckTarget::Stdio(_));
+    let (rule, text) = match why {
         // The first process answered: what fails now is another process beside it.
-        Unopened::Unstarted(_) | Unopened::Silent(..) => {
+        Unopened::Unstarted(_) | Unopened::Silent(..) if is_stdio => {
             let text = format!("a second process beside the first one (initialize with {version}): {}", why.in_words());
-            context.findings.add(Finding::new(&wire::SECOND_START_FAILS, text));
+            (&wire::SECOND_START_FAILS, text)
         }
-    }
+        Unopened::Refused(..) | Unopened::Unstarted(_) | Unopened::Silent(..) => {
+            (&protocol::VERSION_REFUSED, format!("initialize with {version}: {}", why.in_words()))
+        }
+    };
+    context.findings.add(Finding::new(rule, text));
 }

@@ -5,16 +5,16 @@ mod rule;
 
 pub use rule::{Group, Rule, Severity};
 
-/// Declares rules as constants of a file, and the list of them.
+/// Declares the rules of a group as constants of a file, and the list of them.
 macro_rules! rules {
-    ($($name:ident = $id:literal, $group:ident, $severity:ident, $title:literal, $legacy:expr, $modern:expr,
+    ($group:ident; $($name:ident = $id:literal, $severity:ident, $title:literal, $places:expr,
        why: $why:literal, fix: $fix:literal;)*) => {
-        use super::rule::{Group, Rule, Severity};
+        use super::rule::*;
 
         $(#[doc = $title]
         pub(in crate::check) static $name: Rule = Rule {
             id: $id, group: Group::$group, severity: Severity::$severity, title: $title, why: $why, fix: $fix,
-            legacy: $legacy, modern: $modern,
+            places: $places,
         };)*
 
         /// The rules of this file.

@@ -84,16 +84,25 @@ pub struct Rule {
     pub why: &'static str,
     /// How to correct it, as an imperative.
     pub fix: &'static str,
-    /// The place in the specification up to 2025-11-25, below the address of a revision.
-    pub(in crate::check) legacy: Option<&'static str>,
-    /// The place in the specification since 2026-07-28.
-    pub(in crate::check) modern: Option<&'static str>,
+    /// Where the specification has the rule.
+    pub(in crate::check) places: Places,
+}
+
+/// Places in the specification up to 2025-11-25, and since 2026-07-28, below the address of a revision.
+pub(super) type Places = (Option<&'static str>, Option<&'static str>);
+
+/// For a rule that the specification does not have.
+pub(super) const NOWHERE: Places = (None, None);
+
+/// The same place in all revisions.
+pub(super) const fn both(place: &'static str) -> Places {
+    (Some(place), Some(place))
 }
 
 impl Rule {
     /// Address of the place in the specification of this revision that the rule follows from, if there is one.
     pub fn specification(&self, revision: Revision) -> Option<String> {
-        let place = if revision.is_modern() { self.modern } else { self.legacy }?;
+        let place = if revision.is_modern() { self.places.1 } else { self.places.0 }?;
         Some(format!("https://modelcontextprotocol.io/specification/{revision}/{place}"))
     }
 }

@@ -1,6 +1,8 @@
 //! Servers without a mistake: the check is green, and its report has the facts.
 
-use super::harness::{How, check_server, lines, serious};
+use toolgate_settings::mcp::ProtocolVersionChoice::{Legacy, Modern};
+
+use super::harness::{How, check_server, check_versions, lines, serious};
 use crate::check::Revision;
 
 #[tokio::test]
@@ -41,4 +43,16 @@ async fn a_clean_server_has_no_warning_over_http() {
     let report = check_server(&[], How::Http).await;
     assert!(serious(&report).is_empty(), "{}", lines(&report));
     assert_eq!(report.revisions, Revision::ALL[..4]);
+}
+
+#[tokio::test]
+async fn only_the_selected_versions_are_probed() {
+    for (versions, revisions) in [(Legacy, &Revision::ALL[..4]), (Modern, &Revision::ALL[4..])] {
+        let report = check_versions(&["--modern"], versions).await;
+        assert_eq!(report.revisions, revisions, "{}", lines(&report));
+    }
+    let report = check_versions(&[], Modern).await;
+    assert!(report.failure.is_some_and(|failure| failure.contains("-32601")));
+    let report = check_versions(&["discover-dies"], Legacy).await;
+    assert!(serious(&report).is_empty(), "{}", lines(&report));
 }

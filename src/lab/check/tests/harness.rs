@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use toolgate_settings::mcp::StdioSettings;
+use toolgate_settings::mcp::{ProtocolVersionChoice, StdioSettings};
 
 use crate::check::{Calls, CheckOptions, CheckTarget, Limits, Report, Severity, check};
 
@@ -56,6 +56,13 @@ fn http_server(flaws: &[&str]) -> (HttpServer, String) {
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
     (HttpServer(child), url.trim().to_owned())
+}
+
+/// Checks the flawed server in these versions of the protocol.
+pub(super) async fn check_versions(flaws: &[&str], versions: ProtocolVersionChoice) -> Report {
+    let settings = StdioSettings::new(program().to_string_lossy(), flaws.iter().copied());
+    let options = CheckOptions::new(CheckTarget::Stdio(settings));
+    check(CheckOptions { versions, limits: limits(), ..options }, &|_| {}).await
 }
 
 /// Checks a command.

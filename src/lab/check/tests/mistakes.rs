@@ -70,7 +70,7 @@ const COMPARED: [Mistake; 56] = [
 ];
 
 /// Further mistakes.
-const FURTHER: [Mistake; 56] = [
+const FURTHER: [Mistake; 57] = [
     ("a bare true as inputSchema", &["schema-true"], "input-schema-not-object", Stdio),
     ("a reference without a target", &["dangling-ref"], "schema-ref-unresolved", Stdio),
     ("an unknown dialect", &["dialect-unknown"], "schema-dialect-unknown", Stdio),
@@ -105,6 +105,7 @@ const FURTHER: [Mistake; 56] = [
     ("an exit because of server/discover", &["discover-dies"], "discover-crash", Stdio),
     ("silence to server/discover", &["discover-silent"], "discover-unanswered", Stdio),
     ("another code for an unsupported version", &["--modern", "version-code"], "version-error-code", Stdio),
+    ("the same code over HTTP", &["--modern", "version-code"], "version-error-code", Http),
     ("prompts that are not declared", &["prompts-undeclared"], "capability-undeclared", Stdio),
     ("a log message that is not declared", &["log-undeclared"], "log-undeclared", Stdio),
     ("an unknown notification", &["notification-unknown"], "notification-unknown", Stdio),

@@ -4,3 +4,4 @@ mod clean;
 mod harness;
 mod mistakes;
 mod pages;
+mod whole_reports;

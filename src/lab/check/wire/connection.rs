@@ -66,14 +66,7 @@ impl Connection {
         let gone = |_| Err(NoAnswer::Closed("the connection ended".into()));
         match &self.channel {
             Channel::Stdio(process) => {
-                if process.send(message.to_string().as_bytes()).await.is_err() {
-                    // The reader knows the reason soon.
-                    let waited = tokio::time::timeout(Duration::from_secs(1), answer).await;
-                    return waited.map_or_else(
-                        |_| Err(NoAnswer::Closed("the server closed its stdin".into())),
-                        |answer| answer.unwrap_or_else(gone),
-                    );
-                }
+                process.send(message.to_string().into_bytes());
                 answer.await.unwrap_or_else(gone)
             }
             Channel::Http(endpoint) => {
@@ -83,8 +76,7 @@ impl Connection {
                     biased;
                     answered = &mut answer => answered.unwrap_or_else(gone),
                     posted = &mut posting => {
-                        let (status, replies) = posted?;
-                        self.reply(replies).await;
+                        let status = posted?;
                         match answer.try_recv() {
                             Ok(answered) => answered,
                             Err(_) => Err(NoAnswer::Http(status, "the response ended without the answer".into())),
@@ -124,20 +116,12 @@ impl Connection {
         let message = self.message(None, method, params);
         match &self.channel {
             Channel::Stdio(process) => {
-                let _ = process.send(message.to_string().as_bytes()).await;
+                process.send(message.to_string().into_bytes());
                 None
             }
             Channel::Http(endpoint) => {
                 let posted = tokio::time::timeout(self.limit, endpoint.post(&message, &self.inbox)).await;
-                posted.ok()?.ok().map(|(status, _)| status)
-            }
-        }
-    }
-
-    async fn reply(&self, replies: Vec<Value>) {
-        if let Channel::Http(endpoint) = &self.channel {
-            for reply in replies {
-                let _ = tokio::time::timeout(self.limit, endpoint.post(&reply, &self.inbox)).await;
+                posted.ok()?.ok()
             }
         }
     }

@@ -1,8 +1,13 @@
 //! Streamable HTTP endpoint: requests with every header under control, and answers as JSON or as an event stream.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response};
 use secrecy::{ExposeSecret, SecretString};
@@ -19,6 +24,10 @@ use crate::check::rules::{http as rules, wire};
 
 /// The largest event, and the largest body.
 const MAX_EVENT: usize = 64 << 20;
+/// The well-known path of protected resource metadata.
+const METADATA: &str = "/.well-known/oauth-protected-resource";
+/// The methods with a header `Mcp-Name`, and the member of the parameters that it repeats.
+const NAMED: [(&str, &str); 3] = [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")];
 /// The headers of an answer that the wire log shows.
 const SHOWN: [&str; 5] = ["content-type", "mcp-protocol-version", "allow", "location", "retry-after"];
 
@@ -96,9 +105,15 @@ impl Endpoint {
         matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]")
     }
 
-    /// The address of another document of the same server.
-    pub(in crate::check) fn well_known(&self, path: &str) -> Option<String> {
-        reqwest::Url::parse(&self.url).ok()?.join(path).ok().map(String::from)
+    /// The addresses of its protected resource metadata (RFC 9728), in the order in which clients try them: below the
+    /// well-known path with the endpoint's own path, and without it.
+    pub(in crate::check) fn metadata_addresses(&self) -> Vec<String> {
+        let Ok(url) = reqwest::Url::parse(&self.url) else { return Vec::new() };
+        let own = url.path().trim_end_matches('/');
+        let paths = [format!("{METADATA}{own}"), METADATA.to_owned()];
+        let mut addresses: Vec<String> = paths.iter().filter_map(|path| Some(url.join(path).ok()?.into())).collect();
+        addresses.dedup();
+        addresses
     }
 
     fn usual_headers(&self, revision: Option<Revision>, message: Option<&Value>) -> HeaderMap {
@@ -114,14 +129,19 @@ impl Endpoint {
         if let Some(session) = self.session() {
             set("mcp-session-id", &session);
         }
-        if let Some(revision) = revision.filter(|revision| *revision >= Revision::V2025June) {
-            set("mcp-protocol-version", revision.as_str());
+        let method = message.and_then(|message| message.get("method")?.as_str()).unwrap_or_default();
+        let params = message.and_then(|message| message.get("params")).unwrap_or(&Value::Null);
+        // A stateless request names its revision in its body, also before the revision is agreed on.
+        let stated = params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion").and_then(Value::as_str);
+        let agreed = revision.filter(|revision| *revision >= Revision::V2025June).map(Revision::as_str);
+        if let Some(version) = stated.or(agreed) {
+            set("mcp-protocol-version", version);
         }
-        if let Some(message) = message.filter(|_| revision.is_some_and(Revision::is_modern)) {
-            set("mcp-method", message.get("method").and_then(Value::as_str).unwrap_or_default());
-            let params = message.get("params").unwrap_or(&Value::Null);
-            if let Some(name) = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str) {
-                set("mcp-name", name);
+        if stated.is_some() {
+            set("mcp-method", method);
+            let name = NAMED.iter().find(|(known, _)| *known == method).and_then(|(_, member)| params.get(*member));
+            if let Some(name) = name.and_then(Value::as_str) {
+                set("mcp-name", &header_text(name));
             }
         }
         headers
@@ -187,14 +207,27 @@ impl Endpoint {
         tokio::time::timeout(limit, answered).await.unwrap_or_else(|_| Err("no answer in time".into()))
     }
 
-    /// Posts a message, and hands what the server sends to the inbox until the connection of this request ends.
-    /// Returns the status and the replies to send.
-    pub(in crate::check) async fn post(&self, message: &Value, inbox: &Inbox) -> Result<(u16, Vec<Value>), NoAnswer> {
+    /// Posts a message, and hands what the server sends to the inbox until the connection of this request ends. Requests
+    /// of the server are answered meanwhile. Returns the status.
+    pub(in crate::check) async fn post(&self, message: &Value, inbox: &Inbox) -> Result<u16, NoAnswer> {
+        let response = self.send(message, inbox).await?;
+        let status = response.status().as_u16();
+        self.read(response, message, inbox).await?;
+        Ok(status)
+    }
+
+    async fn send(&self, message: &Value, inbox: &Inbox) -> Result<Response, NoAnswer> {
         let body = message.to_string();
         self.log.record(&self.label, Direction::Sent, body.as_bytes(), None);
         let headers = self.usual_headers(inbox.revision(), Some(message));
         let sent = self.client.post(&self.url).headers(headers).body(body).send().await;
-        let response = sent.map_err(|error| NoAnswer::Closed(in_words(&error)))?;
+        let response = sent.map_err(|error| {
+            if error.is_connect() {
+                // The server is gone, and not only this answer.
+                inbox.close(&in_words(&error));
+            }
+            NoAnswer::Closed(in_words(&error))
+        })?;
         self.record_head(&response);
         let status = response.status().as_u16();
         if status >= 500 {
@@ -203,38 +236,64 @@ impl Endpoint {
         if let Some(session) = response.headers().get("mcp-session-id").and_then(|value| value.to_str().ok()) {
             *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
         }
-        let replies = self.read(response, message, inbox).await?;
-        Ok((status, replies))
+        Ok(response)
     }
 
-    async fn read(&self, mut response: Response, message: &Value, inbox: &Inbox) -> Result<Vec<Value>, NoAnswer> {
-        let (status, kind) = (response.status().as_u16(), content_type(&response));
-        let mut replies = Vec::new();
-        if kind.starts_with("text/event-stream") {
-            let mut decoder = Decoder::up_to(MAX_EVENT);
-            while let Ok(Some(chunk)) = response.chunk().await {
-                for event in decoder.push(&chunk).into_iter().flatten() {
-                    let data = event.data.unwrap_or_default();
-                    if data.trim_ascii().is_empty() {
-                        continue;
-                    }
-                    replies.extend(self.take(&data, status, inbox));
+    /// Sends replies to requests of the server. What the server makes of them is its own affair.
+    async fn reply(&self, replies: Vec<Value>, inbox: &Inbox) {
+        for reply in replies {
+            let _ = self.send(&reply, inbox).await;
+        }
+    }
+
+    async fn read_stream(&self, mut response: Response, inbox: &Inbox) {
+        let status = response.status().as_u16();
+        let mut decoder = Decoder::up_to(MAX_EVENT);
+        // A server may wait for a reply before it goes on with this stream.
+        let mut replying = FuturesUnordered::new();
+        loop {
+            let chunk = tokio::select! {
+                chunk = response.chunk() => chunk,
+                Some(()) = replying.next() => continue,
+            };
+            let Ok(Some(chunk)) = chunk else { break };
+            for event in decoder.push(&chunk) {
+                let Ok(event) = event else {
+                    inbox.report(&wire::MESSAGE_TOO_LARGE, format!("an event is longer than {} MiB", MAX_EVENT >> 20));
+                    continue;
+                };
+                let data = event.data.unwrap_or_default();
+                if !data.trim_ascii().is_empty() {
+                    replying.push(self.reply(self.take(&data, status, inbox), inbox));
                 }
             }
-            return Ok(replies);
+        }
+        while replying.next().await.is_some() {}
+    }
+
+    async fn read(&self, mut response: Response, message: &Value, inbox: &Inbox) -> Result<(), NoAnswer> {
+        let (status, kind) = (response.status().as_u16(), content_type(&response));
+        if kind.starts_with("text/event-stream") {
+            self.read_stream(response, inbox).await;
+            return Ok(());
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| NoAnswer::Closed(in_words(&error)))? {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_EVENT {
-                return Err(NoAnswer::Closed(format!("the body is larger than {} MiB", MAX_EVENT >> 20)));
+                let text = format!("the body is longer than {} MiB", MAX_EVENT >> 20);
+                inbox.report(&wire::MESSAGE_TOO_LARGE, &text);
+                return Err(NoAnswer::Unreadable(text));
             }
         }
         let is_request = message.get("id").is_some() && message.get("method").is_some();
-        if kind.starts_with("application/json") && !body.is_empty() {
-            return Ok(self.take(&body, status, inbox));
+        // The body of a refusal may be JSON of its own format (RFC 6750) and no message.
+        let is_refusal = matches!(status, 401 | 403) || (status >= 400 && !is_message(&body));
+        if kind.starts_with("application/json") && !body.is_empty() && !(is_request && is_refusal) {
+            self.reply(self.take(&body, status, inbox), inbox).await;
+            return Ok(());
         }
-        self.log.record(&self.label, Direction::Received, &body, Some("not JSON"));
+        self.log.record(&self.label, Direction::Received, &body, Some("not a message"));
         if is_request {
             let excerpt = one_line(&String::from_utf8_lossy(&body), 160);
             if status < 300 {
@@ -244,11 +303,12 @@ impl Endpoint {
                     format!("{} was answered with {named}: {excerpt}", name_of(message)),
                 );
                 // The answer may be right all the same.
-                return Ok(self.take(&body, status, inbox));
+                self.take(&body, status, inbox);
+                return Ok(());
             }
             return Err(NoAnswer::Http(status, excerpt));
         }
-        Ok(replies)
+        Ok(())
     }
 
     fn take(&self, data: &[u8], status: u16, inbox: &Inbox) -> Vec<Value> {
@@ -274,6 +334,20 @@ impl Endpoint {
         let line = format!("HTTP {};{}", response.status().as_u16(), shown.collect::<String>());
         self.log.record(&self.label, Direction::Event, line.as_bytes(), None);
     }
+}
+
+/// A text as a header value: as it is, or in the Base64 form of the revision where a header would change it.
+fn header_text(text: &str) -> Cow<'_, str> {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && text.trim() == text;
+    match is_plain && !text.starts_with("=?base64?") {
+        true => text.into(),
+        false => format!("=?base64?{}?=", BASE64_STANDARD.encode(text)).into(),
+    }
+}
+
+/// Whether a body is meant as a message of JSON-RPC.
+fn is_message(body: &[u8]) -> bool {
+    json::parse(body).is_some_and(|parsed| parsed.value.get("jsonrpc").is_some())
 }
 
 /// Whether an event with an answer has arrived.

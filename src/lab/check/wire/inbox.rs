@@ -36,6 +36,8 @@ struct State {
     /// Whether unmatched answers belong to a notification that was just sent.
     expects_silence: bool,
     progress: HashMap<String, Vec<f64>>,
+    /// Why the connection ended.
+    closed: Option<String>,
 }
 
 /// The inbox.
@@ -54,12 +56,16 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a request: its id, and where its answer will arrive.
+    /// Registers a request: its id, and where its answer will arrive. It fails at once when the connection has ended.
     pub(super) fn register(&self, method: &str) -> (u64, oneshot::Receiver<Result<Answer, NoAnswer>>) {
         let (waiter, answer) = oneshot::channel();
         let mut state = self.state();
         state.next_id += 1;
         let id = state.next_id;
+        if let Some(reason) = &state.closed {
+            let _ = waiter.send(Err(NoAnswer::Closed(reason.clone())));
+            return (id, answer);
+        }
         state.pending.insert(id, Pending { method: method.to_owned(), sent: Instant::now(), waiter });
         (id, answer)
     }
@@ -94,11 +100,18 @@ impl Inbox {
         self.state().expects_silence = expects;
     }
 
-    /// Fails all requests that wait.
+    /// Fails all requests that wait, and all later ones.
     pub(super) fn close(&self, reason: &str) {
-        for (_, pending) in self.state().pending.drain() {
+        let mut state = self.state();
+        state.closed.get_or_insert_with(|| reason.to_owned());
+        for (_, pending) in state.pending.drain() {
             let _ = pending.waiter.send(Err(NoAnswer::Closed(reason.to_owned())));
         }
+    }
+
+    /// Why the connection ended, if it did.
+    pub(in crate::check) fn closed(&self) -> Option<String> {
+        self.state().closed.clone()
     }
 
     /// Fails the request of this id, whose answer cannot be read.

@@ -81,6 +81,18 @@ impl<'a> Lines<'a> {
         Some(self.inbox.take(parsed, held.len(), None))
     }
 
+    /// Reports the beginning of a line that is longer than a reader takes, in MiB, and fails the request that it answers.
+    pub(super) fn drop_beginning(&mut self, beginning: &[u8], limit: u64) {
+        self.release();
+        self.log.record(self.connection, Direction::Received, b"", Some("a line that is too long"));
+        let beginning = String::from_utf8_lossy(beginning.get(..1_000).unwrap_or(beginning));
+        let excerpt = one_line(&beginning, 100);
+        self.inbox.report(&wire::MESSAGE_TOO_LARGE, format!("a line is longer than {limit} MiB: `{excerpt}`"));
+        if let Some(id) = id_in(&beginning) {
+            self.inbox.fail(id, NoAnswer::Unreadable(format!("it is longer than {limit} MiB")));
+        }
+    }
+
     /// Reports held lines that are no message after all.
     pub(super) fn release(&mut self) -> Vec<Value> {
         self.held_lines = 0;

@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use secrecy::ExposeSecret;
-use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
-use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use toolgate_settings::mcp::{StdioSettings, is_harmless};
 
@@ -20,11 +19,18 @@ use crate::check::rules::wire;
 
 /// The number of stderr lines that are kept, counted from the end.
 const KEPT_STDERR: usize = 30;
+/// The longest line of stdout, in bytes. The rest of a longer line is dropped.
+const MAX_LINE: u64 = 64 << 20;
+/// The same for stderr. A longer line is read as several ones.
+const MAX_STDERR_LINE: u64 = 64 << 10;
+
+/// Lines that wait to be written to stdin.
+type Outgoing = mpsc::UnboundedSender<Vec<u8>>;
 
 /// A running server. Dropping it kills its process group.
 pub(in crate::check) struct Process {
     pid: u32,
-    stdin: AsyncMutex<Option<ChildStdin>>,
+    outgoing: Mutex<Option<Outgoing>>,
     exit: watch::Receiver<Option<ExitStatus>>,
     stderr: Arc<Mutex<Vec<String>>>,
     first_byte: Arc<Mutex<Option<Duration>>>,
@@ -51,7 +57,7 @@ impl Process {
         };
         let label: Arc<str> = label.into();
         let (exited, exit) = watch::channel(None);
-        let (replies, outgoing) = mpsc::unbounded_channel();
+        let (outgoing, waiting) = mpsc::unbounded_channel();
         let (kept, first_byte) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Option<Duration>>>::default());
         let mut tasks = JoinSet::new();
         let reading_stderr = read_stderr(stderr, kept.clone(), log.clone(), label.clone());
@@ -61,11 +67,12 @@ impl Process {
                 inbox: inbox.clone(),
                 log: log.clone(),
                 label: label.clone(),
-                replies,
+                replies: outgoing.downgrade(),
                 first_byte: first_byte.clone(),
                 began,
             },
         );
+        tasks.spawn(write_stdin(stdin, waiting, inbox.clone(), log.clone(), label.clone()));
         let (inbox, logged, name) = (inbox.clone(), log.clone(), label.clone());
         tasks.spawn(async move {
             let stderr_done = tokio::spawn(reading_stderr);
@@ -82,27 +89,21 @@ impl Process {
             exited.send_replace(status.ok());
             inbox.close(&format!("the process {text}"));
         });
-        let stdin = AsyncMutex::new(Some(stdin));
-        let process =
-            Arc::new(Self { pid, stdin, exit, stderr: kept, first_byte, label, log: log.clone(), _tasks: tasks });
-        tokio::spawn(forward(outgoing, Arc::downgrade(&process)));
-        Ok(process)
+        let outgoing = Mutex::new(Some(outgoing));
+        Ok(Arc::new(Self { pid, outgoing, exit, stderr: kept, first_byte, label, log: log.clone(), _tasks: tasks }))
     }
 
-    /// Writes a line to its stdin.
-    pub(in crate::check) async fn send(&self, line: &[u8]) -> io::Result<()> {
-        self.log.record(&self.label, Direction::Sent, line, None);
-        let mut stdin = self.stdin.lock().await;
-        let stdin = stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        stdin.write_all(line).await?;
-        stdin.write_all(b"\n").await?;
-        stdin.flush().await
+    /// Queues a line for its stdin. A server that does not read holds no sender up.
+    pub(in crate::check) fn send(&self, line: Vec<u8>) {
+        if let Some(outgoing) = &*self.outgoing.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = outgoing.send(line);
+        }
     }
 
-    /// Closes its stdin.
-    pub(in crate::check) async fn close_stdin(&self) {
+    /// Closes its stdin after the queued lines.
+    pub(in crate::check) fn close_stdin(&self) {
         self.log.record(&self.label, Direction::Event, b"stdin closed", None);
-        self.stdin.lock().await.take();
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Its exit status, if it exits within the time.
@@ -162,12 +163,21 @@ fn command(settings: &StdioSettings) -> Command {
     command
 }
 
-/// Sends the replies to the server's own requests.
-async fn forward(mut outgoing: mpsc::UnboundedReceiver<Value>, process: std::sync::Weak<Process>) {
-    while let Some(reply) = outgoing.recv().await {
-        let Some(process) = process.upgrade() else { return };
-        if process.send(reply.to_string().as_bytes()).await.is_err() {
-            return;
+/// Writes the queued lines, until the queue or the pipe is closed.
+async fn write_stdin(
+    mut stdin: ChildStdin,
+    mut waiting: mpsc::UnboundedReceiver<Vec<u8>>,
+    inbox: Arc<Inbox>,
+    log: WireLog,
+    label: Arc<str>,
+) {
+    while let Some(mut line) = waiting.recv().await {
+        log.record(&label, Direction::Sent, &line, None);
+        line.push(b'\n');
+        if stdin.write_all(&line).await.is_err() {
+            // The reader of stdout learns the reason soon, if there is another one.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            return inbox.close("the server closed its stdin");
         }
     }
 }
@@ -176,7 +186,7 @@ struct Reader {
     inbox: Arc<Inbox>,
     log: WireLog,
     label: Arc<str>,
-    replies: mpsc::UnboundedSender<Value>,
+    replies: mpsc::WeakUnboundedSender<Vec<u8>>,
     first_byte: Arc<Mutex<Option<Duration>>>,
     began: Instant,
 }
@@ -185,19 +195,28 @@ async fn read_stdout(stdout: ChildStdout, reader: Reader) {
     let Reader { inbox, log, label, replies, first_byte, began } = reader;
     let mut lines = Lines::new(&inbox, &log, &label);
     let mut stdout = BufReader::with_capacity(1 << 16, stdout);
-    let mut line = Vec::new();
+    let (mut line, mut is_rest) = (Vec::new(), false);
     loop {
         line.clear();
-        match stdout.read_until(b'\n', &mut line).await {
+        match (&mut stdout).take(MAX_LINE).read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => break,
             Ok(_) => {}
         }
         first_byte.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| began.elapsed());
-        if !line.ends_with(b"\n") {
+        let (is_complete, was_rest) = (line.ends_with(b"\n"), is_rest);
+        is_rest = !is_complete && (was_rest || line.len() as u64 == MAX_LINE);
+        if was_rest {
+            continue;
+        }
+        if is_rest {
+            lines.drop_beginning(&line, MAX_LINE >> 20);
+            continue;
+        }
+        if !is_complete {
             inbox.report(&wire::JSON_MALFORMED, "the output ended in the middle of a line");
         }
         for reply in lines.take(&line) {
-            let _ = replies.send(reply);
+            let _ = replies.upgrade().map(|replies| replies.send(reply.to_string().into_bytes()));
         }
     }
     lines.release();
@@ -207,7 +226,7 @@ async fn read_stdout(stdout: ChildStdout, reader: Reader) {
 async fn read_stderr(stderr: impl AsyncRead + Unpin, kept: Arc<Mutex<Vec<String>>>, log: WireLog, label: Arc<str>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
-    while stderr.read_until(b'\n', &mut line).await.is_ok_and(|length| length > 0) {
+    while (&mut stderr).take(MAX_STDERR_LINE).read_until(b'\n', &mut line).await.is_ok_and(|length| length > 0) {
         log.record(&label, Direction::Stderr, &line, None);
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() == KEPT_STDERR {

@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread::spawn;
+use std::thread::{sleep, spawn};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -22,6 +23,7 @@ pub(super) fn http(server: &Arc<Server>) {
 /// An HTTP request.
 struct Request {
     method: String,
+    path: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
@@ -36,7 +38,8 @@ fn read(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
-    let method = line.split(' ').next()?.to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (words.next()?, words.next()?);
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -51,7 +54,7 @@ fn read(stream: &TcpStream) -> Option<Request> {
         .unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Request { method, headers, body })
+    Some(Request { method, path, headers, body })
 }
 
 fn respond(stream: &TcpStream, status: u16, headers: &str, body: &str) -> Option<()> {
@@ -63,8 +66,8 @@ fn respond(stream: &TcpStream, status: u16, headers: &str, body: &str) -> Option
 fn serve(server: &Server, stream: &TcpStream) -> Option<()> {
     let request = read(stream)?;
     let json = "Content-Type: application/json\r\n";
-    if server.has("auth") {
-        return respond(stream, 401, "WWW-Authenticate: Bearer\r\n", "");
+    if let Some(flaw) = server.flaws.iter().find(|flaw| flaw.starts_with("auth")) {
+        return authorize(flaw, stream, &request);
     }
     if request.header("origin").is_some() && !server.has("any-origin") {
         return respond(stream, 403, "", "");
@@ -92,22 +95,65 @@ fn serve(server: &Server, stream: &TcpStream) -> Option<()> {
     post(server, stream, &request, &message)
 }
 
+/// Requires authorization, with metadata at the place that the flaw names: none, the root, below the path of the endpoint,
+/// or at an address of the challenge.
+fn authorize(flaw: &str, stream: &TcpStream, request: &Request) -> Option<()> {
+    let json = "Content-Type: application/json\r\n";
+    let place = match flaw {
+        "auth-root" => "/.well-known/oauth-protected-resource",
+        "auth-path" => "/.well-known/oauth-protected-resource/mcp",
+        "auth-named" => "/metadata",
+        _ => "",
+    };
+    if request.path == place {
+        let servers = json!({"resource": "x", "authorization_servers": ["https://login.example"]});
+        return respond(stream, 200, json, &servers.to_string());
+    }
+    if request.path != "/mcp" {
+        return respond(stream, 404, "", "");
+    }
+    let host = request.header("host").unwrap_or_default();
+    let named =
+        if flaw == "auth-named" { format!(" resource_metadata=\"http://{host}{place}\"") } else { String::new() };
+    let headers = format!("{json}WWW-Authenticate: Bearer{named}\r\n");
+    respond(stream, 401, &headers, &json!({"error": "invalid_token", "error_description": "no token"}).to_string())
+}
+
+/// Answers a request only when the client has answered a ping on the same stream.
+fn ask_in_stream(server: &Server, mut stream: &TcpStream, message: &Value) -> Option<()> {
+    let own = format!("own-{}", message["id"]);
+    let ping = json!({"jsonrpc": "2.0", "id": own, "method": "ping"});
+    stream.write_all(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n").ok()?;
+    stream.write_all(format!("data: {ping}\n\n").as_bytes()).ok()?;
+    while !server.replies.lock().unwrap().contains(&json!(own).to_string()) {
+        sleep(Duration::from_millis(5));
+    }
+    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
+    stream.write_all(format!("data: {answer}\n\n").as_bytes()).ok()?;
+    None
+}
+
 fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value) -> Option<()> {
     let json = "Content-Type: application/json\r\n";
     let method = message["method"].as_str().unwrap_or_default();
-    let is_modern = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string();
+    let stated = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
+    let is_modern = stated.is_some();
     let refuse = |status: u16, code: i64| {
         let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": "refused"}});
         respond(stream, status, json, &error.to_string())
     };
-    if request
-        .header("mcp-protocol-version")
-        .is_some_and(|version| !version.starts_with("2025") && !version.starts_with("2026"))
-        && !server.has("any-version")
-    {
+    let requested = message["params"]["protocolVersion"].as_str();
+    let is_unknown = requested == Some("2099-01-01") && server.has("unknown-version-400");
+    if method == "initialize" && (is_unknown || server.has("initialize-400")) {
+        return respond(stream, 400, "Content-Type: text/plain\r\n", "Bad Request: unsupported protocol version");
+    }
+    let version = request.header("mcp-protocol-version");
+    let is_known = |version: &str| version.starts_with("2025") || version.starts_with("2026");
+    if !is_modern && version.is_some_and(|version| !is_known(version)) && !server.has("any-version") {
         return refuse(400, -32000);
     }
-    if is_modern && request.header("mcp-method").is_some_and(|header| header != method) && !server.has("any-header") {
+    let is_repeated = version == stated && request.header("mcp-method") == Some(method);
+    if is_modern && !is_repeated && !server.has("any-header") {
         return refuse(400, -32020);
     }
     let mut headers = json.to_owned();
@@ -121,11 +167,17 @@ fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value)
             return if server.has("session-400") { refuse(400, -32000) } else { refuse(404, -32001) };
         }
     }
-    if message.get("id").is_none() {
+    if method.is_empty() {
+        server.replies.lock().unwrap().insert(message["id"].to_string());
+    }
+    if message.get("id").is_none() || method.is_empty() {
         return respond(stream, if server.has("notification-200") { 200 } else { 202 }, "", "");
     }
     if server.has("http-500") && method == "tools/list" {
         return respond(stream, 500, "Content-Type: text/plain\r\n", "Internal Server Error");
+    }
+    if server.has("asks-in-stream") && method == "ping" {
+        return ask_in_stream(server, stream, message);
     }
     let lines = Mutex::new(Vec::new());
     server.handle(message, &|line| lines.lock().unwrap().push(line.to_owned()));

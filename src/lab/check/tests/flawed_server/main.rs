@@ -17,6 +17,7 @@ mod tools;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
@@ -32,14 +33,25 @@ struct Server {
     flaws: BTreeSet<String>,
     lists: Mutex<usize>,
     sessions: Mutex<BTreeSet<String>>,
-    busy: Mutex<usize>,
+    /// The ids of answers to its own requests.
+    replies: Mutex<BTreeSet<String>>,
+    calls: AtomicUsize,
+    /// The calls that run now.
+    busy: AtomicUsize,
 }
 
 type Out<'a> = &'a (dyn Fn(&str) + Sync);
 
 fn main() {
     let flaws: BTreeSet<String> = std::env::args().skip(1).collect();
-    let server = Arc::new(Server { flaws, lists: Mutex::new(0), sessions: Mutex::default(), busy: Mutex::new(0) });
+    let server = Arc::new(Server {
+        flaws,
+        lists: Mutex::default(),
+        sessions: Mutex::default(),
+        replies: Mutex::default(),
+        calls: AtomicUsize::default(),
+        busy: AtomicUsize::default(),
+    });
     if let Some(path) = server.flaws.iter().find_map(|flaw| flaw.strip_prefix("lock="))
         && std::fs::OpenOptions::new().create_new(true).write(true).open(path).is_err()
     {
@@ -69,7 +81,7 @@ fn stdio(server: &Arc<Server>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-        if message["params"]["name"] == "slow" {
+        if message["params"]["name"] == "slow" || server.has("not-concurrent") {
             let server = server.clone();
             spawn(move || server.handle(&message, &print));
         } else {
@@ -116,7 +128,9 @@ impl Server {
         let mut message = match answer {
             Ok(mut result) => {
                 if is_modern {
-                    result["resultType"] = json!("complete");
+                    if result.get("resultType").is_none() {
+                        result["resultType"] = json!("complete");
+                    }
                     if method.ends_with("/list") || method == "server/discover" {
                         result["ttlMs"] = json!(1000);
                         result["cacheScope"] = json!("public");
@@ -134,6 +148,10 @@ impl Server {
         }
         if self.has("no-jsonrpc") {
             message.as_object_mut().unwrap().remove("jsonrpc");
+        }
+        if self.has("huge-line") && message["result"]["content"][0]["text"] == "text" {
+            out(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"{}", "x".repeat(65 << 20)));
+            return;
         }
         let mut text = message.to_string();
         if method == "tools/list" {
@@ -260,6 +278,9 @@ impl Server {
         let (name, arguments) = (params["name"].as_str().unwrap_or_default(), &params["arguments"]);
         let failed = |text: &str| Ok(json!({"content": [{"type": "text", "text": text}], "isError": true}));
         let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+        if name.starts_with("dies_") {
+            std::process::exit(1);
+        }
         if !["echo", "add", "slow"].contains(&name) {
             return Some(match () {
                 () if self.has("unknown-tool-succeeds") => Ok(text("done")),
@@ -288,11 +309,21 @@ impl Server {
         if self.has("call-fails") && name == "echo" {
             return Some(failed("it does not work"));
         }
+        if self.has("call-hangs") && name == "add" {
+            sleep(Duration::from_secs(60));
+        }
+        if self.has("asks-input") && name != "slow" {
+            return Some(Ok(json!({"content": [], "resultType": "input_required", "inputRequests": {}})));
+        }
+        if self.has("rate-limited") && name != "slow" && self.calls.fetch_add(1, Ordering::SeqCst) > 40 {
+            return Some(failed("too many calls"));
+        }
         if self.has("not-concurrent") && name != "slow" {
-            let mut calls = self.busy.lock().unwrap();
-            *calls += 1;
-            if *calls > 40 {
-                return Some(failed("too many calls"));
+            let others = self.busy.fetch_add(1, Ordering::SeqCst);
+            sleep(Duration::from_millis(5));
+            self.busy.fetch_sub(1, Ordering::SeqCst);
+            if others > 0 {
+                return Some(failed("the database is locked"));
             }
         }
         self.progress(&params["_meta"]["progressToken"], out);

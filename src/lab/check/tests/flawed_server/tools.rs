@@ -47,6 +47,7 @@ pub(super) fn tools(server: &Server) -> Vec<Value> {
             "invisible-characters" => echo["description"] = json!("Echoes a text.\u{e0041}\u{e0042}\u{200b}"),
             "long-description" => echo["description"] = json!("Echoes a text. ".repeat(1400)),
             "many-tokens" => more.extend((0..20).map(|n| json!({"name": format!("tool_{n}"), "description": format!("{n} {}", "word ".repeat(700)), "annotations": read_only, "inputSchema": {"type": "object"}}))),
+            "many-dying-tools" => more.extend((0..40).map(|n| json!({"name": format!("dies_{n}"), "description": format!("Dies {n}."), "annotations": read_only, "inputSchema": {"type": "object"}}))),
             "name-number" => echo["name"] = json!(7),
             "header-invalid" => echo["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("two words"),
             "provider-refuses" => echo["inputSchema"] = json!({"type": "object", "properties": {"filter[id]": {"type": "string", "description": "x"}}}),
