@@ -124,7 +124,7 @@ impl Check {
             true => CheckOptions::new(fixture()?),
             false => {
                 let target = self.reach.target(self.word.as_deref())?;
-                let mut options = CheckOptions::new(check_target(&target)?);
+                let mut options = CheckOptions::new(check_target(&target, "the check")?);
                 options.limits.start = target.settings.start_timeout;
                 options
             }
@@ -163,7 +163,8 @@ fn fixture() -> Result<CheckTarget, CliError> {
     Ok(CheckTarget::Stdio(StdioSettings::new(program.to_string_lossy(), ["demo-server"])))
 }
 
-fn check_target(target: &Target) -> Result<CheckTarget, CliError> {
+/// The server as the lab reaches it. `reader` is what cannot log in.
+pub(super) fn check_target(target: &Target, reader: &str) -> Result<CheckTarget, CliError> {
     match &target.settings.transport {
         TransportSettings::Stdio(settings) => Ok(CheckTarget::Stdio(settings.clone())),
         TransportSettings::Http { url, headers, auth: AuthSettings::Headers } => {
@@ -171,7 +172,7 @@ fn check_target(target: &Target) -> Result<CheckTarget, CliError> {
             Ok(CheckTarget::Http { url: url.clone(), headers })
         }
         TransportSettings::Http { .. } => {
-            Err(CliError::usage(format!("`{}` is configured with a login, which the check does not use", target.id))
+            Err(CliError::usage(format!("`{}` is configured with a login, which {reader} does not use", target.id))
                 .with_remedy("give its URL with --url, and a token with --header 'Authorization: Bearer ${TOKEN}'"))
         }
         TransportSettings::Unavailable { reason } => {

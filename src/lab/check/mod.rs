@@ -19,7 +19,7 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod wire;
+pub(crate) mod wire;
 
 use std::time::{Duration, Instant};
 
