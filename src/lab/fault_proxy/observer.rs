@@ -74,8 +74,9 @@ impl Observer {
         self.requests += 1;
         let now = self.began.elapsed();
         let method = text(message, "/method");
-        if method == "initialize" && self.client.is_none() {
-            self.client = message.pointer("/params/clientInfo").cloned();
+        if self.client.is_none() {
+            let places = ["/params/clientInfo", "/params/_meta/io.modelcontextprotocol~1clientInfo"];
+            self.client = places.iter().find_map(|place| message.pointer(place)).cloned();
         }
         let params = hash_of_params(message);
         let reaches = chosen.is_none_or(|chosen| chosen.fault.reaches_server());
@@ -146,8 +147,9 @@ impl Observer {
 
     /// Records an answer of the server.
     pub(super) fn answered(&mut self, method: &str, injection: Option<usize>, message: &Value) {
-        if method == "initialize" && self.server.is_none() {
-            self.server = message.pointer("/result/serverInfo").cloned();
+        if self.server.is_none() {
+            let places = ["/result/serverInfo", "/result/_meta/io.modelcontextprotocol~1serverInfo"];
+            self.server = places.iter().find_map(|place| message.pointer(place)).cloned();
         }
         if method == "tools/list" {
             self.remember_tools(message);

@@ -77,6 +77,7 @@ pub(super) struct StdioClient {
     lines: BufReader<ReadHalf<DuplexStream>>,
     input: WriteHalf<DuplexStream>,
     report: JoinHandle<std::io::Result<Report>>,
+    sent: Instant,
 }
 
 impl StdioClient {
@@ -87,10 +88,11 @@ impl StdioClient {
         let options = ProxyOptions { plan, wire: None };
         let report =
             tokio::spawn(async move { relay(&settings, options, split(proxy), std::future::pending()).await });
-        Self { lines: BufReader::new(lines), input, report }
+        Self { lines: BufReader::new(lines), input, report, sent: Instant::now() }
     }
 
     pub(super) async fn send(&mut self, message: &Value) {
+        self.sent = Instant::now();
         // A proxy that ended reads nothing.
         let _ = self.input.write_all(format!("{message}\n").as_bytes()).await;
     }
@@ -102,8 +104,7 @@ impl StdioClient {
     }
 
     pub(super) async fn read(&mut self) -> Seen {
-        let (began, mut seen) = (Instant::now(), Seen::default());
-        let mut line = Vec::new();
+        let (mut seen, mut line) = (Seen::default(), Vec::new());
         while let Ok(read) = tokio::time::timeout(SILENCE, self.lines.read_until(b'\n', &mut line)).await {
             match read {
                 Ok(0) | Err(_) => {
@@ -112,12 +113,11 @@ impl StdioClient {
                 }
                 Ok(_) => {}
             }
-            seen.took = began.elapsed();
-            seen.messages.push(std::mem::take(&mut line).strip_suffix(b"\n").map_or(Vec::new(), <[u8]>::to_vec));
+            seen.took = self.sent.elapsed();
+            seen.messages.push(line.strip_suffix(b"\n").unwrap_or(&line).to_vec());
+            line.clear();
         }
-        if !line.is_empty() {
-            seen.messages.push(line);
-        }
+        seen.messages.push(line);
         seen.messages.retain(|line| !line.is_empty());
         seen
     }
@@ -131,7 +131,7 @@ impl StdioClient {
     }
 
     pub(super) async fn close(self) -> Report {
-        let Self { lines, mut input, report } = self;
+        let Self { lines, mut input, report, .. } = self;
         let _ = input.shutdown().await;
         drop((lines, input));
         report.await.unwrap().unwrap()
