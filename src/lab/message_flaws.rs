@@ -154,12 +154,8 @@ impl Flaw {
             }
             Self::ByteOrderMark => format!("\u{feff}{answer}").into(),
             Self::Indented => format!("{answer:#}").into(),
-            Self::Batch => {
-                json!([log_message("one of a batch"), answer]).to_string().into()
-            }
-            Self::SecondMessage => {
-                format!("{answer} {}", log_message("on the same line")).into()
-            }
+            Self::Batch => json!([log_message("one of a batch"), answer]).to_string().into(),
+            Self::SecondMessage => format!("{answer} {}", log_message("on the same line")).into(),
             Self::Truncated => {
                 let text = plain();
                 text.get(..text.len() / 2).unwrap_or_default().into()

@@ -1,7 +1,6 @@
 //! `toolgate mcp check`: a report about a server on which its author can gate a release.
 
 use std::fs::File;
-use std::path::PathBuf;
 
 use clap::Args;
 
@@ -79,10 +78,6 @@ pub(super) struct Check {
     #[command(flatten)]
     files: Files,
 
-    /// Writes every line in both directions with its time to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    wire: Option<PathBuf>,
-
     #[command(flatten)]
     reach: TargetFlags,
 }
@@ -123,7 +118,7 @@ impl Check {
         let mut options = match self.fixture {
             true => CheckOptions::new(fixture()?),
             false => {
-                let target = self.reach.target(self.word.as_deref())?;
+                let target = self.reach.direct_target(self.word.as_deref())?;
                 let mut options = CheckOptions::new(check_target(&target, "the check")?);
                 options.limits.start = target.settings.start_timeout;
                 options
@@ -135,7 +130,7 @@ impl Check {
             (true, false, true) => Calls::ReadOnly,
             (true, false, false) => Calls::Only(self.only.clone()),
         };
-        if let Some(path) = &self.wire {
+        if let Some(path) = self.reach.wire() {
             options.wire = Some(File::create(path).map_err(|error| CliError::file("the wire file", path, &error))?);
         }
         Ok(options)

@@ -38,8 +38,10 @@ has an error: the client violated the specification.";
 /// Stand between a client and a server, inject faults, and report what both made of them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-#[command(override_usage = "toolgate mcp break [OPTIONS] SERVER\n       toolgate mcp break [OPTIONS] --url URL\n       \
-                            toolgate mcp break [OPTIONS] -- COMMAND…")]
+#[command(
+    override_usage = "toolgate mcp break [OPTIONS] SERVER\n       toolgate mcp break [OPTIONS] --url URL\n       \
+                            toolgate mcp break [OPTIONS] -- COMMAND…"
+)]
 pub(super) struct Break {
     /// A configured server, by its id, or a URL
     #[arg(value_name = "SERVER")]
@@ -77,10 +79,6 @@ pub(super) struct Break {
     #[arg(long)]
     json: bool,
 
-    /// Writes every line of both sides with its time to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    wire: Option<PathBuf>,
-
     #[command(flatten)]
     reach: TargetFlags,
 }
@@ -91,10 +89,10 @@ impl Break {
         if self.list_faults {
             return Ok(list_faults(out));
         }
-        let target = check_target(&self.reach.target(self.word.as_deref())?, "the proxy")?;
+        let target = check_target(&self.reach.direct_target(self.word.as_deref())?, "the proxy")?;
         let options = self.options(&target)?;
         // A wrong path costs no session.
-        let file = self.report.as_deref().map(appended).transpose()?;
+        let file = self.report.as_deref().map(|path| appended(path, "the report")).transpose()?;
         let mut interrupts = Interrupts::listen();
         let stop = async move {
             interrupts.next().await;
@@ -106,8 +104,11 @@ impl Break {
                 relayed.map_err(|error| format!("`{}` cannot be started: {error}", settings.command))
             }
             CheckTarget::Http { url, headers } => {
-                let listening = |url: &str| out.line(json!({ "url": url }).to_string());
-                fault_proxy::serve(url, headers, self.http.unwrap_or_default(), options, listening, stop).await
+                let port = self.http.unwrap_or_default();
+                let (listener, own) = fault_proxy::listen(port)
+                    .map_err(|error| CliError::usage(format!("the port {port} cannot be used: {error}")))?;
+                out.line(json!({ "url": own }).to_string());
+                fault_proxy::serve(listener, url, headers, options, stop).await
             }
         };
         match report {
@@ -135,19 +136,22 @@ impl Break {
             let seed = self.seed.unwrap_or_else(|| u64::from(uuid::Uuid::new_v4().as_fields().0));
             plan.schedule(seed, rate, &self.faults, transport).map_err(usage)?;
         }
-        let wire = self.wire.as_ref().map(|path| {
-            File::create(path).map_err(|error| CliError::file("the wire file", path, &error))
-        });
-        Ok(ProxyOptions { plan, wire: wire.transpose()? })
+        // A client may start the command several times.
+        let wire = self.reach.wire().map(|path| appended(path, "the wire file")).transpose()?;
+        Ok(ProxyOptions { plan, wire })
     }
 
     fn finish(&self, report: &Report, file: Option<File>, out: &mut Output) -> Result<Exit, CliError> {
-        let line = serde_json::to_string(report).map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
+        let line =
+            serde_json::to_string(report).map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
         if let (Some(mut file), Some(path)) = (file, &self.report) {
             writeln!(file, "{line}").map_err(|error| CliError::file("the report", path, &error))?;
         }
+        let is_planned = self.rate.is_some() || !self.fault.is_empty();
         match self.json {
             true => out.note(line),
+            // Without faults it only writes the wire.
+            false if !is_planned => {}
             false => report.to_string().lines().for_each(|line| out.note(line)),
         }
         Ok(if report.has_errors() { Exit::Findings } else { Exit::Done })
@@ -162,9 +166,9 @@ fn list_faults(out: &mut Output) -> Exit {
     Exit::Done
 }
 
-fn appended(path: &Path) -> Result<File, CliError> {
+fn appended(path: &Path, what: &str) -> Result<File, CliError> {
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map_err(|error| CliError::file("the report", path, &error))
+    file.map_err(|error| CliError::file(what, path, &error))
 }
 
 fn rate(text: &str) -> Result<f64, String> {

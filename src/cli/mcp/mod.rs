@@ -23,6 +23,7 @@ mod test;
 mod test_watch;
 mod tool_display;
 mod waiting;
+mod wire_proxy;
 
 use clap::{Args, Subcommand};
 

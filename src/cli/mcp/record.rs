@@ -102,11 +102,12 @@ impl Record {
         agent: &AgentName,
     ) -> Result<BTreeMap<String, RecordedServer>, CliError> {
         if !self.reach.is_given() {
+            self.reach.refuse_wire()?;
             return Ok(BTreeMap::new());
         }
-        let target = self.reach.target(None)?;
+        let (target, direct) = (self.reach.target(None)?, self.reach.direct_target(None)?);
         let is_configured = self.reach.server().is_some();
-        let address = (!is_configured).then(|| (target.id.to_string(), recorded_address(&target.settings)));
+        let address = (!is_configured).then(|| (target.id.to_string(), recorded_address(&direct.settings)));
         if let Some(agent) = settings.agents.get_mut(agent) {
             agent.servers = vec![target.id.clone()];
         }

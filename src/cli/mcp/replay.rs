@@ -134,6 +134,7 @@ fn agent(settings: &Settings, named: Option<&str>, recording: &Recording) -> Res
 /// The server of the command line, in place of the only server of the recording.
 fn servers(reach: &TargetFlags, recording: &Recording) -> Result<BTreeMap<ServerId, ServerSettings>, CliError> {
     if !reach.is_given() {
+        reach.refuse_wire()?;
         return Ok(BTreeMap::new());
     }
     let mut ids = recording.servers.keys();

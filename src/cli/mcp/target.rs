@@ -3,12 +3,13 @@
 //! Error messages never repeat confidential values (headers, environment variables).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use secrecy::SecretString;
 
+use super::wire_proxy;
 use crate::app::{self, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::setup::{self, ConfigFlag};
@@ -59,6 +60,10 @@ pub(super) struct TargetFlags {
     /// Runs the program in this folder
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+
+    /// Writes every line of both sides with its time to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    wire: Option<PathBuf>,
 
     /// How long starting or connecting may take [default: the configured time, or 60 s]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -134,8 +139,32 @@ impl TargetFlags {
         &self.config
     }
 
-    /// Resolves the server from the flags, or from the positional argument that replaces them.
+    /// The value of `--wire`.
+    pub(super) fn wire(&self) -> Option<&Path> {
+        self.wire.as_deref()
+    }
+
+    /// Refuses `--wire` where no flag selects one server.
+    pub(super) fn refuse_wire(&self) -> Result<(), CliError> {
+        match self.wire {
+            None => Ok(()),
+            Some(_) => Err(CliError::usage("--wire writes the wire of one server")
+                .with_remedy("select it with --server or --url, or give its command after `--`")),
+        }
+    }
+
+    /// Resolves the server from the flags, or from the positional argument that replaces them. With `--wire` it is reached
+    /// through a proxy that writes the wire.
     pub(super) fn target(&self, word: Option<&str>) -> Result<Target, CliError> {
+        let mut target = self.direct_target(word)?;
+        if let Some(file) = self.wire() {
+            wire_proxy::put_before(&mut target, file)?;
+        }
+        Ok(target)
+    }
+
+    /// The same without a proxy.
+    pub(super) fn direct_target(&self, word: Option<&str>) -> Result<Target, CliError> {
         if let (true, Some(word)) = (self.is_given(), word) {
             return Err(CliError::usage(format!("the server is given twice: as `{word}` and in another way"))
                 .with_remedy("leave one of the two out"));

@@ -75,7 +75,8 @@ impl EventStream {
 
     async fn pass(&mut self, event: Event) -> Flow {
         let mut head = String::new();
-        for (name, value) in [("event", event.kind), ("id", event.id), ("retry", event.retry.map(|ms| ms.to_string()))] {
+        for (name, value) in [("event", event.kind), ("id", event.id), ("retry", event.retry.map(|ms| ms.to_string()))]
+        {
             if let Some(value) = value {
                 head += &format!("{name}: {value}\n");
             }

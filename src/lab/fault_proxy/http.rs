@@ -61,17 +61,27 @@ pub(super) struct Exchange {
     is_complete: bool,
 }
 
-/// Serves until `stop` is ready. The server at the URL gets these headers with every request, in place of those of the
-/// client. `listening` receives the URL of the proxy. Port 0 selects a free port.
+/// Listens on 127.0.0.1. Port 0 selects a free port. Returns the URL of the proxy as well. Needs a runtime.
 ///
 /// # Errors
-/// The port cannot be used, or a header or the URL is invalid.
+/// The port cannot be used.
+pub fn listen(port: u16) -> std::io::Result<(TcpListener, String)> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    listener.set_nonblocking(true)?;
+    let url = format!("http://{}{PATH}", listener.local_addr()?);
+    Ok((TcpListener::from_std(listener)?, url))
+}
+
+/// Serves until `stop` is ready. The server at the URL gets these headers with every request, in place of those of the
+/// client.
+///
+/// # Errors
+/// A header is invalid, or the connection of the listener failed.
 pub async fn serve(
+    listener: TcpListener,
     url: &str,
     headers: &[(String, SecretString)],
-    port: u16,
     options: ProxyOptions,
-    listening: impl FnOnce(&str),
     stop: impl Future<Output = ()>,
 ) -> Result<Report, String> {
     let target = CheckTarget::Http { url: url.to_owned(), headers: headers.to_vec() };
@@ -85,16 +95,11 @@ pub async fn serve(
         lost_sessions: Mutex::default(),
         log: options.wire.map(|file| WireLog::new(Some(file), secrets)),
     });
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener.map_err(|error| format!("port {port} cannot be used: {error}"))?;
-    let address = listener.local_addr().map_err(|error| error.to_string())?;
-    listening(&format!("http://{address}{PATH}"));
     let router = Router::new().fallback(receive).with_state(proxy.clone());
     tokio::select! {
         served = axum::serve(listener, router) => served.map_err(|error| error.to_string())?,
         () = stop => {}
     }
-    proxy.log.iter().for_each(WireLog::flush);
     Ok(locked(&proxy.interceptor).finish(&target.in_words(), false))
 }
 
@@ -271,7 +276,8 @@ impl Exchange {
     pub(super) fn take(&self, line: &[u8]) -> Vec<Outgoing> {
         self.log("server", Direction::Received, line);
         let message = serde_json::from_slice::<Value>(line).unwrap_or_default();
-        let is_answer = message.get("method").is_none() && message.get("id").is_some() && message.get("id") == self.id.as_ref();
+        let is_answer =
+            message.get("method").is_none() && message.get("id").is_some() && message.get("id") == self.id.as_ref();
         match self.passage.number.filter(|_| is_answer) {
             Some(number) => locked(&self.proxy.interceptor).answer(number, &message, line),
             None => vec![Outgoing::Send(line.to_vec(), Delay::Nothing)],
@@ -295,6 +301,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        self.proxy.log.iter().for_each(WireLog::flush);
         if !self.is_complete {
             self.end();
             if let Some(injection) = self.passage.injection {

@@ -20,7 +20,7 @@ use std::fs::File;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use faults::{Fault, FaultKind, FaultTransport, kind, kinds};
-pub use http::serve;
+pub use http::{listen, serve};
 pub use plan::FaultPlan;
 pub use report::{ClientFact, Injection, ProxyFinding, Report, ServerFact};
 pub use stdio::relay;

@@ -236,7 +236,9 @@ impl Observed {
     fn client_request(&mut self, after: Duration, method: &str, same: bool, reached_server: bool) {
         let after_ms = millis(after);
         let facts = &self.injection.client;
-        if same {
+        if method == "tools/list" && self.fault == Fault::ToolsChange {
+            self.client_fact(ClientFact::Listed { after_ms });
+        } else if same {
             self.client_fact(ClientFact::Repeated { after_ms, reached_server });
         } else if method == "initialize" {
             if !facts.iter().any(|fact| matches!(fact, ClientFact::Initialized { .. })) {
@@ -277,19 +279,21 @@ impl Observed {
     fn finish(mut self, now: Duration, closed: bool) -> Injection {
         let ms = millis(now.saturating_sub(self.at));
         let is_active = self.injection.client.iter().any(|fact| {
-            matches!(
-                fact,
-                ClientFact::Repeated { .. } | ClientFact::Continued { .. } | ClientFact::Initialized { .. }
-            )
+            matches!(fact, ClientFact::Repeated { .. } | ClientFact::Continued { .. } | ClientFact::Initialized { .. })
         });
         match (is_active, closed) {
             (true, _) => {}
             (false, true) => self.client_fact(ClientFact::Closed { after_ms: ms }),
             (false, false) => self.client_fact(ClientFact::Silent { for_ms: ms }),
         }
+        let listed = |fact: &ClientFact| matches!(fact, ClientFact::Listed { .. });
+        if self.fault == Fault::ToolsChange && !self.injection.client.iter().any(listed) {
+            self.client_fact(ClientFact::NotListed { for_ms: ms });
+        }
         let initialized = |fact: &ClientFact| matches!(fact, ClientFact::Initialized { .. });
         if self.fault == Fault::LostSession
             && !self.session.is_empty()
+            && self.injection.findings.is_empty()
             && !self.injection.client.iter().any(initialized)
         {
             self.finding(Severity::Warning, "sent no new initialize after HTTP 404".into());

@@ -60,6 +60,10 @@ pub enum ClientFact {
     Initialized { after_ms: u64 },
     /// It sent another request.
     Continued { after_ms: u64, method: String },
+    /// It listed the tools again after `tools-change`.
+    Listed { after_ms: u64 },
+    /// It did not list the tools again after `tools-change`.
+    NotListed { for_ms: u64 },
     /// It closed the HTTP connection of the request before the end of the answer.
     Disconnected { after_ms: u64 },
     /// It closed the connection, and sent no request in between.
@@ -74,18 +78,34 @@ pub enum ClientFact {
 pub enum ServerFact {
     /// The proxy answered in its place.
     NotReached,
-    Answered { after_ms: u64 },
-    AnsweredAfterCancel { after_ms: u64 },
+    Answered {
+        after_ms: u64,
+    },
+    AnsweredAfterCancel {
+        after_ms: u64,
+    },
     /// The proxy killed its process. Whether it executed the request is not known.
-    Killed { after_ms: u64 },
+    Killed {
+        after_ms: u64,
+    },
     /// The proxy killed its process and started another one, before it sent the request.
-    Restarted { after_ms: u64 },
+    Restarted {
+        after_ms: u64,
+    },
     /// Its process ended.
-    Exited { after_ms: u64, status: String },
+    Exited {
+        after_ms: u64,
+        status: String,
+    },
     /// The HTTP request to it failed.
-    Failed { after_ms: u64, reason: String },
+    Failed {
+        after_ms: u64,
+        reason: String,
+    },
     /// It did not answer until the proxy ended.
-    Silent { for_ms: u64 },
+    Silent {
+        for_ms: u64,
+    },
 }
 
 /// A judgement about the client.
@@ -152,6 +172,8 @@ impl fmt::Display for ClientFact {
             Self::Cancelled { after_ms } => write!(f, "cancelled it after {}", time(*after_ms)),
             Self::Initialized { after_ms } => write!(f, "sent a new initialize after {}", time(*after_ms)),
             Self::Continued { after_ms, method } => write!(f, "continued with {method} after {}", time(*after_ms)),
+            Self::Listed { after_ms } => write!(f, "listed the tools again after {}", time(*after_ms)),
+            Self::NotListed { for_ms } => write!(f, "did not list the tools again for {}", time(*for_ms)),
             Self::Disconnected { after_ms } => write!(f, "closed the HTTP connection after {}", time(*after_ms)),
             Self::Closed { after_ms } => write!(f, "closed the connection after {}", time(*after_ms)),
             Self::Silent { for_ms } => write!(f, "sent no request for {}, until the proxy ended", time(*for_ms)),

@@ -129,9 +129,10 @@ impl Relay {
     async fn read_server(self: &Arc<Self>, stdout: ChildStdout, generation: u64) {
         let (mut reader, mut line) = (BufReader::with_capacity(1 << 16, stdout), Vec::new());
         while next_line(&mut reader, &mut line).await {
-            self.log.record("server", Direction::Received, &line, None);
             let content = line.trim_ascii_end();
             let message = serde_json::from_slice::<Value>(content).unwrap_or_default();
+            let dropped = message.get("jsonrpc").is_none().then_some("not a message");
+            self.log.record("server", Direction::Received, &line, dropped);
             let outgoing = {
                 let mut interceptor = locked(&self.interceptor);
                 let is_answer = message.get("method").is_none();

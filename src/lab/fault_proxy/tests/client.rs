@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use toolgate_settings::mcp::StdioSettings;
 
-use crate::fault_proxy::{FaultPlan, FaultTransport, ProxyOptions, Report, relay, serve};
+use crate::fault_proxy::{FaultPlan, FaultTransport, ProxyOptions, Report, listen, relay, serve};
 
 /// The program of the flawed server.
 fn program() -> PathBuf {
@@ -86,8 +86,7 @@ impl StdioClient {
         let (client, proxy) = duplex(1 << 16);
         let (lines, input) = split(client);
         let options = ProxyOptions { plan, wire: None };
-        let report =
-            tokio::spawn(async move { relay(&settings, options, split(proxy), std::future::pending()).await });
+        let report = tokio::spawn(async move { relay(&settings, options, split(proxy), std::future::pending()).await });
         Self { lines: BufReader::new(lines), input, report, sent: Instant::now() }
     }
 
@@ -163,16 +162,14 @@ impl HttpClient {
         let mut child = Command::new(program()).arg("--http").args(flaws).stdout(Stdio::piped()).spawn().unwrap();
         let mut upstream = String::new();
         StdBufReader::new(child.stdout.take().unwrap()).read_line(&mut upstream).unwrap();
-        let (announce, announced) = oneshot::channel();
+        let (listener, url) = listen(0).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let report = tokio::spawn(async move {
             let options = ProxyOptions { plan, wire: None };
-            let listening = |url: &str| announce.send(url.to_owned()).unwrap();
             let stop = async { stopped.await.unwrap_or_default() };
-            serve(upstream.trim(), &[], 0, options, listening, stop).await
+            serve(listener, upstream.trim(), &[], options, stop).await
         });
-        let (url, http) = (announced.await.unwrap(), reqwest::Client::new());
-        Self { _server: HttpServer(child), http, url, session: None, stop, report }
+        Self { _server: HttpServer(child), http: reqwest::Client::new(), url, session: None, stop, report }
     }
 
     pub(super) async fn initialize(&mut self, id: u64) {

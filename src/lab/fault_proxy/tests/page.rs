@@ -43,6 +43,10 @@ fn a_fault_of_the_fault_server_has_its_name_without_the_moment() {
     for kind in kinds().filter(|kind| !OWN.contains(&kind.name)) {
         let names = ["", "-at-call", "-call", "-in-call"].map(|moment| format!("| `{}{moment}", kind.name));
         let is_known = |name: &String| ["`", "["].iter().any(|end| text.contains(&format!("{name}{end}")));
-        assert!(names.iter().any(is_known), "docs/fault-server.md has no `{}`; is it a fault of the proxy alone?", kind.name);
+        assert!(
+            names.iter().any(is_known),
+            "docs/fault-server.md has no `{}`; is it a fault of the proxy alone?",
+            kind.name
+        );
     }
 }
