@@ -37,7 +37,7 @@ has an error: the client violated the specification.";
 
 /// Stand between a client and a server, inject faults, and report what both made of them
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 #[command(
     override_usage = "toolgate mcp break [OPTIONS] SERVER\n       toolgate mcp break [OPTIONS] --url URL\n       \
                             toolgate mcp break [OPTIONS] -- COMMAND…"

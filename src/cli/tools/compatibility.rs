@@ -42,7 +42,8 @@ pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliEr
 
 /// The tools of a command, which needs no configuration, for any model of a kind.
 pub(super) async fn of_command(name: &str, words: &[String], json: bool, out: &mut Output) -> Result<Exit, CliError> {
-    let model = model(&Models::new(), name)?;
+    let kind = if name == "openai" { Api::OpenAiChat.key() } else { name };
+    let model = model(&Models::new(), kind)?;
     let (command, arguments) = words.split_first().ok_or_else(|| CliError::usage("the command is empty"))?;
     let mut transport = TransportSettings::Stdio(StdioSettings::new(command, arguments));
     setup::meaning_this_program(&mut transport);

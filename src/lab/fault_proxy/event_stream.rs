@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use toolgate_core::sse::{Decoder, Event};
 
 use super::MAX_MESSAGE;
-use super::http::{Exchange, wait};
+use super::http::{BEFORE_BREAK, Exchange};
 use super::interceptor::Outgoing;
 use crate::check::wire::log::Direction;
 
@@ -106,7 +106,7 @@ impl EventStream {
     async fn send(&mut self, head: &str, outgoing: Outgoing) -> Flow {
         match outgoing {
             Outgoing::Send(bytes, delay) => {
-                wait(delay).await;
+                delay.wait().await;
                 self.exchange.log("client", Direction::Sent, &bytes);
                 self.write(encoded(head, &bytes, b"\n\n")).await
             }
@@ -122,7 +122,7 @@ impl EventStream {
 
     async fn break_off(&mut self) -> Flow {
         self.exchange.end();
-        tokio::time::sleep(super::http::BEFORE_BREAK).await;
+        tokio::time::sleep(BEFORE_BREAK).await;
         let _ = self.client.send(Err(std::io::Error::other("the fault breaks the connection"))).await;
         Flow::Ended
     }

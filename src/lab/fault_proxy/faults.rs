@@ -16,7 +16,6 @@ pub enum Fault {
     DieInAnswer,
     ConnectionReset,
     RestartsInside,
-    LostSession,
     ToolsChange,
     HugeResult(u64),
     Malformed,
@@ -27,11 +26,22 @@ pub enum Fault {
     RpcError,
     ResultNull,
     StdoutGarbage,
-    HttpStatus(u16),
+    Flawed(Flaw),
+    /// The proxy answers in place of the server, which receives nothing.
+    Refused(Refusal),
+}
+
+/// The HTTP response of a request that does not reach the server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refusal {
+    /// HTTP 404 for this session from now on.
+    LostSession,
+    Unauthorized,
+    InternalError,
     /// A status with `Retry-After`.
     RetryAfter(u16, Duration),
-    HttpHtml,
-    Flawed(Flaw),
+    /// HTTP 200 and a web page.
+    Html,
 }
 
 /// The transports of a fault.
@@ -100,37 +110,16 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// Whether the server receives the request. If not, the proxy answers in its place, and a retry repeats nothing.
+    /// Whether the server receives the request.
     pub(super) fn reaches_server(self) -> bool {
-        !matches!(self, Self::LostSession | Self::HttpStatus(_) | Self::RetryAfter(..) | Self::HttpHtml)
+        !matches!(self, Self::Refused(_))
     }
 
     /// Whether the client gets no result of the request that has a meaning. A retry may then execute it twice.
     pub(super) fn loses_answer(self) -> bool {
-        match self {
-            Self::Hang
-            | Self::LateReply
-            | Self::Die
-            | Self::DieInAnswer
-            | Self::ConnectionReset
-            | Self::RestartsInside
-            | Self::Malformed
-            | Self::WrongIds
-            | Self::RpcError
-            | Self::ResultNull
-            | Self::Flawed(_) => true,
-            Self::Slow(_)
-            | Self::LostSession
-            | Self::ToolsChange
-            | Self::HugeResult(_)
-            | Self::OutOfOrder
-            | Self::DuplicateReplies
-            | Self::IsError
-            | Self::StdoutGarbage
-            | Self::HttpStatus(_)
-            | Self::RetryAfter(..)
-            | Self::HttpHtml => false,
-        }
+        use Fault::{DieInAnswer, Flawed, Hang, LateReply, Malformed, ResultNull, RpcError, WrongIds};
+        matches!(self, Hang | LateReply | DieInAnswer | Malformed | WrongIds | RpcError | ResultNull | Flawed(_))
+            || matches!(self, Self::Die | Self::ConnectionReset | Self::RestartsInside)
     }
 
     /// Whether a stdio session ends with this fault. Schedules leave it out.
@@ -146,7 +135,7 @@ const FAILED_REQUEST: &str = "reports the error of this request, and keeps the c
 const UNKNOWN_OUTCOME: &str = "reports that the outcome is unknown; repeats no call that may have had effects";
 
 /// The row of a name.
-pub fn kind(name: &str) -> Option<FaultKind> {
+pub(super) fn kind(name: &str) -> Option<FaultKind> {
     kinds().find(|kind| kind.name == name)
 }
 
@@ -181,7 +170,7 @@ const TABLE: &[FaultKind] = {
         row("die-in-answer", Both, Nothing(Fault::DieInAnswer), "half of the answer arrives, then the process or the connection ends", UNKNOWN_OUTCOME),
         row("connection-reset", Http, Nothing(Fault::ConnectionReset), "the server executes the request, and the connection breaks before the answer", UNKNOWN_OUTCOME),
         row("restarts-inside", Stdio, Nothing(Fault::RestartsInside), "the server is killed and started again before the request, without a handshake", "initializes again if the new process refuses requests"),
-        row("lost-session", Http, Nothing(Fault::LostSession), "HTTP 404 for this request and for all others of its session", "initializes a new session, then repeats the request"),
+        row("lost-session", Http, Nothing(Fault::Refused(Refusal::LostSession)), "HTTP 404 for this request and for all others of its session", "initializes a new session, then repeats the request"),
         row("tools-change", Both, Nothing(Fault::ToolsChange), "list_changed before the answer; from then on the first tool has another description", "lists the tools again, and treats the tool as another one"),
         row("huge-result", Both, Mebibytes(Fault::HugeResult, 40), "the result has that many MiB of text (40)", "accepts or refuses it within a limit, and keeps the connection"),
         row("malformed", Both, Nothing(Fault::Malformed), "the answer is in Python's notation, which is not JSON", FLAWED_ANSWER),
@@ -192,10 +181,10 @@ const TABLE: &[FaultKind] = {
         row("rpc-error", Both, Nothing(Fault::RpcError), "an error of JSON-RPC in place of the result", FAILED_REQUEST),
         row("result-null", Both, Nothing(Fault::ResultNull), "the result is null", FAILED_REQUEST),
         row("stdout-garbage", Stdio, Nothing(Fault::StdoutGarbage), "a log line on stdout before the answer", "skips the line"),
-        row("http-401", Http, Nothing(Fault::HttpStatus(401)), "HTTP 401 with WWW-Authenticate; the server receives nothing", "authenticates again, or reports the refusal"),
-        row("http-429", Http, Seconds(|time| Fault::RetryAfter(429, time), 1), "HTTP 429 with Retry-After (1); the server receives nothing", "waits as long as Retry-After says, or reports the status"),
-        row("http-500", Http, Nothing(Fault::HttpStatus(500)), "HTTP 500; the server receives nothing", UNKNOWN_OUTCOME),
-        row("http-503-retry-after", Http, Seconds(|time| Fault::RetryAfter(503, time), 7), "HTTP 503 with Retry-After (7); the server receives nothing", "waits as long as Retry-After says, or reports the status"),
-        row("http-html", Http, Nothing(Fault::HttpHtml), "HTTP 200 and a web page; the server receives nothing", "reports a page that is not MCP"),
+        row("http-401", Http, Nothing(Fault::Refused(Refusal::Unauthorized)), "HTTP 401 with WWW-Authenticate; the server receives nothing", "authenticates again, or reports the refusal"),
+        row("http-429", Http, Seconds(|time| Fault::Refused(Refusal::RetryAfter(429, time)), 1), "HTTP 429 with Retry-After (1); the server receives nothing", "waits as long as Retry-After says, or reports the status"),
+        row("http-500", Http, Nothing(Fault::Refused(Refusal::InternalError)), "HTTP 500; the server receives nothing", UNKNOWN_OUTCOME),
+        row("http-503-retry-after", Http, Seconds(|time| Fault::Refused(Refusal::RetryAfter(503, time)), 7), "HTTP 503 with Retry-After (7); the server receives nothing", "waits as long as Retry-After says, or reports the status"),
+        row("http-html", Http, Nothing(Fault::Refused(Refusal::Html)), "HTTP 200 and a web page; the server receives nothing", "reports a page that is not MCP"),
     ]
 };

@@ -10,13 +10,14 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request};
 use axum::response::{IntoResponse, Response};
+use futures::{StreamExt as _, stream};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 
 use super::event_stream::EventStream;
-use super::faults::Fault;
+use super::faults::{Fault, Refusal};
 use super::interceptor::{Delay, Interceptor, Outgoing, Passage};
 use super::report::{Report, ServerFact};
 use super::{MAX_MESSAGE, ProxyOptions, locked};
@@ -126,7 +127,10 @@ async fn receive(State(proxy): State<Arc<Proxy>>, request: Request) -> Response 
     let exchange = Exchange { proxy: proxy.clone(), passage, id, secrets, is_complete: false };
     exchange.log("client", Direction::Received, if body.is_empty() { head.method.as_str().as_bytes() } else { &body });
     match exchange.refusal(&session) {
-        Some(refused) => exchange.complete(refused),
+        Some(refused) => {
+            exchange.log("client", Direction::Event, format!("HTTP {}, by the proxy", refused.status()).as_bytes());
+            exchange.complete(refused)
+        }
         None => exchange.forward(&head, body).await,
     }
 }
@@ -166,42 +170,26 @@ impl Exchange {
         if !session.is_empty() && lost.contains(session) {
             return Some(not_found());
         }
-        Some(match self.passage.fault? {
-            Fault::LostSession => {
+        let Some(Fault::Refused(refusal)) = self.passage.fault else { return None };
+        Some(match refusal {
+            Refusal::LostSession => {
                 lost.insert(session.to_owned());
                 not_found()
             }
-            Fault::HttpStatus(401) => {
+            Refusal::Unauthorized => {
                 let challenge = [(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")];
                 (StatusCode::UNAUTHORIZED, challenge, "Unauthorized").into_response()
             }
-            Fault::HttpStatus(status) => status_of(status).into_response(),
-            Fault::RetryAfter(status, time) => {
+            Refusal::InternalError => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+            Refusal::RetryAfter(status, time) => {
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
                 let seconds = time.as_secs_f64().ceil().to_string();
-                (status_of(status), [(header::RETRY_AFTER, seconds)], "try again later").into_response()
+                (status, [(header::RETRY_AFTER, seconds)], "try again later").into_response()
             }
-            Fault::HttpHtml => {
+            Refusal::Html => {
                 let page = "<!DOCTYPE html><title>Sign in</title><h1>Please sign in</h1>";
                 ([(header::CONTENT_TYPE, "text/html")], page).into_response()
             }
-            Fault::Slow(_)
-            | Fault::Hang
-            | Fault::LateReply
-            | Fault::Die
-            | Fault::DieInAnswer
-            | Fault::ConnectionReset
-            | Fault::RestartsInside
-            | Fault::ToolsChange
-            | Fault::HugeResult(_)
-            | Fault::Malformed
-            | Fault::OutOfOrder
-            | Fault::DuplicateReplies
-            | Fault::WrongIds
-            | Fault::IsError
-            | Fault::RpcError
-            | Fault::ResultNull
-            | Fault::StdoutGarbage
-            | Fault::Flawed(_) => return None,
         })
     }
 
@@ -260,7 +248,7 @@ impl Exchange {
         let outgoing = self.take(&body);
         match <[Outgoing; 1]>::try_from(outgoing) {
             Ok([Outgoing::Send(bytes, delay)]) => {
-                wait(delay).await;
+                delay.wait().await;
                 self.log("client", Direction::Sent, &bytes);
                 self.complete(bytes.into_response())
             }
@@ -311,32 +299,14 @@ impl Drop for Exchange {
     }
 }
 
-/// Waits until an answer may be sent.
-pub(super) async fn wait(delay: Delay) {
-    match delay {
-        Delay::Nothing => {}
-        Delay::Time(time) => tokio::time::sleep(time).await,
-        Delay::Cancellation(cancellation) => drop(cancellation.await),
-    }
-}
-
 /// A body that breaks off behind these bytes.
 fn broken_off(half: Vec<u8>) -> Response {
-    let pieces = futures::stream::unfold(Some(half), |half| async move {
-        match half {
-            Some(half) if !half.is_empty() => Some((Ok(Bytes::from(half)), Some(Vec::new()))),
-            Some(_) => {
-                tokio::time::sleep(BEFORE_BREAK).await;
-                Some((Err(std::io::Error::other("the fault breaks the connection")), None))
-            }
-            None => None,
-        }
-    });
-    Body::from_stream(pieces).into_response()
-}
-
-fn status_of(status: u16) -> StatusCode {
-    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    let end = async {
+        tokio::time::sleep(BEFORE_BREAK).await;
+        Err(std::io::Error::other("the fault breaks the connection"))
+    };
+    let half = stream::once(std::future::ready(Ok(Bytes::from(half))));
+    Body::from_stream(half.chain(stream::once(end))).into_response()
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response {

@@ -74,6 +74,17 @@ pub(super) enum Delay {
     Cancellation(oneshot::Receiver<()>),
 }
 
+impl Delay {
+    /// Waits until the answer may be sent.
+    pub(super) async fn wait(self) {
+        match self {
+            Self::Nothing => {}
+            Self::Time(time) => tokio::time::sleep(time).await,
+            Self::Cancellation(cancellation) => drop(cancellation.await),
+        }
+    }
+}
+
 impl Interceptor {
     pub(super) fn new(plan: FaultPlan, secrets: Secrets) -> Self {
         Self {
@@ -123,7 +134,7 @@ impl Interceptor {
     }
 
     fn cancel(&mut self, session: &str, id: &Value) {
-        self.observer.cancelled(session, id);
+        self.observer.cancelled(id);
         let open = self.open.values_mut().rev().find(|open| open.session == session && open.id == *id);
         if let Some(open) = open {
             open.is_cancelled = true;
@@ -236,14 +247,9 @@ fn distorted(fault: Fault, message: &Value, line: &[u8]) -> Vec<Outgoing> {
         Fault::Flawed(Flaw::NoLineFeed) => vec![Outgoing::Unterminated(line.to_vec())],
         Fault::Flawed(flaw) => vec![now(flaw.spoil(message))],
         // These act elsewhere: on the transport, or on the state of the proxy.
-        Fault::LateReply
-        | Fault::RestartsInside
-        | Fault::LostSession
-        | Fault::ToolsChange
-        | Fault::OutOfOrder
-        | Fault::HttpStatus(_)
-        | Fault::RetryAfter(..)
-        | Fault::HttpHtml => vec![now(line.to_vec())],
+        Fault::LateReply | Fault::RestartsInside | Fault::ToolsChange | Fault::OutOfOrder | Fault::Refused(_) => {
+            vec![now(line.to_vec())]
+        }
     }
 }
 

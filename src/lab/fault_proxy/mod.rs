@@ -19,7 +19,7 @@ mod tests;
 use std::fs::File;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use faults::{Fault, FaultKind, FaultTransport, kind, kinds};
+pub use faults::{Fault, FaultKind, FaultTransport, Refusal, kinds};
 pub use http::{listen, serve};
 pub use plan::FaultPlan;
 pub use report::{ClientFact, Injection, ProxyFinding, Report, ServerFact};

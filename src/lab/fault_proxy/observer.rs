@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use toolgate_core::redact::Secrets;
 
-use super::faults::Fault;
+use super::faults::{Fault, Refusal};
 use super::plan::ChosenFault;
 use super::report::{ClientFact, Injection, ProxyFinding, Report, ServerFact};
 use crate::check::Severity;
@@ -23,7 +23,7 @@ const MOST_TOOLS: usize = 10_000;
 /// Requests that a client sent at the same time as one that lost the session.
 const IN_FLIGHT: Duration = Duration::from_millis(20);
 
-/// The record of one connection, or of all clients of an HTTP proxy.
+/// The record of one client. Several clients of an HTTP proxy are not told apart, because a new session has a new id.
 pub(super) struct Observer {
     began: Instant,
     started: jiff::Timestamp,
@@ -87,11 +87,8 @@ impl Observer {
         for observed in &mut self.observed {
             let after = now.saturating_sub(observed.at);
             let same = observed.injection.method == method && observed.params == params;
-            let is_client = observed.session == session || method == "initialize" || session.is_empty();
-            if is_client {
-                observed.client_request(after, &shown, same, reaches);
-            }
-            if same && is_client {
+            observed.client_request(after, &shown, same, reaches);
+            if same {
                 observed.judge_repetition(after, reaches, has_effects, is_listed);
             }
             observed.judge_session(after, session, &shown);
@@ -128,10 +125,9 @@ impl Observer {
     }
 
     /// Records that the client cancelled a request.
-    pub(super) fn cancelled(&mut self, session: &str, id: &Value) {
+    pub(super) fn cancelled(&mut self, id: &Value) {
         let now = self.began.elapsed();
-        let open = |observed: &&mut Observed| observed.session == session && observed.id == *id;
-        if let Some(observed) = self.observed.iter_mut().rev().find(open) {
+        if let Some(observed) = self.observed.iter_mut().rev().find(|observed| observed.id == *id) {
             observed.is_cancelled = true;
             observed.client_fact(ClientFact::Cancelled { after_ms: millis(now.saturating_sub(observed.at)) });
         }
@@ -250,7 +246,7 @@ impl Observed {
     }
 
     fn judge_repetition(&mut self, after: Duration, reached: bool, has_effects: bool, is_listed: bool) {
-        if let Fault::RetryAfter(_, wait) = self.fault
+        if let Fault::Refused(Refusal::RetryAfter(_, wait)) = self.fault
             && after < wait
         {
             let text = format!("repeated after {}, although Retry-After says {}", seconds(after), seconds(wait));
@@ -270,7 +266,8 @@ impl Observed {
 
     /// The specification, transports: after HTTP 404 for its session, a client MUST initialize a new one.
     fn judge_session(&mut self, after: Duration, session: &str, method: &str) {
-        let lost = self.fault == Fault::LostSession && !self.session.is_empty() && self.session == session;
+        let lost =
+            self.fault == Fault::Refused(Refusal::LostSession) && !self.session.is_empty() && self.session == session;
         if lost && after > IN_FLIGHT && method != "initialize" {
             self.finding(Severity::Error, format!("sent {method} in the session that HTTP 404 had ended"));
         }
@@ -291,7 +288,7 @@ impl Observed {
             self.client_fact(ClientFact::NotListed { for_ms: ms });
         }
         let initialized = |fact: &ClientFact| matches!(fact, ClientFact::Initialized { .. });
-        if self.fault == Fault::LostSession
+        if self.fault == Fault::Refused(Refusal::LostSession)
             && !self.session.is_empty()
             && self.injection.findings.is_empty()
             && !self.injection.client.iter().any(initialized)

@@ -129,7 +129,7 @@ impl Relay {
     async fn read_server(self: &Arc<Self>, stdout: ChildStdout, generation: u64) {
         let (mut reader, mut line) = (BufReader::with_capacity(1 << 16, stdout), Vec::new());
         while next_line(&mut reader, &mut line).await {
-            let content = line.trim_ascii_end();
+            let content = line.strip_suffix(b"\n").unwrap_or(&line);
             let message = serde_json::from_slice::<Value>(content).unwrap_or_default();
             let dropped = message.get("jsonrpc").is_none().then_some("not a message");
             self.log.record("server", Direction::Received, &line, dropped);
@@ -156,11 +156,7 @@ impl Relay {
             Outgoing::Send(bytes, delay) => {
                 let relay = self.clone();
                 tokio::spawn(async move {
-                    match delay {
-                        Delay::Nothing => {}
-                        Delay::Time(time) => tokio::time::sleep(time).await,
-                        Delay::Cancellation(cancellation) => drop(cancellation.await),
-                    }
+                    delay.wait().await;
                     relay.send_to_client(&bytes, b"\n").await;
                 });
             }
