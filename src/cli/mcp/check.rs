@@ -118,7 +118,7 @@ impl Check {
         let mut options = match self.fixture {
             true => CheckOptions::new(fixture()?),
             false => {
-                let target = self.reach.direct_target(self.word.as_deref())?;
+                let target = self.reach.target(self.word.as_deref())?;
                 let mut options = CheckOptions::new(check_target(&target, "the check")?);
                 options.limits.start = target.settings.start_timeout;
                 options

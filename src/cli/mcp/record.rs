@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::target::TargetFlags;
+use super::wire_proxy;
 use crate::app::App;
 use crate::app::testing::recorded_address;
 use crate::cli::drive_to_idle::{Tasks, settle};
@@ -105,7 +106,7 @@ impl Record {
             self.reach.refuse_wire()?;
             return Ok(BTreeMap::new());
         }
-        let (target, direct) = (self.reach.target(None)?, self.reach.direct_target(None)?);
+        let (target, direct) = (wire_proxy::target(&self.reach, None)?, self.reach.target(None)?);
         let is_configured = self.reach.server().is_some();
         let address = (!is_configured).then(|| (target.id.to_string(), recorded_address(&direct.settings)));
         if let Some(agent) = settings.agents.get_mut(agent) {

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::target::{TargetFlags, seconds};
+use super::wire_proxy;
 use crate::app::testing::{self, ReplayReport, read_recording};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -138,7 +139,7 @@ fn servers(reach: &TargetFlags, recording: &Recording) -> Result<BTreeMap<Server
         return Ok(BTreeMap::new());
     }
     let mut ids = recording.servers.keys();
-    let target = reach.target(None)?;
+    let target = wire_proxy::target(reach, None)?;
     match (ids.next(), ids.next()) {
         (Some(only), None) => Ok([(ServerId::from(only.as_str()), target.settings)].into()),
         (None, _) => Err(CliError::usage("the recording has no server").with_remedy("leave the server out")),

@@ -9,7 +9,6 @@ use std::time::Duration;
 use clap::Args;
 use secrecy::SecretString;
 
-use super::wire_proxy;
 use crate::app::{self, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::setup::{self, ConfigFlag};
@@ -153,18 +152,8 @@ impl TargetFlags {
         }
     }
 
-    /// Resolves the server from the flags, or from the positional argument that replaces them. With `--wire` it is reached
-    /// through a proxy that writes the wire.
+    /// Resolves the server from the flags, or from the positional argument that replaces them.
     pub(super) fn target(&self, word: Option<&str>) -> Result<Target, CliError> {
-        let mut target = self.direct_target(word)?;
-        if let Some(file) = self.wire() {
-            wire_proxy::put_before(&mut target, file)?;
-        }
-        Ok(target)
-    }
-
-    /// The same without a proxy.
-    pub(super) fn direct_target(&self, word: Option<&str>) -> Result<Target, CliError> {
         if let (true, Some(word)) = (self.is_given(), word) {
             return Err(CliError::usage(format!("the server is given twice: as `{word}` and in another way"))
                 .with_remedy("leave one of the two out"));

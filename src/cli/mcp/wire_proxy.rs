@@ -4,16 +4,25 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 
 use super::check::check_target;
-use super::target::Target;
+use super::target::{Target, TargetFlags};
 use crate::cli::error::CliError;
 use crate::config::{StdioSettings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::lab::check::CheckTarget;
 use crate::lab::fault_proxy::{self, ProxyOptions};
 
+/// The server that the flags select. With `--wire` it is reached through a proxy that writes the wire.
+pub(super) fn target(reach: &TargetFlags, word: Option<&str>) -> Result<Target, CliError> {
+    let mut target = reach.target(word)?;
+    if let Some(file) = reach.wire() {
+        put_before(&mut target, file)?;
+    }
+    Ok(target)
+}
+
 /// Puts the proxy before a server. A command becomes one of `toolgate mcp break`, which starts it; a URL becomes that of a
 /// listener of this process.
-pub(super) fn put_before(target: &mut Target, file: &Path) -> Result<(), CliError> {
+fn put_before(target: &mut Target, file: &Path) -> Result<(), CliError> {
     let unwritable = |error: std::io::Error| CliError::file("the wire file", file, &error);
     File::create(file).map_err(unwritable)?;
     match check_target(target, "--wire")? {

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use toolgate_core::sse::{Decoder, Event};
 
 use super::MAX_MESSAGE;
-use super::http::{BEFORE_BREAK, Exchange};
+use super::exchange::{BEFORE_BREAK, Exchange};
 use super::interceptor::Outgoing;
 use crate::check::wire::log::Direction;
 

@@ -1,9 +1,7 @@
 //! HTTP proxy: serves streamable HTTP on 127.0.0.1, and forwards each request to the URL of the server.
 
-use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -14,11 +12,11 @@ use futures::{StreamExt as _, stream};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 
 use super::event_stream::EventStream;
+use super::exchange::{BEFORE_BREAK, Exchange, Proxy};
 use super::faults::{Fault, Refusal};
-use super::interceptor::{Delay, Interceptor, Outgoing, Passage};
+use super::interceptor::{Interceptor, Outgoing};
 use super::report::{Report, ServerFact};
 use super::{MAX_MESSAGE, ProxyOptions, locked};
 use crate::check::CheckTarget;
@@ -38,30 +36,6 @@ const OWN_HEADERS: [&str; 8] = [
     "accept-encoding",
     "upgrade",
 ];
-/// Headers with credentials of the client, which the wire log never shows.
-const CREDENTIALS: [&str; 3] = ["authorization", "cookie", "x-api-key"];
-/// The time between half of an answer and the end of its connection, in which the half is sent.
-pub(super) const BEFORE_BREAK: Duration = Duration::from_millis(50);
-
-/// The state of an HTTP proxy.
-pub(super) struct Proxy {
-    upstream: reqwest::Client,
-    url: String,
-    headers: HeaderMap,
-    pub(super) interceptor: Mutex<Interceptor>,
-    lost_sessions: Mutex<BTreeSet<String>>,
-    log: Option<WireLog>,
-}
-
-/// A request of a client that has no complete answer yet. Dropping it before its end records that the client left.
-pub(super) struct Exchange {
-    pub(super) proxy: Arc<Proxy>,
-    pub(super) passage: Passage,
-    id: Option<Value>,
-    secrets: Secrets,
-    is_complete: bool,
-}
-
 /// Listens on 127.0.0.1. Port 0 selects a free port. Returns the URL of the proxy as well. Needs a runtime.
 ///
 /// # Errors
@@ -121,17 +95,14 @@ async fn receive(State(proxy): State<Arc<Proxy>>, request: Request) -> Response 
     let Ok(body) = to_bytes(body, MAX_MESSAGE).await else { return StatusCode::PAYLOAD_TOO_LARGE.into_response() };
     let message = serde_json::from_slice::<Value>(&body).unwrap_or_default();
     let session = head.headers.get(SESSION).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let secrets = credentials(&head.headers);
-    let passage = locked(&proxy.interceptor).client_message(&session, &message);
-    let id = message.get("id").cloned();
-    let exchange = Exchange { proxy: proxy.clone(), passage, id, secrets, is_complete: false };
+    let exchange = Exchange::new(proxy, &head.headers, &session, &message);
     exchange.log("client", Direction::Received, if body.is_empty() { head.method.as_str().as_bytes() } else { &body });
-    match exchange.refusal(&session) {
+    match refusal(&exchange, &session) {
         Some(refused) => {
             exchange.log("client", Direction::Event, format!("HTTP {}, by the proxy", refused.status()).as_bytes());
             exchange.complete(refused)
         }
-        None => exchange.forward(&head, body).await,
+        None => forward(exchange, &head, body).await,
     }
 }
 
@@ -142,160 +113,103 @@ fn is_local(headers: &HeaderMap) -> bool {
     matches!(name, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-fn credentials(headers: &HeaderMap) -> Secrets {
-    let mut secrets = SecretsBuilder::default();
-    let values = CREDENTIALS.iter().flat_map(|name| headers.get_all(*name));
-    for value in values.filter_map(|value| value.to_str().ok()) {
-        let bare = value.split_once(' ').map_or(value, |(_, credential)| credential);
-        secrets.credential(bare);
+/// The response in place of the server's, if a fault refuses the request.
+fn refusal(exchange: &Exchange, session: &str) -> Option<Response> {
+    let not_found = || {
+        let error = json!({"code": -32001, "message": "Session not found"});
+        json_response(StatusCode::NOT_FOUND, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+    };
+    let mut lost = locked(&exchange.proxy.lost_sessions);
+    if !session.is_empty() && lost.contains(session) {
+        return Some(not_found());
     }
-    secrets.build(Style::MESSAGE)
+    let Some(Fault::Refused(refusal)) = exchange.passage.fault else { return None };
+    Some(match refusal {
+        Refusal::LostSession => {
+            lost.insert(session.to_owned());
+            not_found()
+        }
+        Refusal::Unauthorized => {
+            let challenge = [(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")];
+            (StatusCode::UNAUTHORIZED, challenge, "Unauthorized").into_response()
+        }
+        Refusal::InternalError => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Refusal::RetryAfter(status, time) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+            let seconds = time.as_secs_f64().ceil().to_string();
+            (status, [(header::RETRY_AFTER, seconds)], "try again later").into_response()
+        }
+        Refusal::Html => {
+            let page = "<!DOCTYPE html><title>Sign in</title><h1>Please sign in</h1>";
+            ([(header::CONTENT_TYPE, "text/html")], page).into_response()
+        }
+    })
 }
 
-impl Exchange {
-    /// Records a line, without the credentials of this client.
-    pub(super) fn log(&self, side: &str, direction: Direction, line: &[u8]) {
-        if let Some(log) = &self.proxy.log {
-            log.record(side, direction, self.secrets.redacted(&String::from_utf8_lossy(line)).as_bytes(), None);
-        }
-    }
-
-    /// The response in place of the server's, if a fault refuses the request.
-    fn refusal(&self, session: &str) -> Option<Response> {
-        let not_found = || {
-            let error = json!({"code": -32001, "message": "Session not found"});
-            json_response(StatusCode::NOT_FOUND, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
-        };
-        let mut lost = locked(&self.proxy.lost_sessions);
-        if !session.is_empty() && lost.contains(session) {
-            return Some(not_found());
-        }
-        let Some(Fault::Refused(refusal)) = self.passage.fault else { return None };
-        Some(match refusal {
-            Refusal::LostSession => {
-                lost.insert(session.to_owned());
-                not_found()
+async fn forward(exchange: Exchange, head: &request::Parts, body: Bytes) -> Response {
+    let mut headers = head.headers.clone();
+    OWN_HEADERS.iter().for_each(|name| drop(headers.remove(*name)));
+    headers.extend(exchange.proxy.headers.clone());
+    exchange.log("server", Direction::Sent, &body);
+    let request = exchange.proxy.upstream.request(head.method.clone(), &exchange.proxy.url).headers(headers).body(body);
+    let response = match request.send().await {
+        Ok(response) => response,
+        Err(error) => {
+            let reason = in_words(&error);
+            exchange.log("server", Direction::Event, reason.as_bytes());
+            let fact = |after_ms| ServerFact::Failed { after_ms, reason: reason.clone() };
+            if exchange.passage.injection.is_some() {
+                locked(&exchange.proxy.interceptor).server_fact(exchange.passage.injection, fact);
             }
-            Refusal::Unauthorized => {
-                let challenge = [(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")];
-                (StatusCode::UNAUTHORIZED, challenge, "Unauthorized").into_response()
-            }
-            Refusal::InternalError => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-            Refusal::RetryAfter(status, time) => {
-                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-                let seconds = time.as_secs_f64().ceil().to_string();
-                (status, [(header::RETRY_AFTER, seconds)], "try again later").into_response()
-            }
-            Refusal::Html => {
-                let page = "<!DOCTYPE html><title>Sign in</title><h1>Please sign in</h1>";
-                ([(header::CONTENT_TYPE, "text/html")], page).into_response()
-            }
-        })
-    }
-
-    async fn forward(self, head: &request::Parts, body: Bytes) -> Response {
-        let mut headers = head.headers.clone();
-        OWN_HEADERS.iter().for_each(|name| drop(headers.remove(*name)));
-        headers.extend(self.proxy.headers.clone());
-        self.log("server", Direction::Sent, &body);
-        let request = self.proxy.upstream.request(head.method.clone(), &self.proxy.url).headers(headers).body(body);
-        let response = match request.send().await {
-            Ok(response) => response,
-            Err(error) => {
-                let reason = in_words(&error);
-                self.log("server", Direction::Event, reason.as_bytes());
-                let fact = |after_ms| ServerFact::Failed { after_ms, reason: reason.clone() };
-                if self.passage.injection.is_some() {
-                    locked(&self.proxy.interceptor).server_fact(self.passage.injection, fact);
-                }
-                return self.complete((StatusCode::BAD_GATEWAY, reason).into_response());
-            }
-        };
-        self.log("server", Direction::Event, format!("HTTP {}", response.status().as_u16()).as_bytes());
-        let (status, mut headers) = (response.status(), response.headers().clone());
-        OWN_HEADERS.iter().for_each(|name| drop(headers.remove(*name)));
-        let is_stream = headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
-            kind.to_str().is_ok_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"))
-        });
-        let mut answered = if is_stream {
-            EventStream::respond(self, response)
-        } else if head.method == Method::POST && self.passage.number.is_some() {
-            self.respond(response).await
-        } else {
-            let body = Body::from_stream(response.bytes_stream());
-            self.complete(body.into_response())
-        };
-        if answered.status() == StatusCode::OK {
-            *answered.status_mut() = status;
+            return exchange.complete((StatusCode::BAD_GATEWAY, reason).into_response());
         }
-        let kind = answered.headers().get(header::CONTENT_TYPE).filter(|kind| *kind == "text/event-stream").cloned();
-        answered.headers_mut().extend(headers);
-        if let Some(kind) = kind {
-            answered.headers_mut().insert(header::CONTENT_TYPE, kind);
-        }
-        answered
+    };
+    exchange.log("server", Direction::Event, format!("HTTP {}", response.status().as_u16()).as_bytes());
+    let (status, mut headers) = (response.status(), response.headers().clone());
+    OWN_HEADERS.iter().for_each(|name| drop(headers.remove(*name)));
+    let is_stream = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.to_str().is_ok_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream")));
+    let mut answered = if is_stream {
+        EventStream::respond(exchange, response)
+    } else if head.method == Method::POST && exchange.passage.number.is_some() {
+        respond(exchange, response).await
+    } else {
+        let body = Body::from_stream(response.bytes_stream());
+        exchange.complete(body.into_response())
+    };
+    if answered.status() == StatusCode::OK {
+        *answered.status_mut() = status;
     }
-
-    /// Answers a request whose answer is one body.
-    async fn respond(self, mut response: reqwest::Response) -> Response {
-        let mut body = Vec::new();
-        while let Ok(Some(chunk)) = response.chunk().await {
-            body.extend_from_slice(&chunk);
-            if body.len() > MAX_MESSAGE {
-                return self.complete((StatusCode::BAD_GATEWAY, "the answer is too large").into_response());
-            }
-        }
-        let outgoing = self.take(&body);
-        match <[Outgoing; 1]>::try_from(outgoing) {
-            Ok([Outgoing::Send(bytes, delay)]) => {
-                delay.wait().await;
-                self.log("client", Direction::Sent, &bytes);
-                self.complete(bytes.into_response())
-            }
-            Ok([Outgoing::Unterminated(bytes)]) => self.complete(bytes.into_response()),
-            Ok([Outgoing::Hold | Outgoing::Swap]) => std::future::pending().await,
-            Ok([Outgoing::Cut(half)]) => self.complete(broken_off(half)),
-            Ok([Outgoing::Break]) => self.complete(broken_off(Vec::new())),
-            Err(several) => EventStream::respond_with(self, several),
-        }
+    let kind = answered.headers().get(header::CONTENT_TYPE).filter(|kind| *kind == "text/event-stream").cloned();
+    answered.headers_mut().extend(headers);
+    if let Some(kind) = kind {
+        answered.headers_mut().insert(header::CONTENT_TYPE, kind);
     }
-
-    /// What the client gets in place of this message.
-    pub(super) fn take(&self, line: &[u8]) -> Vec<Outgoing> {
-        self.log("server", Direction::Received, line);
-        let message = serde_json::from_slice::<Value>(line).unwrap_or_default();
-        let is_answer =
-            message.get("method").is_none() && message.get("id").is_some() && message.get("id") == self.id.as_ref();
-        match self.passage.number.filter(|_| is_answer) {
-            Some(number) => locked(&self.proxy.interceptor).answer(number, &message, line),
-            None => vec![Outgoing::Send(line.to_vec(), Delay::Nothing)],
-        }
-    }
-
-    /// The response, after which nothing of the exchange is left.
-    fn complete(mut self, response: Response) -> Response {
-        self.end();
-        response
-    }
-
-    /// Ends the exchange from the side of the proxy.
-    pub(super) fn end(&mut self) {
-        self.is_complete = true;
-        if let Some(number) = self.passage.number {
-            locked(&self.proxy.interceptor).abandon(number);
-        }
-    }
+    answered
 }
 
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        self.proxy.log.iter().for_each(WireLog::flush);
-        if !self.is_complete {
-            self.end();
-            if let Some(injection) = self.passage.injection {
-                locked(&self.proxy.interceptor).disconnected(injection);
-            }
+/// Answers a request whose answer is one body.
+async fn respond(exchange: Exchange, mut response: reqwest::Response) -> Response {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk);
+        if body.len() > MAX_MESSAGE {
+            return exchange.complete((StatusCode::BAD_GATEWAY, "the answer is too large").into_response());
         }
+    }
+    let outgoing = exchange.take(&body);
+    match <[Outgoing; 1]>::try_from(outgoing) {
+        Ok([Outgoing::Send(bytes, delay)]) => {
+            delay.wait().await;
+            exchange.log("client", Direction::Sent, &bytes);
+            exchange.complete(bytes.into_response())
+        }
+        Ok([Outgoing::Unterminated(bytes)]) => exchange.complete(bytes.into_response()),
+        Ok([Outgoing::Hold | Outgoing::Swap]) => std::future::pending().await,
+        Ok([Outgoing::Cut(half)]) => exchange.complete(broken_off(half)),
+        Ok([Outgoing::Break]) => exchange.complete(broken_off(Vec::new())),
+        Err(several) => EventStream::respond_with(exchange, several),
     }
 }
 

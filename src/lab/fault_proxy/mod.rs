@@ -6,6 +6,7 @@
 //! as they are. No SDK and no model is involved.
 
 mod event_stream;
+mod exchange;
 mod faults;
 mod http;
 mod interceptor;
