@@ -36,6 +36,7 @@ const OWN_HEADERS: [&str; 8] = [
     "accept-encoding",
     "upgrade",
 ];
+
 /// Listens on 127.0.0.1. Port 0 selects a free port. Returns the URL of the proxy as well. Needs a runtime.
 ///
 /// # Errors
@@ -106,11 +107,15 @@ async fn receive(State(proxy): State<Arc<Proxy>>, request: Request) -> Response 
     }
 }
 
-/// Whether the request names this machine: a web page of another host that resolves to 127.0.0.1 does not.
+/// Whether the request names this machine, and comes from no web page of another one: the proxy may add credentials.
 fn is_local(headers: &HeaderMap) -> bool {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+    let is_this_machine = |name: HeaderName| {
+        let value = headers.get(name).map(|value| value.to_str().unwrap_or_default())?;
+        let host = value.split_once("://").map_or(value, |(_, host)| host);
+        let name = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(name, _)| name);
+        Some(matches!(name, "localhost" | "127.0.0.1" | "[::1]"))
+    };
+    is_this_machine(header::HOST).unwrap_or_default() && is_this_machine(header::ORIGIN).unwrap_or(true)
 }
 
 /// The response in place of the server's, if a fault refuses the request.

@@ -135,10 +135,13 @@ impl Interceptor {
 
     fn cancel(&mut self, session: &str, id: &Value) {
         self.observer.cancelled(id);
-        let open = self.open.values_mut().rev().find(|open| open.session == session && open.id == *id);
-        if let Some(open) = open {
-            open.is_cancelled = true;
-            open.cancellation.take().map(|wake| wake.send(()));
+        let mut open = self.open.iter_mut().rev();
+        let Some((number, open)) = open.find(|(_, open)| open.session == session && open.id == *id) else { return };
+        open.is_cancelled = true;
+        if let Some(wake) = open.cancellation.take() {
+            let _ = wake.send(());
+            let number = *number;
+            self.open.remove(&number);
         }
     }
 

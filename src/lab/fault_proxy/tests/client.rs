@@ -21,8 +21,10 @@ fn program() -> PathBuf {
     program
 }
 
-/// How long a client waits for one more message.
-const SILENCE: Duration = Duration::from_millis(400);
+/// How long a client waits for one more message, or for none.
+pub(super) const SILENCE: Duration = Duration::from_millis(500);
+/// How long it waits for a message that has to arrive, on a loaded machine.
+pub(super) const ARRIVAL: Duration = Duration::from_secs(20);
 
 /// What a client got.
 #[derive(Debug, Default)]
@@ -96,15 +98,10 @@ impl StdioClient {
         let _ = self.input.write_all(format!("{message}\n").as_bytes()).await;
     }
 
-    /// Sends a message, and reads until the server is silent.
-    pub(super) async fn exchange(&mut self, message: &Value) -> Seen {
-        self.send(message).await;
-        self.read().await
-    }
-
-    pub(super) async fn read(&mut self) -> Seen {
+    /// Reads for this long until the first message, and then until the server is silent.
+    pub(super) async fn read(&mut self, mut limit: Duration) -> Seen {
         let (mut seen, mut line) = (Seen::default(), Vec::new());
-        while let Ok(read) = tokio::time::timeout(SILENCE, self.lines.read_until(b'\n', &mut line)).await {
+        while let Ok(read) = tokio::time::timeout(limit, self.lines.read_until(b'\n', &mut line)).await {
             match read {
                 Ok(0) | Err(_) => {
                     seen.is_broken = true;
@@ -112,7 +109,7 @@ impl StdioClient {
                 }
                 Ok(_) => {}
             }
-            seen.took = self.sent.elapsed();
+            (seen.took, limit) = (self.sent.elapsed(), SILENCE);
             seen.messages.push(line.strip_suffix(b"\n").unwrap_or(&line).to_vec());
             line.clear();
         }
@@ -178,7 +175,8 @@ impl HttpClient {
         self.session = seen.headers.get("mcp-session-id").map(|session| session.to_str().unwrap().to_owned());
     }
 
-    pub(super) async fn exchange(&self, message: &Value) -> Seen {
+    /// Sends a message, and waits this long for each part of the response.
+    pub(super) async fn exchange_within(&self, limit: Duration, message: &Value) -> Seen {
         let began = Instant::now();
         let mut request = self.http.post(&self.url).body(message.to_string());
         request = request.header("content-type", "application/json");
@@ -186,7 +184,7 @@ impl HttpClient {
         if let Some(session) = &self.session {
             request = request.header("mcp-session-id", session).header("mcp-protocol-version", "2025-11-25");
         }
-        let mut response = match tokio::time::timeout(SILENCE, request.send()).await {
+        let mut response = match tokio::time::timeout(limit, request.send()).await {
             Err(_) => return Seen::default(),
             Ok(Err(_)) => return Seen { is_broken: true, ..Seen::default() },
             Ok(Ok(response)) => response,
@@ -195,7 +193,7 @@ impl HttpClient {
         let mut seen = Seen { status, headers, ..Seen::default() };
         let mut body = Vec::new();
         loop {
-            match tokio::time::timeout(SILENCE, response.chunk()).await {
+            match tokio::time::timeout(limit, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
                 Ok(Err(_)) => break seen.is_broken = true,
                 Ok(Ok(None)) | Err(_) => break,
@@ -206,6 +204,10 @@ impl HttpClient {
         seen.messages = if is_stream { datas(&body) } else { vec![body] };
         seen.messages.retain(|message| !message.is_empty());
         seen
+    }
+
+    pub(super) async fn exchange(&self, message: &Value) -> Seen {
+        self.exchange_within(ARRIVAL, message).await
     }
 
     pub(super) async fn close(self) -> Report {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::client::{HttpClient, StdioClient, call, initialize, plan, request};
+use super::client::{HttpClient, SILENCE, StdioClient, call, initialize, plan, request};
 use crate::check::Severity;
 use crate::fault_proxy::{ClientFact, FaultTransport, Injection, ServerFact};
 
@@ -18,7 +18,8 @@ async fn a_lost_call_with_effects_that_is_sent_again_is_a_warning() {
         let mut client = StdioClient::start(plan(&["hang"], FaultTransport::Stdio), flaws);
         client.answer(&initialize(1)).await;
         client.answer(&request(2, "tools/list", json!({}))).await;
-        client.exchange(&call(3)).await;
+        client.send(&call(3)).await;
+        assert!(client.read(SILENCE).await.messages.is_empty());
         client.answer(&call(4)).await;
         let report = client.close().await;
         let injection = &report.injections[0];
@@ -57,14 +58,15 @@ async fn a_retry_before_retry_after_is_a_warning() {
 async fn a_client_that_leaves_and_a_server_that_ends_are_facts() {
     let mut client = HttpClient::start(plan(&["hang"], FaultTransport::Http), &[]).await;
     client.initialize(1).await;
-    client.exchange(&call(2)).await;
+    client.exchange_within(SILENCE, &call(2)).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     let report = client.close().await;
     assert!(matches!(report.injections[0].client[0], ClientFact::Disconnected { .. }), "{report}");
 
     let mut client = StdioClient::start(plan(&["slow", "hang@tools/list"], FaultTransport::Stdio), &["crash"]);
     client.answer(&initialize(1)).await;
-    client.exchange(&call(2)).await;
+    client.send(&call(2)).await;
+    client.read(SILENCE).await;
     let report = client.close().await;
     assert!(matches!(report.injections[0].client[0], ClientFact::Closed { .. }), "{report}");
     assert_eq!(report.not_injected, ["hang@tools/list"]);
@@ -73,7 +75,9 @@ async fn a_client_that_leaves_and_a_server_that_ends_are_facts() {
 #[tokio::test]
 async fn a_page_of_another_host_is_refused() {
     let client = HttpClient::start(plan(&[], FaultTransport::Http), &[]).await;
-    let request = reqwest::Client::new().post(&client.url).header("host", "evil.example").body("{}");
-    assert_eq!(request.send().await.unwrap().status(), 403);
+    for (name, value) in [("host", "evil.example"), ("origin", "https://evil.example")] {
+        let request = reqwest::Client::new().post(&client.url).header(name, value).body("{}");
+        assert_eq!(request.send().await.unwrap().status(), 403, "{name}");
+    }
     client.close().await;
 }

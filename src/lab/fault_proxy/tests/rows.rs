@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use super::client::{HttpClient, Seen, StdioClient, call, cancelled, initialize, plan, request};
+use super::client::{ARRIVAL, HttpClient, SILENCE, Seen, StdioClient, call, cancelled, initialize, plan, request};
 use crate::fault_proxy::{ClientFact, FaultKind, FaultTransport, Report, ServerFact, kinds};
 use crate::message_flaws::Flaw;
 
@@ -74,6 +74,15 @@ fn examine(name: &str, seen: &Seen, plain: &Value, report: &Report) {
     }
 }
 
+fn limit(name: &str) -> Duration {
+    match name {
+        "hang" => SILENCE,
+        // Its line never ends.
+        "no-line-feed" => 4 * SILENCE,
+        _ => ARRIVAL,
+    }
+}
+
 async fn over_stdio(kind: FaultKind) {
     let mut client = StdioClient::start(plan(&[&written(&kind)], FaultTransport::Stdio), &[]);
     client.answer(&initialize(1)).await;
@@ -82,13 +91,13 @@ async fn over_stdio(kind: FaultKind) {
     client.send(&call(3)).await;
     match kind.name {
         "late-reply" => {
-            assert!(client.read().await.messages.is_empty());
+            assert!(client.read(SILENCE).await.messages.is_empty());
             client.send(&cancelled(3)).await;
         }
         "out-of-order" => client.send(&call(4)).await,
         _ => {}
     }
-    let seen = client.read().await;
+    let seen = client.read(limit(kind.name)).await;
     if kind.name == "tools-change" {
         let tools = client.answer(&request(5, "tools/list", json!({}))).await;
         assert!(tools["result"]["tools"][0]["description"].as_str().unwrap().ends_with("(changed)"), "{tools}");
@@ -112,7 +121,7 @@ async fn over_http(kind: FaultKind) {
             let called = call(3);
             tokio::join!(client.exchange(&called), cancellation).0
         }
-        _ => client.exchange(&call(3)).await,
+        _ => client.exchange_within(limit(kind.name), &call(3)).await,
     };
     let report = client.close().await;
     assert_eq!(report.injections.len(), 1, "{}: {report}", kind.name);
