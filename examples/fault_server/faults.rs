@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::flaws::Flaw;
+use toolgate::lab::message_flaws::Flaw;
+
 use crate::options::{Era, Options, Transport};
 
 /// A requested fault.
@@ -147,6 +148,7 @@ enum Make {
     Milliseconds(fn(Duration) -> Fault, u64),
     Number(&'static str, fn(u64) -> Fault, u64),
     At(fn(Moment) -> Fault),
+    Flawed(Flaw),
 }
 
 impl Faults {
@@ -199,7 +201,7 @@ impl Kind {
             Make::Seconds(..) => format!("{}[=SECONDS]", self.name),
             Make::Milliseconds(..) => format!("{}[=MS]", self.name),
             Make::Number(unit, ..) => format!("{}[={unit}]", self.name),
-            Make::At(_) => format!("{}[=start|list|call]", self.name),
+            Make::At(_) | Make::Flawed(_) => format!("{}[=start|list|call]", self.name),
         }
     }
 
@@ -211,6 +213,7 @@ impl Kind {
             (Make::Seconds(make, _), Fault::Slow(_, time)) => make(*time) == *fault,
             (Make::Seconds(make, _) | Make::Milliseconds(make, _), _) => same(make(Duration::ZERO)),
             (Make::Number(_, make, _), _) => same(make(0)),
+            (Make::Flawed(own), fault) => matches!(fault, Fault::Flawed(flaw, _) if *flaw == own),
             (Make::At(make), _) => {
                 [Moment::Start, Moment::List, Moment::Call].into_iter().any(|moment| make(moment) == *fault)
             }
@@ -248,19 +251,29 @@ impl Make {
                 let time = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
                 time.map(make).ok_or("expected seconds, such as 2 or 0.5")
             }
-            Self::At(make) => match value {
-                Some("start") => Ok(make(Moment::Start)),
-                Some("list") => Ok(make(Moment::List)),
-                None | Some("call") => Ok(make(Moment::Call)),
-                Some(_) => Err("expected start, list or call"),
-            },
+            Self::At(make) => moment(value).map(make),
+            Self::Flawed(flaw) => Ok(Fault::Flawed(flaw, moment(value)?)),
         }
+    }
+}
+
+fn moment(value: Option<&str>) -> Result<Moment, &'static str> {
+    match value {
+        Some("start") => Ok(Moment::Start),
+        Some("list") => Ok(Moment::List),
+        None | Some("call") => Ok(Moment::Call),
+        Some(_) => Err("expected start, list or call"),
     }
 }
 
 /// A row: name, requirements, construction and description.
 const fn kind(name: &'static str, only: Only, make: Make, help: &'static str) -> Kind {
     Kind { name, help, only, make }
+}
+
+/// The row of a flaw, which has its name and its description.
+const fn flawed(flaw: Flaw, only: Only) -> Kind {
+    kind(flaw.name(), only, Make::Flawed(flaw), flaw.effect())
 }
 
 /// Every fault, in the order of a connection.
@@ -318,27 +331,27 @@ pub(crate) const TABLE: &[Kind] = {
         kind("huge-result", Anywhere, Number("MIB", Fault::HugeResult, 20), "answers a call with that many MiB (20) of text"),
         kind("huge-line-structured", Anywhere, Number("MIB", Fault::HugeLineStructured, 20), "the same twice: as text and as structuredContent"),
 
-        kind("lone-surrogate", Anywhere, At(|at| Fault::Flawed(Flaw::LoneSurrogate, at)), "a text ends with half of an emoji, as `\\ud83d`"),
-        kind("latin-1", Anywhere, At(|at| Fault::Flawed(Flaw::Latin1, at)), "a text is in Latin-1"),
-        kind("nan", Anywhere, At(|at| Fault::Flawed(Flaw::Nan, at)), "a value is NaN"),
-        kind("large-number", Anywhere, At(|at| Fault::Flawed(Flaw::LargeNumber, at)), "a value is 1e400"),
-        kind("deep-nesting", Anywhere, At(|at| Fault::Flawed(Flaw::DeepNesting, at)), "a value is 5000 lists inside each other"),
-        kind("result-and-error", Anywhere, At(|at| Fault::Flawed(Flaw::ResultAndError, at)), "the answer has a result and an error"),
-        kind("byte-order-mark", Anywhere, At(|at| Fault::Flawed(Flaw::ByteOrderMark, at)), "a byte order mark stands before the answer"),
-        kind("indented", Anywhere, At(|at| Fault::Flawed(Flaw::Indented, at)), "the answer is indented, over several lines"),
-        kind("batch", Anywhere, At(|at| Fault::Flawed(Flaw::Batch, at)), "the answer is in a batch, behind a notification"),
-        kind("second-message", Anywhere, At(|at| Fault::Flawed(Flaw::SecondMessage, at)), "a notification stands behind the answer, on the same line"),
-        kind("truncated", Anywhere, At(|at| Fault::Flawed(Flaw::Truncated, at)), "the second half of the answer is missing"),
-        kind("text-id", Anywhere, At(|at| Fault::Flawed(Flaw::TextId, at)), "the id of the answer is a text of the same number"),
-        kind("no-jsonrpc", Anywhere, At(|at| Fault::Flawed(Flaw::NoVersion, at)), "the answer has no `jsonrpc`"),
-        kind("duplicate-keys", Anywhere, At(|at| Fault::Flawed(Flaw::DuplicateKeys, at)), "the answer has its id twice, a wrong one first"),
-        kind("no-id", Anywhere, At(|at| Fault::Flawed(Flaw::NoId, at)), "the answer has no id"),
-        kind("id-only", Anywhere, At(|at| Fault::Flawed(Flaw::IdOnly, at)), "the answer breaks off behind its id"),
-        kind("error-null", Anywhere, At(|at| Fault::Flawed(Flaw::ErrorNull, at)), "the answer has the error null and no result"),
-        kind("unknown-result-type", Modern, At(|at| Fault::Flawed(Flaw::UnknownResultType, at)), "the answer has the resultType `later`"),
-        kind("utf-16", Anywhere, At(|at| Fault::Flawed(Flaw::Utf16, at)), "the answer is in UTF-16"),
-        kind("behind-log-prefix", Anywhere, At(|at| Fault::Flawed(Flaw::BehindLogPrefix, at)), "the answer stands behind the beginning of a log line"),
-        kind("no-line-feed", Stdio, At(|at| Fault::Flawed(Flaw::NoLineFeed, at)), "no line feed follows the answer"),
+        flawed(Flaw::LoneSurrogate, Anywhere),
+        flawed(Flaw::Latin1, Anywhere),
+        flawed(Flaw::Nan, Anywhere),
+        flawed(Flaw::LargeNumber, Anywhere),
+        flawed(Flaw::DeepNesting, Anywhere),
+        flawed(Flaw::ResultAndError, Anywhere),
+        flawed(Flaw::ByteOrderMark, Anywhere),
+        flawed(Flaw::Indented, Anywhere),
+        flawed(Flaw::Batch, Anywhere),
+        flawed(Flaw::SecondMessage, Anywhere),
+        flawed(Flaw::Truncated, Anywhere),
+        flawed(Flaw::TextId, Anywhere),
+        flawed(Flaw::NoVersion, Anywhere),
+        flawed(Flaw::DuplicateKeys, Anywhere),
+        flawed(Flaw::NoId, Anywhere),
+        flawed(Flaw::IdOnly, Anywhere),
+        flawed(Flaw::ErrorNull, Anywhere),
+        flawed(Flaw::UnknownResultType, Modern),
+        flawed(Flaw::Utf16, Anywhere),
+        flawed(Flaw::BehindLogPrefix, Anywhere),
+        flawed(Flaw::NoLineFeed, Stdio),
         kind("ping-flood", Anywhere, Plain(Fault::PingFlood), "a call sends pings without end and reads nothing any more"),
         kind("request-flood", Anywhere, Plain(Fault::RequestFlood), "the same with requests for roots"),
         kind("unknown-flood", Anywhere, Plain(Fault::UnknownFlood), "the same with requests that no client knows"),

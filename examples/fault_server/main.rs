@@ -15,7 +15,6 @@
 mod asking;
 mod calls;
 mod faults;
-mod flaws;
 mod http;
 mod log;
 mod message;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use toolgate::lab::message_flaws::Flaw;
+
 use crate::asking::Question;
 use crate::faults::{Fault, Faults, Moment};
-use crate::flaws::Flaw;
 use crate::message::{self, INVALID_PARAMS, Message, UNKNOWN_METHOD, UNSUPPORTED_VERSION, text, with};
 use crate::options::Era;
 use crate::script::{Action, HttpAnswer, Origin, Script, Target};
@@ -221,7 +222,7 @@ impl Server {
         let flaw = |fault| if let Fault::Flawed(flaw, when) = fault { (when == moment).then_some(flaw) } else { None };
         match self.faults.find(flaw) {
             Some(Flaw::NoLineFeed) => Action::Print(answer.to_string()),
-            Some(flaw) => Action::SendBytes(flaw.spoil(moment, &answer)),
+            Some(flaw) => Action::SendBytes(flaw.spoil(&answer)),
             None => Action::answer(answer),
         }
     }

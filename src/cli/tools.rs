@@ -21,6 +21,7 @@ Examples:
   toolgate tools
   toolgate tools --mcp-config ~/.cursor/mcp.json --policy accept-edits
   toolgate tools --for main
+  toolgate tools --for gemini -- node server.js
   toolgate tools --schema --json | jq '.tools[].input_schema'
 
 POLICY: `allow` runs, `ask` requires approval, `deny` is rejected. Of the calls in one reply, only
@@ -47,6 +48,10 @@ pub(super) struct Tools {
     #[arg(long = "for", value_name = "MODEL", conflicts_with = "schema")]
     fits: Option<String>,
 
+    /// With --for: the tools of this stdio server, without a configuration
+    #[arg(last = true, value_name = "COMMAND", requires = "fits", conflicts_with_all = ["agent", "mcp_config"])]
+    program: Vec<String>,
+
     /// Shows the whole description of each tool
     #[arg(long, conflicts_with = "fits")]
     long: bool,
@@ -66,6 +71,9 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         setup::log(setup::QUIET_LOG)?;
+        if let (Some(model), false) = (&self.fits, self.program.is_empty()) {
+            return compatibility::of_command(model, &self.program, self.json, out).await;
+        }
         let mut settings = setup::settings(&self.config)?;
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;

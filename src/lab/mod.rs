@@ -4,6 +4,8 @@
 //! has to name. [`recording`] and [`scenario`] hold runs and expectations as files; what starts runs is `app::testing`.
 
 pub mod check;
+pub mod fault_proxy;
+pub mod message_flaws;
 pub mod recording;
 pub mod scenario;
 mod xml;

@@ -20,6 +20,7 @@ mod init;
 mod keys;
 mod mcp;
 mod mcp_check;
+mod mcp_faults;
 mod media;
 mod model_answers;
 mod models;

@@ -13,6 +13,7 @@ use super::report::{CallOutcome, ResultDestination, Trial};
 use super::result_files::save;
 use super::target::{Target, TargetFlags, seconds};
 use super::waiting::{Wait, WaitOutcome};
+use super::wire_proxy;
 use crate::app::ToolServers;
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
@@ -119,7 +120,7 @@ impl Call {
         let trace = self.caller.trace(out)?;
         let begun = |trace: Trace| trace.remote_context().unwrap_or_else(|| trace.context("mcp"));
         let trace = trace.map_or_else(new_trace, begun);
-        let mut target = self.reach.target(words.server)?;
+        let mut target = wire_proxy::target(&self.reach, words.server)?;
         if self.timeout.is_some() {
             // Only the flag bounds the call, so that no error message names a setting.
             (target.settings.call_timeout, target.settings.total_timeout) = (UNBOUNDED, UNBOUNDED);

@@ -1,7 +1,6 @@
 //! `toolgate mcp check`: a report about a server on which its author can gate a release.
 
 use std::fs::File;
-use std::path::PathBuf;
 
 use clap::Args;
 
@@ -80,10 +79,6 @@ pub(super) struct Check {
     #[command(flatten)]
     files: Files,
 
-    /// Writes every line in both directions with its time to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    wire: Option<PathBuf>,
-
     #[command(flatten)]
     reach: TargetFlags,
 }
@@ -125,7 +120,7 @@ impl Check {
             true => CheckOptions::new(fixture()?),
             false => {
                 let target = self.reach.target(self.word.as_deref())?;
-                let mut options = CheckOptions::new(check_target(&target)?);
+                let mut options = CheckOptions::new(check_target(&target, "the check")?);
                 options.limits.start = target.settings.start_timeout;
                 options.versions = target.settings.protocol_version;
                 options.name = Some(target.id.to_string()).filter(|id| id != NAMELESS);
@@ -138,7 +133,7 @@ impl Check {
             (true, false, true) => Calls::ReadOnly,
             (true, false, false) => Calls::Only(self.only.clone()),
         };
-        if let Some(path) = &self.wire {
+        if let Some(path) = self.reach.wire() {
             options.wire = Some(File::create(path).map_err(|error| CliError::file("the wire file", path, &error))?);
         }
         Ok(options)
@@ -166,7 +161,8 @@ fn fixture() -> Result<CheckTarget, CliError> {
     Ok(CheckTarget::Stdio(StdioSettings::new(program.to_string_lossy(), ["demo-server"])))
 }
 
-fn check_target(target: &Target) -> Result<CheckTarget, CliError> {
+/// The server as the lab reaches it. `reader` is what cannot log in.
+pub(super) fn check_target(target: &Target, reader: &str) -> Result<CheckTarget, CliError> {
     match &target.settings.transport {
         TransportSettings::Stdio(settings) => Ok(CheckTarget::Stdio(settings.clone())),
         TransportSettings::Http { url, headers, auth: AuthSettings::Headers } => {
@@ -174,7 +170,7 @@ fn check_target(target: &Target) -> Result<CheckTarget, CliError> {
             Ok(CheckTarget::Http { url: url.clone(), headers })
         }
         TransportSettings::Http { .. } => {
-            Err(CliError::usage(format!("`{}` is configured with a login, which the check does not use", target.id))
+            Err(CliError::usage(format!("`{}` is configured with a login, which {reader} does not use", target.id))
                 .with_remedy("give its URL with --url, and a token with --header 'Authorization: Bearer ${TOKEN}'"))
         }
         TransportSettings::Unavailable { reason } => {

@@ -8,6 +8,7 @@ use super::connected_server::{ConnectedServer, milliseconds, new_trace};
 use super::target::{LONGER_START, TargetFlags};
 use super::tool_display::{self, Schemas};
 use super::waiting::{Wait, WaitOutcome};
+use super::wire_proxy;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -53,7 +54,7 @@ pub(super) struct List {
 impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         setup::log(setup::QUIET_LOG)?;
-        let target = self.reach.target(self.word.as_deref())?;
+        let target = wire_proxy::target(&self.reach, self.word.as_deref())?;
         let servers = target.open()?;
         let mut wait = Wait::new();
         let trace = new_trace();

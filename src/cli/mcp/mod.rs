@@ -8,6 +8,7 @@ mod check_files;
 mod check_report;
 mod connected_server;
 mod exchange;
+mod fault_proxy;
 mod list;
 mod login;
 mod logout;
@@ -22,6 +23,7 @@ mod test;
 mod test_watch;
 mod tool_display;
 mod waiting;
+mod wire_proxy;
 
 use clap::{Args, Subcommand};
 
@@ -39,6 +41,7 @@ Examples:
   toolgate mcp list http://localhost:3000/mcp --header 'Authorization: Bearer ${TOKEN}'
   toolgate mcp call shop get_invoice '{\"order_id\": \"A-1077\"}'
   toolgate mcp check -- node server.js
+  toolgate mcp break --fault hang -- node server.js
   toolgate mcp status
   toolgate mcp login crm
 
@@ -57,6 +60,7 @@ enum Command {
     List(Box<list::List>),
     Call(Box<call::Call>),
     Check(Box<check::Check>),
+    Break(Box<fault_proxy::Break>),
     Status(status::Status),
     Login(login::LogIn),
     Logout(logout::LogOut),
@@ -71,6 +75,7 @@ impl Mcp {
             Command::List(command) => command.execute(out).await,
             Command::Call(command) => command.execute(out).await,
             Command::Check(command) => command.execute(out).await,
+            Command::Break(command) => command.execute(out).await,
             Command::Status(command) => command.execute(out).await,
             Command::Login(command) => command.execute(out).await,
             Command::Logout(command) => command.execute(out).await,
@@ -89,7 +94,7 @@ impl Mcp {
             Command::Status(command) => command.json,
             Command::Login(command) => command.json,
             Command::Logout(command) => command.json,
-            Command::Record(_) => false,
+            Command::Break(_) | Command::Record(_) => false,
             Command::Replay(command) => command.json,
             Command::Test(command) => command.json,
         }

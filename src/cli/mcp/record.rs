@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::target::TargetFlags;
+use super::wire_proxy;
 use crate::app::App;
 use crate::app::testing::recorded_address;
 use crate::cli::drive_to_idle::{Tasks, settle};
@@ -102,11 +103,12 @@ impl Record {
         agent: &AgentName,
     ) -> Result<BTreeMap<String, RecordedServer>, CliError> {
         if !self.reach.is_given() {
+            self.reach.refuse_wire()?;
             return Ok(BTreeMap::new());
         }
-        let target = self.reach.target(None)?;
+        let (target, direct) = (wire_proxy::target(&self.reach, None)?, self.reach.target(None)?);
         let is_configured = self.reach.server().is_some();
-        let address = (!is_configured).then(|| (target.id.to_string(), recorded_address(&target.settings)));
+        let address = (!is_configured).then(|| (target.id.to_string(), recorded_address(&direct.settings)));
         if let Some(agent) = settings.agents.get_mut(agent) {
             agent.servers = vec![target.id.clone()];
         }

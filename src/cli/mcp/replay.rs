@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::target::{TargetFlags, seconds};
+use super::wire_proxy;
 use crate::app::testing::{self, ReplayReport, read_recording};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -134,10 +135,11 @@ fn agent(settings: &Settings, named: Option<&str>, recording: &Recording) -> Res
 /// The server of the command line, in place of the server of the recording with its id, or of the only one.
 fn servers(reach: &TargetFlags, recording: &Recording) -> Result<BTreeMap<ServerId, ServerSettings>, CliError> {
     if !reach.is_given() {
+        reach.refuse_wire()?;
         return Ok(BTreeMap::new());
     }
     let mut ids = recording.servers.keys();
-    let target = reach.target(None)?;
+    let target = wire_proxy::target(reach, None)?;
     if recording.servers.contains_key(target.id.as_str()) {
         return Ok([(target.id, target.settings)].into());
     }

@@ -3,7 +3,7 @@
 //! Error messages never repeat confidential values (headers, environment variables).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -59,6 +59,10 @@ pub(super) struct TargetFlags {
     /// Runs the program in this folder
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+
+    /// Writes every line of both sides with its time to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    wire: Option<PathBuf>,
 
     /// How long starting or connecting may take [default: the configured time, or 60 s]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -132,6 +136,20 @@ impl TargetFlags {
     /// The flag of the configuration.
     pub(super) fn config(&self) -> &ConfigFlag {
         &self.config
+    }
+
+    /// The value of `--wire`.
+    pub(super) fn wire(&self) -> Option<&Path> {
+        self.wire.as_deref()
+    }
+
+    /// Refuses `--wire` where no flag selects one server.
+    pub(super) fn refuse_wire(&self) -> Result<(), CliError> {
+        match self.wire {
+            None => Ok(()),
+            Some(_) => Err(CliError::usage("--wire writes the wire of one server")
+                .with_remedy("select it with --server or --url, or give its command after `--`")),
+        }
     }
 
     /// Resolves the server from the flags, or from the positional argument that replaces them.

@@ -1,16 +1,22 @@
 //! Compatibility of an agent's tools with a model's tool schema.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::app::{self, Models};
 use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::mcp::{ConfiguredServers, visit_all};
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
-use crate::cli::text::{count, list};
+use crate::cli::setup;
+use crate::cli::text::{block, count, list};
+use crate::cli::view::left_out_lines;
+use crate::config::{Api, ServerSettings, StdioSettings, TransportSettings};
 use crate::core::error::ErrorCode;
-use crate::core::id::ModelName;
+use crate::core::id::{ModelName, ServerId};
 use crate::core::tool::{Tool, ToolName, Toolset};
 use crate::ports::{Model, ToolFit};
 use crate::runner::ToolLimit;
@@ -24,9 +30,37 @@ pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliEr
         Some(opened) => opened.map_err(|why| CliError::new(ErrorCode::Configuration, format!("{name}: {why}"))),
         None => {
             let message = format!("`{name}` is neither a model nor a kind of model");
-            Err(CliError::not_found(message).with_remedy(format!("configured are: {}", list(models.keys()))))
+            let known = if models.is_empty() {
+                format!("kinds are: {}", list(Api::ALL.map(Api::key)))
+            } else {
+                format!("configured are: {}", list(models.keys()))
+            };
+            Err(CliError::not_found(message).with_remedy(known))
         }
     }
+}
+
+/// The tools of a command, which needs no configuration, for any model of a kind.
+pub(super) async fn of_command(name: &str, words: &[String], json: bool, out: &mut Output) -> Result<Exit, CliError> {
+    let kind = if name == "openai" { Api::OpenAiChat.key() } else { name };
+    let model = model(&Models::new(), kind)?;
+    let (command, arguments) = words.split_first().ok_or_else(|| CliError::usage("the command is empty"))?;
+    let mut transport = TransportSettings::Stdio(StdioSettings::new(command, arguments));
+    setup::meaning_this_program(&mut transport);
+    let servers = [(ServerId::from("server"), ServerSettings::new(transport))].into();
+    let wanted = ConfiguredServers { servers, credentials: PathBuf::new() };
+    let Some(visits) = visit_all(&wanted, out).await? else { return Ok(Exit::Cancelled) };
+    let Some(visit) = visits.first().filter(|visit| visit.is_ready()) else {
+        let reason = visits.first().and_then(|visit| visit.fault()).unwrap_or("the server is not ready");
+        out.note(format!("{} {}", out.note_paint().red("error:"), block(reason)));
+        return Ok(Exit::ServerFailed);
+    };
+    print(name, model.as_ref(), &visit.tools, json, out);
+    if !json {
+        let paint = out.note_paint();
+        left_out_lines(visit.tools.left_out()).iter().for_each(|line| out.note(paint.yellow(line)));
+    }
+    Ok(Exit::Done)
 }
 
 /// Reports for each tool how it fits.

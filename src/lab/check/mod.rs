@@ -20,7 +20,7 @@ mod schema_changes;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod wire;
+pub(crate) mod wire;
 
 use std::time::{Duration, Instant};
 

@@ -29,7 +29,7 @@ impl CheckTarget {
     }
 
     /// Values that no report and no wire log may show.
-    pub(super) fn secrets(&self) -> Secrets {
+    pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = SecretsBuilder::default();
         match self {
             Self::Stdio(settings) => {

@@ -68,7 +68,7 @@ impl NoAnswer {
 }
 
 /// A duration in words: `85 ms`, `1.2 s`.
-pub(in crate::check) fn seconds(duration: Duration) -> String {
+pub(crate) fn seconds(duration: Duration) -> String {
     match duration.as_millis() {
         millis @ 0..1_000 => format!("{millis} ms"),
         _ => format!("{:.1} s", duration.as_secs_f64()),

@@ -366,7 +366,7 @@ fn name_of(message: &Value) -> &str {
 }
 
 /// The error with its cause, without the URL, which may have secrets.
-fn in_words(error: &reqwest::Error) -> String {
+pub(crate) fn in_words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

@@ -10,7 +10,7 @@ use toolgate_core::redact::Secrets;
 
 /// The direction of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::check) enum Direction {
+pub(crate) enum Direction {
     Sent,
     Received,
     /// A line of stderr.
@@ -32,7 +32,7 @@ impl Direction {
 
 /// The log of all connections of a check. Clones share the file.
 #[derive(Clone)]
-pub(in crate::check) struct WireLog {
+pub(crate) struct WireLog {
     file: Option<Arc<Mutex<BufWriter<File>>>>,
     secrets: Secrets,
     began: Instant,
@@ -40,13 +40,13 @@ pub(in crate::check) struct WireLog {
 
 impl WireLog {
     /// A log that writes to this file, or nowhere, and never shows these secrets.
-    pub(in crate::check) fn new(file: Option<File>, secrets: Secrets) -> Self {
+    pub(crate) fn new(file: Option<File>, secrets: Secrets) -> Self {
         let file = file.map(|file| Arc::new(Mutex::new(BufWriter::new(file))));
         Self { file, secrets, began: Instant::now() }
     }
 
     /// Records a line. `dropped` is the reason why a received line is not a message.
-    pub(in crate::check) fn record(&self, connection: &str, direction: Direction, line: &[u8], dropped: Option<&str>) {
+    pub(crate) fn record(&self, connection: &str, direction: Direction, line: &[u8], dropped: Option<&str>) {
         let Some(file) = &self.file else { return };
         let text = String::from_utf8_lossy(line);
         let text = self.secrets.redacted(text.trim_end_matches(['\r', '\n']));
@@ -66,7 +66,7 @@ impl WireLog {
     }
 
     /// Writes everything that is buffered.
-    pub(in crate::check) fn flush(&self) {
+    pub(crate) fn flush(&self) {
         if let Some(file) = &self.file {
             let _ = file.lock().unwrap_or_else(PoisonError::into_inner).flush();
         }

@@ -1,11 +1,11 @@
 //! Raw wire of a server: bytes and lines as they were, below any SDK. Each mistake becomes a finding where it is read.
 
-pub(super) mod answer;
+pub(crate) mod answer;
 pub(super) mod connection;
-pub(super) mod http;
+pub(crate) mod http;
 pub(super) mod inbox;
 pub(super) mod json;
 pub(super) mod lines;
-pub(super) mod log;
+pub(crate) mod log;
 pub(super) mod memory;
-pub(super) mod process;
+pub(crate) mod process;

@@ -146,7 +146,7 @@ impl Drop for Process {
     }
 }
 
-fn command(settings: &StdioSettings) -> Command {
+pub(crate) fn command(settings: &StdioSettings) -> Command {
     let mut command = Command::new(&settings.command);
     command.args(&settings.args).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -239,21 +239,21 @@ async fn read_stderr(stderr: impl AsyncRead + Unpin, kept: Arc<Mutex<Vec<String>
 }
 
 #[cfg(unix)]
-mod signal {
+pub(crate) mod signal {
     use rustix::process::{Pid, Signal, kill_process_group};
 
     fn pid(number: u32) -> Option<Pid> {
         i32::try_from(number).ok().and_then(Pid::from_raw)
     }
 
-    pub(super) fn terminate(number: u32) {
+    pub(crate) fn terminate(number: u32) {
         if let Some(pid) = pid(number) {
             let _ = kill_process_group(pid, Signal::TERM);
         }
     }
 
     /// A group that has already ended is the best case, so errors are ignored.
-    pub(super) fn kill_group(number: u32) {
+    pub(crate) fn kill_group(number: u32) {
         if let Some(pid) = pid(number) {
             let _ = kill_process_group(pid, Signal::KILL);
         }
@@ -261,7 +261,7 @@ mod signal {
 }
 
 #[cfg(not(unix))]
-mod signal {
-    pub(super) fn terminate(_number: u32) {}
-    pub(super) fn kill_group(_number: u32) {}
+pub(crate) mod signal {
+    pub(crate) fn terminate(_number: u32) {}
+    pub(crate) fn kill_group(_number: u32) {}
 }

@@ -1,0 +1,7 @@
+//! Tests of the fault proxy: a scripted client, the proxy, and a small server.
+
+mod client;
+mod judgements;
+mod page;
+mod plans;
+mod rows;
