@@ -29,6 +29,7 @@ mod mcp;
 mod models;
 mod output;
 mod paint;
+mod past_calls;
 mod policy;
 mod prompt;
 mod prompt_line;

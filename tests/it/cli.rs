@@ -5,6 +5,7 @@ mod approvals;
 mod at_a_terminal;
 mod canaries;
 mod chat;
+mod command_grants;
 mod compensation;
 mod concurrent_changes;
 mod costs;

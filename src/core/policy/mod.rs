@@ -19,6 +19,7 @@ mod unmatched;
 mod verdict;
 
 pub use command::{CommandPattern, FollowingWords, plain_words};
+use condition::grant_condition;
 pub use condition::{
     Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, StopCondition, TextFunction, TextTest, VARIABLES,
 };

@@ -1,9 +1,11 @@
 //! Grant proposals: conditions between "these arguments" and "any arguments", made from the call that a person is asked
-//! about. Pure.
+//! about, and what each would have allowed among past calls. Pure.
 
 use serde_json::{Map, Value};
 
-use crate::policy::Condition;
+use super::backtest::{PastCall, PastOutcome};
+use super::command_proposal::command_proposals;
+use crate::policy::{Condition, Subject, Verdict};
 
 /// The most proposals for one call.
 const MOST: usize = 6;
@@ -19,35 +21,83 @@ pub struct GrantProposal {
     pub words: String,
     /// In the language of policies; [`Condition::for_grant`] accepts it.
     pub condition: String,
+    pub(super) breadth: Breadth,
 }
 
-/// The proposals for a call with these arguments, in the order of the arguments. Commands are left out: the beginning of a
-/// command does not say what it does, and a rule with `command` does.
+/// How much a condition leaves open; the first covers the fewest calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Breadth {
+    /// One value of an argument, or one command.
+    SameValue,
+    /// A folder, an amount at most, the first words of a command.
+    SomeValues,
+    /// A folder above the folder of the call.
+    ManyValues,
+    /// One of two values.
+    HalfOfAll,
+}
+
+/// The past calls that required approval and that a condition covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PastCoverage {
+    pub calls: usize,
+    /// Those of them that a person refused.
+    pub refused: usize,
+}
+
+impl GrantProposal {
+    /// The calls that a grant with this condition would have allowed. Calls that the policy allowed or denied do not count: no
+    /// grant changes them.
+    pub fn coverage(&self, past: &[PastCall]) -> PastCoverage {
+        let Ok(condition) = Condition::for_grant(&self.condition) else { return PastCoverage::default() };
+        let covered = past.iter().filter(|call| {
+            let (agent, principal, arguments) = (Some(&call.agent), call.principal.as_ref(), Some(&call.arguments));
+            let subject = Subject { tool: &call.tool, agent, principal, arguments };
+            call.became.verdict() == Verdict::Ask && condition.holds_for(&subject)
+        });
+        covered.fold(PastCoverage::default(), |PastCoverage { calls, refused }, call| PastCoverage {
+            calls: calls + 1,
+            refused: refused + usize::from(call.became == PastOutcome::Refused),
+        })
+    }
+}
+
+/// The proposals for a call with these arguments, the narrowest first.
 pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
-    let proposals = arguments.iter().flat_map(|(name, value)| of_argument(name, value));
-    proposals.filter(|proposal| Condition::for_grant(&proposal.condition).is_ok()).take(MOST).collect()
+    let of_values = arguments.iter().flat_map(|(name, value)| of_argument(name, value));
+    let of_values = of_values.filter(|proposal| Condition::for_grant(&proposal.condition).is_ok());
+    let mut proposals: Vec<GrantProposal> = command_proposals(arguments).into_iter().chain(of_values).collect();
+    proposals.sort_by_key(|proposal| proposal.breadth);
+    proposals.truncate(MOST);
+    proposals
 }
 
 fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
-    let proposal = |words: String, condition: String| GrantProposal { words, condition };
+    let proposal = |words: String, condition: String, breadth| GrantProposal { words, condition, breadth };
     match value {
         Value::String(text) if is_command(name) || !is_comparable(text) => Vec::new(),
         Value::String(text) => {
-            let same = proposal(format!("the same {name}"), format!("args.{name} == {}", literal(text)));
-            let within = folders(text).map(|folder| {
-                proposal(format!("{name} under {folder}"), format!("args.{name}.lexicallyWithin({})", literal(folder)))
+            let same =
+                proposal(format!("the same {name}"), format!("args.{name} == {}", literal(text)), Breadth::SameValue);
+            let within = folders(text).zip([Breadth::SomeValues, Breadth::ManyValues]).map(|(folder, breadth)| {
+                let condition = format!("args.{name}.lexicallyWithin({})", literal(folder));
+                proposal(format!("{name} under {folder}"), condition, breadth)
             });
             [same].into_iter().chain(within).collect()
         }
         Value::Number(number) => {
             let lower = name.to_lowercase();
             let is_amount = AMOUNTS.iter().any(|part| lower.contains(part)) && number.as_f64().is_some_and(|n| n > 0.0);
-            let at_most =
-                is_amount.then(|| proposal(format!("{name} at most {number}"), format!("args.{name} <= {number}")));
-            let same = proposal(format!("the same {name}"), format!("args.{name} == {number}"));
+            let at_most = is_amount.then(|| {
+                let condition = format!("args.{name} <= {number}");
+                proposal(format!("{name} at most {number}"), condition, Breadth::SomeValues)
+            });
+            let same = proposal(format!("the same {name}"), format!("args.{name} == {number}"), Breadth::SameValue);
             [same].into_iter().chain(at_most).collect()
         }
-        Value::Bool(is_set) => vec![proposal(format!("{name} {is_set}"), format!("args.{name} == {is_set}"))],
+        Value::Bool(is_set) => {
+            vec![proposal(format!("{name} {is_set}"), format!("args.{name} == {is_set}"), Breadth::HalfOfAll)]
+        }
         Value::Null | Value::Array(_) | Value::Object(_) => Vec::new(),
     }
 }
@@ -90,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn values_folders_and_amounts_are_proposed() {
+    fn values_folders_and_amounts_are_proposed_the_narrowest_first() {
         assert_eq!(
             conditions(json!({"path": "/srv/app/src/main.rs", "content": "fn main() {}\n"})),
             [
@@ -103,9 +153,9 @@ mod tests {
             conditions(json!({"amount": 100, "dry_run": true, "order": 7})),
             [
                 "the same amount: args.amount == 100",
+                "the same order: args.order == 7",
                 "amount at most 100: args.amount <= 100",
                 "dry_run true: args.dry_run == true",
-                "the same order: args.order == 7",
             ]
         );
     }
@@ -113,7 +163,7 @@ mod tests {
     #[test]
     fn what_says_little_or_cannot_be_written_is_not_proposed() {
         for arguments in [
-            json!({"command": "git diff"}),
+            json!({"command": "git diff | sh"}),
             json!({"text": "x".repeat(101)}),
             json!({"a-b": "x"}),
             json!({"in": "x"}),
