@@ -43,8 +43,7 @@ const CHOICES: &str = "  [a]pprove once, [d]eny, [e]dit, [?]; from now on [o]nly
 /// Help text for the keys.
 const KEYS: &str = "    a  this call runs, once
     o  so does the same call from now on, with these very arguments
-    l  so does every call that meets a condition, which you choose: the same value, a folder,
-       the first words of a command
+    l  so does every call that meets a condition, which you choose: the same value, a folder, the first words of a command
     s  so does every further call of this tool in this session, with any arguments
     w  so does every further call of this tool by this agent, with any arguments, in any session
     d  it does not run; the model reads why

@@ -110,7 +110,7 @@ const SUBCOMMANDS: [Subcommands; 8] = [
 /// The proposals for the command of a call, if it is plain.
 pub(super) fn command_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
     let Ok((words, has_more)) = command::words_of_call(arguments) else { return Vec::new() };
-    let same = has_more.then(|| (words.as_slice(), FollowingWords::Nothing));
+    let same = has_more.then_some((words.as_slice(), FollowingWords::Nothing));
     let first = leading_words(&words).map(|leading| (leading, FollowingWords::Any));
     let patterns = [same, first].into_iter().flatten().map(|(words, rest)| CommandPattern {
         argument: None,
@@ -154,13 +154,12 @@ fn leading_words(words: &[String]) -> Option<&[String]> {
 mod tests {
     use serde_json::json;
 
-    use super::super::grant_proposals;
     use super::*;
     use crate::policy::Condition;
     use crate::policy::{Example, Subject};
 
     fn proposed(arguments: &Value) -> Vec<(String, String)> {
-        let proposals = grant_proposals(arguments.as_object().unwrap());
+        let proposals = command_proposals(arguments.as_object().unwrap());
         proposals.into_iter().map(|proposal| (proposal.words, proposal.condition)).collect()
     }
 
@@ -176,7 +175,6 @@ mod tests {
             proposed(&json!({"command": "git diff HEAD --stat", "timeout": 10})),
             [
                 ("the same command".to_owned(), r#"args.commandEquals(["git","diff","HEAD","--stat"])"#.to_owned()),
-                ("the same timeout".to_owned(), "args.timeout == 10".to_owned()),
                 ("a command `git diff …`".to_owned(), r#"args.commandStartsWith(["git","diff"])"#.to_owned()),
             ]
         );

@@ -92,9 +92,9 @@ impl CommandWords {
         let of_arguments = |target: &IdedExpr| matches!(&target.expr, Expr::Ident(name) if name == "args");
         let (Some(target), [words]) = (&call.target, &call.args[..]) else { return Err(usage()) };
         let Expr::List(list) = &words.expr else { return Err(usage()) };
-        let word = |element: &IdedExpr| match &element.expr {
-            Expr::Literal(LiteralValue::String(word)) => Some(vec![word.inner().to_owned()]),
-            _ => None,
+        let word = |element: &IdedExpr| {
+            let Expr::Literal(LiteralValue::String(word)) = &element.expr else { return None };
+            Some(vec![word.inner().to_owned()])
         };
         let words: Option<Vec<Vec<String>>> = list.elements.iter().map(word).collect();
         let words = words.filter(|_| of_arguments(target)).ok_or_else(usage)?;
