@@ -27,6 +27,7 @@ mod interrupt;
 mod keys;
 mod mcp;
 mod models;
+mod new_file;
 mod output;
 mod paint;
 mod past_calls;

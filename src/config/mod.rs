@@ -19,6 +19,7 @@ mod mcp_inputs;
 mod mcp_values;
 mod places;
 mod policy;
+mod policy_import;
 mod reject_null;
 mod resolve;
 mod resolver;
@@ -46,6 +47,7 @@ pub use mcp_import::{ImportableServer, ServerDefinition, importable_servers};
 pub use mcp_values::has_secret;
 pub use places::{AdapterSetting, Places};
 pub use policy::{policy_file, policy_text};
+pub use policy_import::{ImportSettings, PermissionSource, PolicyImport, ToolMapping, UntranslatedRule, import_policy};
 pub use resolve::{PROVIDERS, Provider};
 pub use schema::json_schema;
 pub use settings::{

@@ -28,6 +28,7 @@ mod pasting;
 mod pausing;
 mod pinned;
 mod policy;
+mod policy_import;
 mod policy_paths;
 mod recordings;
 mod reference;
