@@ -23,6 +23,7 @@ mod policy_import;
 mod reject_null;
 mod resolve;
 mod resolver;
+mod rule_limit;
 mod schema;
 mod secrets;
 mod settings;

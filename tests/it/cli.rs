@@ -34,6 +34,7 @@ mod recordings;
 mod reference;
 mod remote_answers;
 mod resume;
+mod rule_limits;
 mod run;
 mod runs;
 mod scenarios;

@@ -9,7 +9,7 @@ use super::desk::Desk;
 const DECIDE: &str = "[q] leave it pending: ";
 
 /// A server with one tool, which returns the command and runs nothing.
-const SERVER: &str = r#"
+pub(super) const SERVER: &str = r#"
 import json, sys
 TOOL = {"name": "run_command", "inputSchema": {"type": "object", "required": ["command"], "properties": {
     "command": {"type": "string"}, "timeout": {"type": "integer"}}}}
