@@ -38,7 +38,7 @@ use crate::driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults,
 pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
-use crate::ports::{AccessKeys, ApprovalCache, EventSink, IdempotencyStore, RunStore, Webhooks};
+use crate::ports::{AccessKeys, ApprovalCache, EventSink, IdempotencyStore, RuleCounters, RunStore, Webhooks};
 use crate::runner::{self, AgentRunner, Capacity, DrainTimes};
 use crate::service::WebhookWakeSignal;
 pub use crate::service::{Service, Worker};
@@ -95,7 +95,7 @@ pub struct App {
 
 /// Store behind all storage ports, with `close`, which is not part of a port.
 #[async_trait]
-trait Storage: RunStore + AccessKeys + Webhooks + IdempotencyStore + ApprovalCache {
+trait Storage: RunStore + AccessKeys + Webhooks + IdempotencyStore + ApprovalCache + RuleCounters {
     /// Writes queued changes and closes files.
     async fn close(&self) {}
 }
@@ -165,6 +165,7 @@ impl App {
         let mut builder = configured(&settings, &models, &servers)?
             .store(runs)
             .approvals(Arc::new(approvals))
+            .rule_counters(store.clone())
             .inputs(validator.clone())
             .outputs(validator.clone())
             .sampler(telemetry.sampler())

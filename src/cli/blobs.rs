@@ -1,12 +1,12 @@
 //! `toolgate blobs`: stored content that runs refer to by handle.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::error::CliError;
 use super::exit::Exit;
+use super::new_file;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
 use super::text::size;
@@ -79,17 +79,7 @@ impl Save {
     }
 
     fn write(&self, path: &Path, blob: &Blob, out: &mut Output) -> Result<(), CliError> {
-        let mut options = std::fs::OpenOptions::new();
-        match self.force {
-            true => options.write(true).create(true).truncate(true),
-            false => options.write(true).create_new(true),
-        };
-        let written = options.open(path).and_then(|mut file| file.write_all(blob.bytes()));
-        written.map_err(|error| {
-            let refusal = CliError::file("cannot write", path, &error);
-            let is_there = error.kind() == std::io::ErrorKind::AlreadyExists;
-            if is_there { refusal.with_remedy("--force overwrites it") } else { refusal }
-        })?;
+        new_file::write(path, blob.bytes(), self.force)?;
         out.note(format!("saved {}, {}, as {}", blob.media_type, size(blob.bytes().len() as u64), path.display()));
         Ok(())
     }

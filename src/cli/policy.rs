@@ -1,8 +1,9 @@
-//! `toolgate policy`: checks policies, explains verdicts and backtests policies on past calls.
+//! `toolgate policy`: checks policies, explains verdicts, backtests policies on past calls and imports them.
 
 mod backtest;
 mod check;
 mod explain;
+mod import;
 
 use clap::{Args, Subcommand};
 
@@ -16,10 +17,11 @@ Examples:
   toolgate policy explain mcp_shop_refund '{\"amount\": 250}'
   toolgate policy explain refund '{\"amount\": 250}' --server shop --file strict.yaml
   toolgate policy backtest strict.yaml --since 7d
+  toolgate policy import .claude/settings.json -o claude.yaml
 
 docs/policy.md explains how to write policies.";
 
-/// Check policies, explain their verdicts, test them on past runs
+/// Check policies, explain their verdicts, test them on past runs, import them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PolicyCommand {
@@ -32,6 +34,7 @@ enum Command {
     Check(check::Check),
     Explain(Box<explain::Explain>),
     Backtest(backtest::Backtest),
+    Import(import::Import),
 }
 
 impl PolicyCommand {
@@ -40,6 +43,7 @@ impl PolicyCommand {
             Command::Check(command) => command.execute(out),
             Command::Explain(command) => command.execute(out).await,
             Command::Backtest(command) => command.execute(out).await,
+            Command::Import(command) => command.execute(out),
         }
     }
 }

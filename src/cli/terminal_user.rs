@@ -4,10 +4,13 @@
 
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use super::error::CliError;
 use super::follow::Follow;
 use super::interrupt::Interrupt;
 use super::output::Output;
+use super::past_calls::read_past_calls;
 use super::prompt;
 use super::refusal;
 use super::text::block;
@@ -83,9 +86,14 @@ async fn prompt_for(
     let count = items.len();
     let mut items = items.into_iter().enumerate().peekable();
     while let Some((index, item)) = items.peek().cloned() {
-        let question = item.clone();
+        let (question, runner, of_run) = (item.clone(), follow.app.runner.clone(), run.clone());
+        let runtime = Handle::current();
         let asking = tokio::task::spawn_blocking(move || {
-            let answered = prompt.ask(&question, (index + 1, count));
+            let past = || {
+                let call = question.call()?;
+                runtime.block_on(read_past_calls(&runner, &of_run, &call)).ok()
+            };
+            let answered = prompt.ask(&question, (index + 1, count), &past);
             (prompt, answered)
         });
         follow.left_open.insert(named(&item));

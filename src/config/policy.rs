@@ -13,6 +13,7 @@ use toolgate_core::tool::Annotations;
 
 use super::error::{ConfigError, Fault, Source};
 use super::resolver::Resolver;
+use super::rule_limit;
 use super::spanned::{Located, Location, Text};
 use super::written::{WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord};
 use super::yaml;
@@ -150,7 +151,8 @@ fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
             bad.iter().for_each(|example| prove(written, when.as_ref(), example, false, scope));
             let on_timeout = written.on_timeout.as_ref().map(|on| *on.value());
             let rule = rule.with_deadline(answer_timeout_s, on_timeout).with_places(written.places());
-            Some(rule.with_allow_unmatched(written.allow_unmatched))
+            let limit = written.limit.as_ref().and_then(|limit| rule_limit::resolve(limit, written.verdict, scope));
+            Some(rule.with_allow_unmatched(written.allow_unmatched).with_limit(limit))
         }
         Err(error) => {
             let conditions = written.r#match.value();

@@ -23,7 +23,7 @@ impl Driver<'_> {
             let Some(tool) = call.tool.clone() else { continue };
             let event = match call.is_approved() {
                 true => self.check_approved(journal.run(), id, &tool).await,
-                false => self.check_call(journal.run(), id, call, &tool).await,
+                false => self.check_call(journal, id, call, &tool).await,
             };
             if matches!(
                 event,
@@ -40,11 +40,12 @@ impl Driver<'_> {
         Ok(())
     }
 
-    async fn check_call(&self, run: &Run, id: &CallId, call: &Call, tool: &Tool) -> Event {
+    async fn check_call(&self, journal: &Journal, id: &CallId, call: &Call, tool: &Tool) -> Event {
+        let run = journal.run();
         let (rejected, advisory) = self.check_arguments(run, call, tool).await;
         let verdict = match rejected {
             Some(rejected) => rejected,
-            None => self.check_policy(run, call, tool).await,
+            None => self.check_policy(journal, id, call, tool).await,
         };
         match verdict {
             // A call that may have taken effect is not reported as not run.
@@ -130,8 +131,13 @@ impl Driver<'_> {
         }
     }
 
-    async fn check_policy(&self, run: &Run, call: &Call, tool: &Tool) -> CallVerdict {
-        let judgement = self.judge(run, call, tool).await;
+    async fn check_policy(&self, journal: &Journal, id: &CallId, call: &Call, tool: &Tool) -> CallVerdict {
+        let run = journal.run();
+        let judgement = match (self.judge(run, call, tool).await, call.reapproval_reason()) {
+            // A person decides about it, whatever is left of a limit.
+            (judgement, Some(_)) => judgement,
+            (judgement, None) => self.within_limit(journal.id(), run, id, judgement).await,
+        };
         let policy = self.agent.policy_of(&run.started().spec);
         let mark = || Some(policy.mark());
         match (judgement.verdict, call.reapproval_reason()) {

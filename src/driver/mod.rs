@@ -21,6 +21,7 @@ mod model;
 mod output;
 mod paths;
 mod results;
+mod rule_limit;
 mod segments;
 mod spending;
 mod tool_limit;
@@ -51,7 +52,7 @@ use toolgate_core::run::{Budget, Ending, Step};
 use toolgate_core::tool::{Tool, Toolset, Validation};
 use toolgate_ports::{
     ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, Governor, InputFindings, McpServers,
-    OutputValidator, PathResolver, ToolInputValidator,
+    OutputValidator, PathResolver, RuleCounters, ToolInputValidator,
 };
 
 use tool_results::RenderedMessages;
@@ -80,6 +81,8 @@ pub struct Ports {
     pub context: Arc<dyn ContextBuilder>,
     /// Decides whether model calls are made.
     pub governor: Option<Arc<dyn Governor>>,
+    /// Counts what rules with a limit allow. Without it their calls require approval.
+    pub rule_counters: Option<Arc<dyn RuleCounters>>,
     /// Live streams, spans and other observers.
     pub sinks: Arc<[Arc<dyn EventSink>]>,
     pub clock: Arc<dyn Clock>,

@@ -14,6 +14,7 @@ mod model;
 mod path_resolver;
 mod recent;
 mod request_meter;
+mod rule_counters;
 mod run_store;
 mod session_store;
 mod store_error;
@@ -35,6 +36,7 @@ pub use model::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, Mod
 pub use path_resolver::PathResolver;
 pub use recent::Recent;
 pub use request_meter::{AnsweredRequest, RequestMeter};
+pub use rule_counters::{CountAnswer, CountedUse, RuleCounter, RuleCounters};
 pub use run_store::{Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore};
 pub use session_store::{
     ChainLink, SessionClaim, SessionFilter, SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSaved,

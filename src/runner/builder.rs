@@ -19,8 +19,8 @@ use toolgate_core::trace::{SpanContext, TraceId};
 use toolgate_driver::{ElicitationHold, Ports, ServerResults, Store};
 use toolgate_ports::{
     ApprovalCache, BlobStore, Clock, ContextBuilder, EventSink, Governor, Grant, GrantContext, GrantFilter,
-    GuardedTool, Ids, InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError,
-    ToolInputValidator,
+    GuardedTool, Ids, InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RuleCounters,
+    RunStore, StoreError, ToolInputValidator,
 };
 use toolgate_validation::SchemaValidator;
 
@@ -50,6 +50,7 @@ pub struct Builder {
     pub(super) paths: Option<Arc<dyn PathResolver>>,
     pub(super) context: Option<Arc<dyn ContextBuilder>>,
     pub(super) governor: Option<Arc<dyn Governor>>,
+    pub(super) rule_counters: Option<Arc<dyn RuleCounters>>,
     pub(super) sinks: Vec<Arc<dyn EventSink>>,
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) ids: Option<Arc<dyn Ids>>,
@@ -99,6 +100,8 @@ impl Builder {
         context: ContextBuilder;
         /// The governor of model calls; without one, calls are limited by the limits of their run alone.
         governor: Governor;
+        /// The store of what rules with a limit allowed; without it, calls that such a rule allows require approval.
+        rule_counters: RuleCounters;
         /// The clock; default: the system's.
         clock: Clock;
         /// The source of new ids; default: UUIDv7.
@@ -223,6 +226,7 @@ impl Builder {
             paths: self.paths.unwrap_or(nothing),
             context: self.context.unwrap_or_else(|| Arc::new(Transcript)),
             governor: self.governor,
+            rule_counters: self.rule_counters,
             sinks: sinks.into(),
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
             poll: self.poll.unwrap_or(Duration::from_millis(500)),

@@ -33,6 +33,7 @@ impl AgentRunner {
             paths: builder.paths.unwrap_or(before.paths),
             context: builder.context.unwrap_or(before.context),
             governor: builder.governor.or(before.governor),
+            rule_counters: builder.rule_counters.or(before.rule_counters),
             ..before
         };
         if let Some(capacity) = builder.capacity {

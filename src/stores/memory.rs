@@ -3,6 +3,7 @@
 mod access_key;
 mod contents;
 mod idempotency;
+mod rule_counters;
 mod run_index;
 mod session;
 mod webhooks;

@@ -6,6 +6,7 @@
 mod choice;
 mod console;
 mod escape_key;
+mod grant_choice;
 mod question;
 #[cfg(not(unix))]
 #[path = "plain.rs"]
@@ -22,13 +23,13 @@ pub(super) use self::choice::position;
 use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};
 pub(super) use self::escape_key::EscapeKey;
+pub(super) use self::grant_choice::{PastCalls, ReadPastCalls};
 use self::terminal::Terminal;
 pub(super) use self::terminal::{TerminalGuard, Withdrawal, typed_ahead};
 use super::answers::{self, approval, denial, json_or_text, who};
 use super::argument_lines::{PresentFile, argument_lines};
 use super::text::{COMPACT, block, compact};
 use super::view;
-use crate::core::policy::analysis::{GrantProposal, grant_proposals};
 use crate::core::run::{
     Answer, AnswerForm, Channel, Coverage, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingCall,
     PendingItem, Resume, Scope,
@@ -42,7 +43,7 @@ const CHOICES: &str = "  [a]pprove once, [d]eny, [e]dit, [?]; from now on [o]nly
 /// Help text for the keys.
 const KEYS: &str = "    a  this call runs, once
     o  so does the same call from now on, with these very arguments
-    l  so does every call that meets a condition, which you choose: the same value, a folder
+    l  so does every call that meets a condition, which you choose: the same value, a folder, the first words of a command
     s  so does every further call of this tool in this session, with any arguments
     w  so does every further call of this tool by this agent, with any arguments, in any session
     d  it does not run; the model reads why
@@ -115,11 +116,16 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Asks about a pending item; `position` is its number among how many. Without an answer it stays pending.
-    pub(super) fn ask(&mut self, item: &PendingItem, position: (usize, usize)) -> io::Result<Resume> {
+    pub(super) fn ask(
+        &mut self,
+        item: &PendingItem,
+        position: (usize, usize),
+        past: ReadPastCalls<'_>,
+    ) -> io::Result<Resume> {
         let mut resume = Resume::default().partial();
         let Some(call) = item.call() else { return Ok(resume) };
         let answer = match item.form() {
-            AnswerForm::Decision(_) => self.decision(item, &call, position)?,
+            AnswerForm::Decision(_) => self.decision(item, &call, position, past)?,
             AnswerForm::Result { schema } => self.result(&call, schema)?,
             AnswerForm::Choice(ask) => self.answer(ask, item)?,
             AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,
@@ -134,6 +140,7 @@ impl<C: Console> Prompt<C> {
         item: &PendingItem,
         call: &PendingCall<'_>,
         position: (usize, usize),
+        past: ReadPastCalls<'_>,
     ) -> io::Result<Option<Answer>> {
         let paint = self.console.paint();
         let of = if position.1 > 1 { format!("  ({} of {})", position.0, position.1) } else { String::new() };
@@ -150,7 +157,7 @@ impl<C: Console> Prompt<C> {
                 Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None, None),
                 Some("s" | "session") => approval(Scope::Session, Some(Coverage::Tool), None),
                 Some("w" | "always") => approval(Scope::Always, Some(Coverage::Tool), None),
-                Some("l" | "like") => match self.condition(&call.arguments)? {
+                Some("l" | "like") => match self.condition(&call.arguments, past)? {
                     Some((condition, scope)) => approval(scope, Some(Coverage::When(condition)), None),
                     None => continue,
                 },
@@ -170,47 +177,6 @@ impl<C: Console> Prompt<C> {
             };
             return Ok(Some(Decision { via: Channel::Terminal, ..decision }.into()));
         }
-    }
-
-    /// Asks for a condition that covers the call and calls like it, and for the scope of the approval.
-    fn condition(&mut self, arguments: &Arguments) -> io::Result<Option<(String, Scope)>> {
-        let proposals = match arguments {
-            Arguments::Object(object) => grant_proposals(object),
-            Arguments::Malformed(_) => Vec::new(),
-        };
-        if proposals.is_empty() {
-            self.say(
-                "  no condition can be made from these arguments; `toolgate approvals approve --when` takes yours",
-            )?;
-            return Ok(None);
-        }
-        for (index, GrantProposal { words, condition }) in proposals.iter().enumerate() {
-            let condition = self.console.paint().dim(escape_untrusted(condition));
-            self.say(&format!("  {}. {}   {condition}", index + 1, escape_untrusted(words)))?;
-        }
-        loop {
-            let Some(line) = self.text("  calls with (its number; empty: none): ")? else { return Ok(None) };
-            if line.trim().is_empty() {
-                return Ok(None);
-            }
-            let chosen = position(&line, proposals.len()).and_then(|position| proposals.get(position));
-            let Some(chosen) = chosen else {
-                self.say(&format!("  type a number from 1 to {}", proposals.len()))?;
-                continue;
-            };
-            let scope = self.reach(&format!("calls of this tool with {}", escape_untrusted(&chosen.words)))?;
-            return Ok(scope.map(|scope| (chosen.condition.clone(), scope)));
-        }
-    }
-
-    /// Asks for the scope of an approval of these calls.
-    fn reach(&mut self, calls: &str) -> io::Result<Option<Scope>> {
-        let answer = self.key(&format!("  {calls} from now on: in this [s]ession, or al[w]ays (empty: neither): "))?;
-        Ok(match answer.as_deref().map(str::trim) {
-            Some("s" | "session") => Some(Scope::Session),
-            Some("w" | "always") => Some(Scope::Always),
-            Some(_) | None => None,
-        })
     }
 
     /// Asks a question. A number chooses an option, numbers with commas choose several; any other text is the answer.

@@ -64,7 +64,7 @@ fn ask_on(items: &[PendingItem], console: Script) -> (Resume, String) {
     let mut prompt = Prompt { console };
     let mut resume = Resume::default().partial();
     for (index, item) in items.iter().enumerate() {
-        resume.answers.extend(prompt.ask(item, (index + 1, items.len())).unwrap().answers);
+        resume.answers.extend(prompt.ask(item, (index + 1, items.len()), &|| None).unwrap().answers);
     }
     (resume, prompt.console.shown)
 }

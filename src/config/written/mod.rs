@@ -20,7 +20,7 @@ pub(super) use envelope::{Envelope, EnvelopeKey};
 pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Runs, Webhook};
 pub(super) use model::{HttpModel, Model};
 pub(super) use policy::{
-    PolicyChoice, WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord,
+    PolicyChoice, WrittenCommand, WrittenExample, WrittenLimit, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord,
 };
 pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -7,7 +7,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolgate_core::policy::{OnTimeout, Verdict};
+use toolgate_core::policy::{LimitWindow, OnTimeout, Verdict};
 
 use crate::spanned::{Located, Text};
 
@@ -55,6 +55,9 @@ pub(crate) struct WrittenRule {
     #[schemars(schema_with = "on_timeout_words")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) on_timeout: Option<Located<OnTimeout>>,
+    /// How much the rule allows in a window of time, for rules that allow. Calls beyond it require approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<Located<WrittenLimit>>,
     /// Whether a rule that asks or denies may name a tool or server that does not exist. Default: no; calls that such a
     /// rule may have meant then require approval.
     #[serde(default)]
@@ -62,6 +65,20 @@ pub(crate) struct WrittenRule {
     /// Calls that must match the rule, and calls that must not; verified when the policy is loaded.
     #[serde(default)]
     pub(crate) examples: WrittenExamples,
+}
+
+/// How much a rule allows in a window of time.
+#[derive(PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenLimit {
+    /// The window, which begins in UTC: `hour`, `day` or `month`.
+    #[schemars(schema_with = "window_words")]
+    pub(crate) per: LimitWindow,
+    /// The most that the rule allows in a window: a number of calls, or the sum of the argument.
+    #[schemars(range(min = 0))]
+    pub(crate) max: Located<f64>,
+    /// The argument that is summed, such as `args.amount`. Default: calls are counted.
+    pub(crate) sum: Option<Text>,
 }
 
 /// The conditions of a rule. Patterns support `*`, `?`, `[a-z]` and `{a,b}`.
@@ -246,6 +263,10 @@ fn verdict_words(_: &mut SchemaGenerator) -> Schema {
 
 fn on_timeout_words(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"enum": ["approve", "deny", "expire"]})
+}
+
+fn window_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["hour", "day", "month"]})
 }
 
 fn origin_words(_: &mut SchemaGenerator) -> Schema {

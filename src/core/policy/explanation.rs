@@ -17,14 +17,17 @@ impl Finding {
                         if subject.tool.trusted { "its server does not say" } else { "its server is not trusted" };
                     format!("; `{}` counts as {worst}: {who}", hint.as_str())
                 });
-                format!("everything it asks for holds{and_so}{}", worst.unwrap_or_default())
+                let limit = rule.limit().map(|limit| format!("; it allows {limit}")).unwrap_or_default();
+                format!("everything it asks for holds{and_so}{}{limit}", worst.unwrap_or_default())
             }
+            Self::Unclear(why) if condition.is_empty() => format!("its limit cannot be counted: {why}"),
             Self::Unclear(why) => format!("`{condition}` cannot be evaluated: {why}"),
             Self::Depends => {
                 let command = rule.conditions().command.as_ref().map(|command| format!("`command` {command}"));
                 let condition = rule.when().map(|_| format!("`{condition}`"));
-                let both: Vec<String> = [command, condition].into_iter().flatten().collect();
-                format!("it depends on the arguments: {}", both.join(" and "))
+                let limit = rule.limit().map(|limit| format!("its limit of {limit}"));
+                let all: Vec<String> = [command, condition, limit].into_iter().flatten().collect();
+                format!("it depends on the arguments: {}", all.join(" and "))
             }
             Self::Misses(miss) => miss.in_words(rule, subject),
         }

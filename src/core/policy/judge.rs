@@ -99,7 +99,10 @@ impl Policy {
             Some(rule) => claimed.verdict > rule.verdict,
             None => claimed.verdict >= self.fallback_for(subject),
         });
-        let judged = |rule: &Rule| self.judgement(rule, rule.verdict, rule.reason.clone());
+        let judged = |rule: &Rule| Judgement {
+            limit: rule.limit_use(subject),
+            ..self.judgement(rule, rule.verdict, rule.reason.clone())
+        };
         match (claimed, results.strictest) {
             (Some(rule), _) => (judged(rule).asked_otherwise(), true),
             (None, Some(rule)) => (judged(rule), true),
@@ -135,7 +138,8 @@ impl Policy {
 
     /// At least *ask*, with the error in the reason.
     fn unless_clear(&self, settled: Judgement, rule: &Rule, error: &str, speaks: bool) -> Judgement {
-        let note = format!("the condition of rule `{}` cannot be evaluated for this call: {error}", rule.id);
+        let part = if rule.when().is_some() { "condition" } else { "limit" };
+        let note = format!("the {part} of rule `{}` cannot be evaluated for this call: {error}", rule.id);
         match settled.verdict {
             Verdict::Deny => settled,
             Verdict::Ask if speaks => {
@@ -153,6 +157,7 @@ impl Policy {
             reason,
             answer_timeout_s: rule.answer_timeout_s.or(self.answer_timeout_s),
             on_timeout: self.on_timeout_of(rule),
+            limit: None,
         }
     }
 
@@ -160,9 +165,15 @@ impl Policy {
         rule.on_timeout.unwrap_or(self.on_timeout)
     }
 
-    /// Of two rules that ask, the one that needs a person is stricter than the one that approves after its time.
+    /// Of two rules that allow, the one with a limit is stricter. Of two rules that ask, the one that needs a person is
+    /// stricter than the one that approves after its time.
     fn strictness(&self, rule: &Rule) -> (Verdict, bool) {
-        (rule.verdict, rule.verdict != Verdict::Ask || self.on_timeout_of(rule) != OnTimeout::Approve)
+        let is_stricter = match rule.verdict {
+            Verdict::Allow => rule.limit().is_some(),
+            Verdict::Ask => self.on_timeout_of(rule) != OnTimeout::Approve,
+            Verdict::Deny => true,
+        };
+        (rule.verdict, is_stricter)
     }
 
     /// The judgement if no rule matches.
@@ -179,6 +190,7 @@ impl Policy {
             reason,
             answer_timeout_s: self.answer_timeout_s,
             on_timeout: self.on_timeout,
+            limit: None,
         }
     }
 
@@ -193,6 +205,12 @@ impl Policy {
 }
 
 impl Judgement {
+    /// The same judgement of a call beyond the limit of the rule that allows it: it requires approval.
+    #[must_use]
+    pub fn beyond_limit(self, reason: String) -> Self {
+        Self { verdict: Verdict::Ask, reason, limit: None, ..self }.asked_otherwise()
+    }
+
     /// The same judgement where the question is about more than the criteria of a rule: time alone does not approve it.
     #[must_use]
     pub fn asked_otherwise(self) -> Self {

@@ -12,6 +12,7 @@ mod example_check;
 mod explanation;
 mod finding;
 mod judge;
+mod limit;
 mod on_timeout;
 mod path;
 mod rule;
@@ -19,11 +20,13 @@ mod unmatched;
 mod verdict;
 
 pub use command::{CommandPattern, FollowingWords, plain_words};
+use condition::grant_condition;
 pub use condition::{
     Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, StopCondition, TextFunction, TextTest, VARIABLES,
 };
 pub use example::Example;
 pub use finding::{Finding, Hint, UnmetCriterion};
+pub use limit::{LimitAmount, LimitUse, LimitWindow, RuleLimit};
 pub use on_timeout::OnTimeout;
 pub use path::Links;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
@@ -86,6 +89,8 @@ pub struct Judgement {
     pub answer_timeout_s: Option<u64>,
     /// The effect of no answer in time.
     pub on_timeout: OnTimeout,
+    /// The use that the call makes of the limit of the rule that allows it. The call runs only if that is counted.
+    pub limit: Option<LimitUse>,
 }
 
 impl Policy {

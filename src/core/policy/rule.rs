@@ -3,7 +3,7 @@
 use super::command::Comparison;
 use super::condition::Facts;
 use super::finding::{Finding, Hint, UnmetCriterion, kind, own_name};
-use super::{CommandPattern, Condition, Example, OnTimeout, Outlook, Subject, Verdict};
+use super::{CommandPattern, Condition, Example, LimitUse, OnTimeout, Outlook, RuleLimit, Subject, Verdict};
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::{Pattern, SIGNS};
 use crate::tool::{LeftOut, Tool, ToolName, mcp_name};
@@ -28,6 +28,7 @@ pub struct Rule {
     matches: Match,
     patterns: Patterns,
     when: Option<Condition>,
+    limit: Option<RuleLimit>,
     examples: (Vec<Example>, Vec<Example>),
     places: RulePlaces,
 }
@@ -149,6 +150,7 @@ impl Rule {
             patterns: Patterns::compile(id, &matches)?,
             matches,
             when: None,
+            limit: None,
             examples: (examples, counter_examples),
             places: RulePlaces::default(),
         })
@@ -171,6 +173,12 @@ impl Rule {
         Self { when: Some(when), ..self }
     }
 
+    /// The same rule with a limit, which only a rule that allows has.
+    #[must_use]
+    pub fn with_limit(self, limit: Option<RuleLimit>) -> Self {
+        Self { limit: limit.filter(|_| self.verdict == Verdict::Allow), ..self }
+    }
+
     /// The same rule with so many seconds for an answer, and the effect of none.
     #[must_use]
     pub fn with_deadline(self, answer_timeout_s: Option<u64>, on_timeout: Option<OnTimeout>) -> Self {
@@ -191,6 +199,16 @@ impl Rule {
     /// The condition on the arguments, if there is one.
     pub fn when(&self) -> Option<&Condition> {
         self.when.as_ref()
+    }
+
+    /// How much it allows in a window of time.
+    pub fn limit(&self) -> Option<&RuleLimit> {
+        self.limit.as_ref()
+    }
+
+    /// The use that a call which it allows makes of its limit.
+    pub(super) fn limit_use(&self, subject: &Subject<'_>) -> Option<LimitUse> {
+        self.limit.as_ref()?.use_by(subject.arguments?).ok()
     }
 
     /// The examples that must match, and those that must not.
@@ -252,10 +270,23 @@ impl Rule {
             Comparison::Unknown => return Finding::Depends,
         }
         match self.when.as_ref().map(|condition| condition.holds(facts)) {
-            None | Some(Some(Ok(true))) => Finding::Matches,
+            None | Some(Some(Ok(true))) => self.find_limit(facts.subject),
             Some(Some(Ok(false))) => Finding::Misses(UnmetCriterion::Condition),
             Some(Some(Err(error))) => Finding::Unclear(error.to_string()),
             Some(None) => Finding::Depends,
+        }
+    }
+
+    /// The finding of a rule whose criteria all hold: whether its limit can be counted.
+    fn find_limit(&self, subject: &Subject<'_>) -> Finding {
+        match (&self.limit, subject.arguments) {
+            (None, _) => Finding::Matches,
+            // Some calls are beyond the limit, whatever the arguments.
+            (Some(_), None) => Finding::Depends,
+            (Some(limit), Some(arguments)) => match limit.use_by(arguments) {
+                Ok(_) => Finding::Matches,
+                Err(reason) => Finding::Unclear(reason),
+            },
         }
     }
 

@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
+use toolgate_core::policy::LimitAmount;
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RunRow, SessionRow, StoredResponse,
+    AccessKey, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow, StoredResponse,
     WebhookDelivery, WebhookEndpoint,
 };
 
@@ -28,6 +29,8 @@ pub(super) struct Contents {
     pub(super) keys: BTreeMap<KeyHash, AccessKey>,
     pub(super) requests: BTreeMap<RequestKey, StoredRequest>,
     pub(super) webhooks: WebhookContents,
+    /// The uses of each counter of a rule, by identity.
+    pub(super) counters: BTreeMap<RuleCounter, BTreeMap<String, LimitAmount>>,
 }
 
 #[derive(Debug)]

@@ -20,6 +20,7 @@ mod purge;
 mod query;
 mod read;
 mod readers;
+mod rule_counter;
 mod session;
 mod toolset;
 mod units;
@@ -42,8 +43,9 @@ use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{GrantId, NodeId, RunId};
 use toolgate_core::run::{JournalEntry, ToolGrant};
 use toolgate_ports::{
-    Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
-    GuardedTool, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError, check_blob_size,
+    Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, CountAnswer, CountedUse, Grant,
+    GrantContext, GrantFilter, GuardedTool, Purged, Revoked, RuleCounters, RunFilter, RunPosition, RunRow, RunStore,
+    StoreError, check_blob_size,
 };
 
 use self::append::AppendEvents;
@@ -248,5 +250,12 @@ impl ApprovalCache for SqliteStore {
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
         let row = self.writer.make(RevokeGrant { grant: grant.clone(), revoked: revoked.clone() }).await?;
         Ok(grant::read(row)?.pop())
+    }
+}
+
+#[async_trait]
+impl RuleCounters for SqliteStore {
+    async fn count(&self, used: CountedUse) -> Result<CountAnswer, StoreError> {
+        self.writer.make(used).await
     }
 }

@@ -14,12 +14,13 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The steps of the schema. A file records in its `user_version` how many of them it has.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("schema/0001_schema.sql"),
     include_str!("schema/0002_session.sql"),
     include_str!("schema/0003_usage.sql"),
     include_str!("schema/0004_result.sql"),
     include_str!("schema/0005_trigger.sql"),
+    include_str!("schema/0006_rule_counter.sql"),
 ];
 /// The version of the schema: the number of its steps.
 pub(super) const SCHEMA: i64 = STEPS.len() as i64;

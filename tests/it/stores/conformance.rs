@@ -3,6 +3,7 @@
 mod access_keys;
 mod appending;
 mod blobs;
+mod counting;
 mod granting;
 mod idempotency;
 mod listing;
@@ -14,11 +15,11 @@ mod webhooks;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RunStore, Webhooks};
+use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, Webhooks};
 
 pub(crate) use self::{
-    access_keys::*, appending::*, blobs::*, granting::*, idempotency::*, listing::*, ownership::*, purging::*,
-    sessions::*, webhooks::*,
+    access_keys::*, appending::*, blobs::*, counting::*, granting::*, idempotency::*, listing::*, ownership::*,
+    purging::*, sessions::*, webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -29,11 +30,14 @@ pub(crate) struct Opened<S> {
 
 /// The traits that the suite requires of a store.
 pub(crate) trait Store:
-    RunStore + ApprovalCache + BlobStore + AccessKeys + IdempotencyStore + Webhooks + 'static
+    RunStore + ApprovalCache + BlobStore + AccessKeys + IdempotencyStore + Webhooks + RuleCounters + 'static
 {
 }
 
-impl<S: RunStore + ApprovalCache + BlobStore + AccessKeys + IdempotencyStore + Webhooks + 'static> Store for S {}
+impl<S: RunStore + ApprovalCache + BlobStore + AccessKeys + IdempotencyStore + Webhooks + RuleCounters + 'static> Store
+    for S
+{
+}
 
 /// `conforms!(name, factory)`: the whole suite in a module of that name. The factory is an async function without
 /// arguments that returns an `Opened`.
@@ -67,6 +71,11 @@ macro_rules! conforms {
             a_run_that_its_owner_does_not_name_is_not_renewed
             a_run_with_a_zero_lease_can_be_claimed_at_once
             two_workers_claim_no_run_twice
+            uses_are_counted_up_to_the_maximum
+            a_use_counts_once_with_its_largest_amount
+            each_tenant_policy_rule_and_window_has_its_counter
+            a_counter_is_kept_until_its_window_expired
+            concurrent_uses_never_exceed_the_maximum
             a_grant_covers_the_calls_it_was_given_for
             granting_twice_is_granting_once
             a_batch_finds_every_covered_tool_under_its_own_name

@@ -96,6 +96,8 @@ async fn a_file_without_sessions_is_migrated() {
         "DROP INDEX idempotency_record_by_session",
         "DROP INDEX approval_grant_by_run",
         "DROP INDEX approval_grant_by_session",
+        "DROP TABLE rule_counter",
+        "DROP TABLE rule_use",
         "PRAGMA user_version = 1",
     ] {
         tamper(&file(&directory), sql);

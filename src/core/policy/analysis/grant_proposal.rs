@@ -1,16 +1,8 @@
-//! Grant proposals: conditions between "these arguments" and "any arguments", made from the call that a person is asked
-//! about. Pure.
+//! Grant proposal: a condition between "these arguments" and "any arguments", and what a grant with it would have allowed
+//! among past calls.
 
-use serde_json::{Map, Value};
-
-use crate::policy::Condition;
-
-/// The most proposals for one call.
-const MOST: usize = 6;
-/// The longest text that is compared, in characters.
-const LONGEST: usize = 100;
-/// Parts of the names of arguments whose number is an amount, so that a smaller one is less.
-const AMOUNTS: [&str; 8] = ["amount", "price", "total", "cost", "count", "limit", "max", "quantity"];
+use super::backtest::{PastCall, PastOutcome};
+use crate::policy::{Condition, Subject, Verdict};
 
 /// A condition under which a grant would cover later calls. The call that it was made from meets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,110 +11,43 @@ pub struct GrantProposal {
     pub words: String,
     /// In the language of policies; [`Condition::for_grant`] accepts it.
     pub condition: String,
+    pub(super) breadth: Breadth,
 }
 
-/// The proposals for a call with these arguments, in the order of the arguments. Commands are left out: the beginning of a
-/// command does not say what it does, and a rule with `command` does.
-pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
-    let proposals = arguments.iter().flat_map(|(name, value)| of_argument(name, value));
-    proposals.filter(|proposal| Condition::for_grant(&proposal.condition).is_ok()).take(MOST).collect()
+/// How much a condition leaves open; the first covers the fewest calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Breadth {
+    /// One value of an argument, or one command.
+    SameValue,
+    /// A folder, an amount at most, the first words of a command.
+    SomeValues,
+    /// A folder above the folder of the call.
+    ManyValues,
+    /// One of two values.
+    HalfOfAll,
 }
 
-fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
-    let proposal = |words: String, condition: String| GrantProposal { words, condition };
-    match value {
-        Value::String(text) if is_command(name) || !is_comparable(text) => Vec::new(),
-        Value::String(text) => {
-            let same = proposal(format!("the same {name}"), format!("args.{name} == {}", literal(text)));
-            let within = folders(text).map(|folder| {
-                proposal(format!("{name} under {folder}"), format!("args.{name}.lexicallyWithin({})", literal(folder)))
-            });
-            [same].into_iter().chain(within).collect()
-        }
-        Value::Number(number) => {
-            let lower = name.to_lowercase();
-            let is_amount = AMOUNTS.iter().any(|part| lower.contains(part)) && number.as_f64().is_some_and(|n| n > 0.0);
-            let at_most =
-                is_amount.then(|| proposal(format!("{name} at most {number}"), format!("args.{name} <= {number}")));
-            let same = proposal(format!("the same {name}"), format!("args.{name} == {number}"));
-            [same].into_iter().chain(at_most).collect()
-        }
-        Value::Bool(is_set) => vec![proposal(format!("{name} {is_set}"), format!("args.{name} == {is_set}"))],
-        Value::Null | Value::Array(_) | Value::Object(_) => Vec::new(),
-    }
+/// The past calls that required approval and that a condition covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PastCoverage {
+    pub calls: usize,
+    /// Those of them that a person refused.
+    pub refused: usize,
 }
 
-fn is_command(name: &str) -> bool {
-    ["command", "cmd", "script", "code", "query", "sql"].iter().any(|part| name.to_lowercase().contains(part))
-}
-
-fn is_comparable(text: &str) -> bool {
-    !text.is_empty() && text.chars().count() <= LONGEST && !text.chars().any(char::is_control)
-}
-
-/// A text as a literal of the language. JSON has the same escapes.
-fn literal(text: &str) -> String {
-    Value::from(text).to_string()
-}
-
-/// The folder of an absolute path, and the folder above it. Never the root.
-fn folders(path: &str) -> impl Iterator<Item = &str> {
-    let is_path = path.starts_with('/') && !path.split('/').any(|part| matches!(part, "." | ".."));
-    let above = folder_of(path).filter(|_| is_path);
-    [above, above.and_then(folder_of)].into_iter().flatten()
-}
-
-fn folder_of(path: &str) -> Option<&str> {
-    path.rsplit_once('/').map(|(folder, _)| folder).filter(|folder| !folder.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn conditions(arguments: Value) -> Vec<String> {
-        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        grant_proposals(&arguments)
-            .into_iter()
-            .map(|proposal| format!("{}: {}", proposal.words, proposal.condition))
-            .collect()
-    }
-
-    #[test]
-    fn values_folders_and_amounts_are_proposed() {
-        assert_eq!(
-            conditions(json!({"path": "/srv/app/src/main.rs", "content": "fn main() {}\n"})),
-            [
-                "the same path: args.path == \"/srv/app/src/main.rs\"",
-                "path under /srv/app/src: args.path.lexicallyWithin(\"/srv/app/src\")",
-                "path under /srv/app: args.path.lexicallyWithin(\"/srv/app\")",
-            ]
-        );
-        assert_eq!(
-            conditions(json!({"amount": 100, "dry_run": true, "order": 7})),
-            [
-                "the same amount: args.amount == 100",
-                "amount at most 100: args.amount <= 100",
-                "dry_run true: args.dry_run == true",
-                "the same order: args.order == 7",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_says_little_or_cannot_be_written_is_not_proposed() {
-        for arguments in [
-            json!({"command": "git diff"}),
-            json!({"text": "x".repeat(101)}),
-            json!({"a-b": "x"}),
-            json!({"in": "x"}),
-            json!({"list": [1], "nothing": null}),
-        ] {
-            assert_eq!(conditions(arguments.clone()), Vec::<String>::new(), "{arguments}");
-        }
-        assert_eq!(conditions(json!({"path": "/x"})), ["the same path: args.path == \"/x\""]);
-        assert_eq!(conditions(json!({"path": "/a/../b/c"})), ["the same path: args.path == \"/a/../b/c\""]);
-        assert_eq!(conditions(json!({"name": "a\"b\\c"})), ["the same name: args.name == \"a\\\"b\\\\c\""]);
+impl GrantProposal {
+    /// The calls that a grant with this condition would have allowed. Calls that the policy allowed or denied do not count: no
+    /// grant changes them.
+    pub fn coverage(&self, past: &[PastCall]) -> PastCoverage {
+        let Ok(condition) = Condition::for_grant(&self.condition) else { return PastCoverage::default() };
+        let covered = past.iter().filter(|call| {
+            let (agent, principal, arguments) = (Some(&call.agent), call.principal.as_ref(), Some(&call.arguments));
+            let subject = Subject { tool: &call.tool, agent, principal, arguments };
+            call.became.verdict() == Verdict::Ask && condition.holds_for(&subject)
+        });
+        covered.fold(PastCoverage::default(), |PastCoverage { calls, refused }, call| PastCoverage {
+            calls: calls + 1,
+            refused: refused + usize::from(call.became == PastOutcome::Refused),
+        })
     }
 }

@@ -3,13 +3,16 @@
 //! All functions are pure: their callers read the journals and the grants, and render the findings.
 
 mod backtest;
+mod command_proposal;
 mod decision_history;
 mod grant_proposal;
+mod grant_proposals;
 mod suggestion;
 mod warnings;
 
 pub use backtest::{PastCall, PastOutcome, past_calls};
 pub use decision_history::{Approval, DecisionHistory, ExclusionReason};
-pub use grant_proposal::{GrantProposal, grant_proposals};
+pub use grant_proposal::{GrantProposal, PastCoverage};
+pub use grant_proposals::grant_proposals;
 pub use suggestion::{SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions};
 pub use warnings::{RuleWarning, count_examples, examples_missing, matches_any_server, rule_warnings};

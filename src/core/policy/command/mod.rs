@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+pub(super) use options::base_name;
 pub use plain::words as plain_words;
 
 use super::Verdict;
@@ -94,6 +95,11 @@ impl CommandPattern {
             Verdict::Ask | Verdict::Deny => self.why_not_at_worst(arguments),
         };
         differs.map_or(Comparison::Matches, Comparison::Differs)
+    }
+
+    /// Whether it matches the command of a call.
+    pub(super) fn covers(&self, arguments: &Map<String, Value>, verdict: Verdict) -> bool {
+        self.compare(Some(arguments), verdict) == Comparison::Matches
     }
 
     /// Why a rule that allows does not match; `None` if it does.
@@ -201,6 +207,15 @@ impl CommandPattern {
             None => COMMAND_ARGUMENTS.map(|name| format!("`{name}`")).join(", "),
         }
     }
+}
+
+/// The words of the plain command of a call, and whether the call has further arguments.
+pub(super) fn words_of_call(arguments: &Map<String, Value>) -> Result<(Vec<String>, bool), String> {
+    let pattern = CommandPattern { argument: None, words: Vec::new(), rest: FollowingWords::Any };
+    let words = pattern.plain_words(arguments)?;
+    let is_further =
+        |name: &String| ![&COMMAND_ARGUMENTS, &WORD_ARGUMENTS].iter().any(|own| own.contains(&name.as_str()));
+    Ok((words, arguments.iter().any(|(name, value)| is_further(name) && !is_blank(value))))
 }
 
 /// The length in bytes of a text, or of the texts of a list.

@@ -4,7 +4,7 @@
 //! rule that lists its `options` does not use it.
 
 /// Options by program that write files or run other programs.
-const UNSAFE_OPTIONS: [(&[&str], &[&str]); 9] = [
+const UNSAFE_OPTIONS: [(&[&str], &[&str]); 13] = [
     (
         &["git"],
         &[
@@ -22,6 +22,24 @@ const UNSAFE_OPTIONS: [(&[&str], &[&str]); 9] = [
             "-O",
         ],
     ),
+    (&["cargo"], &["--config", "--manifest-path", "-C", "-Z"]),
+    (&["npm", "pnpm", "yarn", "bun"], &["--prefix", "--script-shell", "--node-options", "--dir", "--cwd", "-C"]),
+    (
+        &["go"],
+        &[
+            "-exec",
+            "--exec",
+            "-toolexec",
+            "--toolexec",
+            "-vettool",
+            "--vettool",
+            "-overlay",
+            "--overlay",
+            "-C",
+            "-ldflags",
+        ],
+    ),
+    (&["kubectl"], &["--kubeconfig"]),
     (&["find"], &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fprint0", "-fls"]),
     (&["fd", "fdfind"], &["--exec", "--exec-batch", "-x", "-X"]),
     (&["rg"], &["--pre", "--hostname-bin", "--search-zip", "-z"]),
@@ -73,6 +91,6 @@ fn may_be(option: &str, word: &str) -> bool {
 }
 
 /// The name of a program without its folder.
-pub(super) fn base_name(program: &str) -> &str {
+pub(in crate::policy) fn base_name(program: &str) -> &str {
     program.rsplit(['/', '\\']).next().unwrap_or(program)
 }

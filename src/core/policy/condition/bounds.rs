@@ -4,8 +4,10 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
+use super::commands::GRANT_FUNCTIONS;
 use super::error::{BUDGET, ConditionError, TOO_LONG};
 use super::folders::{LEXICALLY_WITHIN, WITHIN};
+use super::kind::Dialect;
 
 /// The maximum nesting of an expression. Evaluation is recursive, and threads have small stacks.
 const MAX_DEPTH: usize = 24;
@@ -50,8 +52,8 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Analyses a whole expression.
-    pub(super) fn new(expression: &IdedExpr, variables: &'static [&'static str]) -> Result<Self, ConditionError> {
-        let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() }, variables };
+    pub(super) fn new(expression: &IdedExpr, dialect: Dialect) -> Result<Self, ConditionError> {
+        let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() }, dialect };
         survey.visit(expression, &NodePosition::default())?;
         Ok(survey.bounds)
     }
@@ -91,7 +93,7 @@ struct NodePosition<'a> {
 
 struct Survey {
     bounds: Bounds,
-    variables: &'static [&'static str],
+    dialect: Dialect,
 }
 
 impl Survey {
@@ -123,8 +125,9 @@ impl Survey {
         if place.own_names.contains(&name) || TYPES.contains(&name) {
             return Ok(());
         }
-        if !self.variables.contains(&name) {
-            let known: Vec<String> = self.variables.iter().map(|name| format!("`{name}`")).collect();
+        let variables = self.dialect.variables();
+        if !variables.contains(&name) {
+            let known: Vec<String> = variables.iter().map(|name| format!("`{name}`")).collect();
             let verb = if known.len() == 1 { "is" } else { "are" };
             return refused(format!("there is no `{name}`; there {verb} {}", known.join(", ")));
         }
@@ -136,7 +139,12 @@ impl Survey {
     fn call<'a>(&mut self, call: &'a CallExpr, inner: &NodePosition<'a>) -> Result<(), ConditionError> {
         let name = call.func_name.as_str();
         let is_operator = name.starts_with(|c: char| !c.is_ascii_alphabetic());
-        if !is_operator && !FUNCTIONS.contains(&name) {
+        let is_of_grants = GRANT_FUNCTIONS.contains(&name);
+        if is_of_grants && self.dialect != Dialect::Grant {
+            let remedy = "a rule compares words with `command: [git, diff]` in `match`";
+            return refused(format!("`{name}` is a function of grants; {remedy}"));
+        }
+        if !is_operator && !is_of_grants && !FUNCTIONS.contains(&name) {
             let known = FUNCTIONS.map(|name| format!("`{name}`")).join(", ");
             return refused(format!("there is no function `{name}`; there are {known}, and the macros"));
         }

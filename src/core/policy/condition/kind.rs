@@ -5,6 +5,26 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue
 
 use super::error::ConditionError;
 
+/// The place where an expression stands. It decides which names the expression knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// A rule of a policy.
+    Rule,
+    /// A grant, which only allows.
+    Grant,
+    /// The stop condition of an agent.
+    Stop,
+}
+
+impl Dialect {
+    pub(super) fn variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Rule | Self::Grant => &VARIABLES,
+            Self::Stop => &[RUN],
+        }
+    }
+}
+
 /// The variables of a condition.
 pub const VARIABLES: [&str; 5] = ["args", "tool", "server", "agent", "principal"];
 

@@ -13,8 +13,10 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CelArguments};
 use super::bounds::Bounds;
+use super::commands::{self, CommandWords};
 use super::error::{ConditionError, TOO_LONG};
 use super::folders::{self, Folder, WITHIN};
+use super::kind::Dialect;
 use super::outlook::{Outlook, TextTest};
 use super::patterns::{self, CompiledPattern};
 use super::{kind, survey, syntax};
@@ -36,13 +38,15 @@ pub(super) struct Compiled {
     bounds: Bounds,
     patterns: Vec<CompiledPattern>,
     folders: Vec<Folder>,
+    commands: Vec<CommandWords>,
     outlook: Outlook,
     text_tests: Vec<TextTest>,
     contradiction: Option<String>,
 }
 
 /// The variables of an expression.
-pub(super) struct Variables {
+pub(super) struct Variables<'a> {
+    arguments: Option<&'a Map<String, Value>>,
     context: Context<'static, 'static>,
     bytes: usize,
     longest: usize,
@@ -50,14 +54,14 @@ pub(super) struct Variables {
 }
 
 impl Compiled {
-    pub(super) fn parse(text: &str, variables: &'static [&'static str]) -> Result<Self, ConditionError> {
+    pub(super) fn parse(text: &str, dialect: Dialect) -> Result<Self, ConditionError> {
         let parser = PrattParser::new().max_recursion_depth(PARSER_DEPTH).max_expression_node_count(MAX_NODES);
         // Only the first syntax error is reported; errors after it are unreliable.
         let mut expression = parser.error_recovery_limit(0).parse(text).map_err(|errors| {
             let messages = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
             ConditionError(shortened(&syntax::fault(text, messages)))
         })?;
-        let bounds = Bounds::new(&expression, variables)?;
+        let bounds = Bounds::new(&expression, dialect)?;
         let outlook = match (kind::is_yes_or_no(&expression)?, bounds.speaks_of_the_call()) {
             (false, _) => Outlook::Unknown,
             (true, false) => Outlook::Constant,
@@ -66,7 +70,8 @@ impl Compiled {
         let (text_tests, contradiction) = (survey::text_tests(&expression), survey::contradiction(&expression));
         let patterns = patterns::compiled(&mut expression)?;
         let folders = folders::compiled(&mut expression)?;
-        Ok(Self { expression, bounds, patterns, folders, outlook, text_tests, contradiction })
+        let commands = commands::compiled(&mut expression)?;
+        Ok(Self { expression, bounds, patterns, folders, commands, outlook, text_tests, contradiction })
     }
 
     pub(super) fn text_tests(&self) -> &[TextTest] {
@@ -89,11 +94,12 @@ impl Compiled {
         self.outlook
     }
 
-    pub(super) fn holds(&self, variables: &Variables) -> Result<bool, ConditionError> {
+    pub(super) fn holds(&self, variables: &Variables<'_>) -> Result<bool, ConditionError> {
         self.bounds.check(variables.bytes, variables.longest)?;
         let mut own = variables.context.new_inner_scope();
         patterns::provide(&self.patterns, &mut own);
         folders::provide(&self.folders, &variables.links, &mut own);
+        commands::provide(&self.commands, variables.arguments, &mut own);
         match Cel::resolve(&self.expression, &own) {
             Ok(Cel::Bool(holds)) => Ok(holds),
             Ok(other) => Err(ConditionError(format!("it gives a {} and neither true nor false", other.type_of()))),
@@ -102,12 +108,12 @@ impl Compiled {
     }
 }
 
-impl Variables {
+impl<'a> Variables<'a> {
     /// Variables without a call, for expressions that do not refer to one.
     fn empty() -> Self {
         let mut context = Context::with_env(LANGUAGE.clone());
         register(&mut context);
-        Self { context, bytes: 0, longest: 0, links: Arc::new(Links::Ignored) }
+        Self { arguments: None, context, bytes: 0, longest: 0, links: Arc::new(Links::Ignored) }
     }
 
     /// The variable of a stop condition.
@@ -121,7 +127,7 @@ impl Variables {
     pub(super) fn new(
         subject: &Subject<'_>,
         name: &ToolName,
-        arguments: &Map<String, Value>,
+        arguments: &'a Map<String, Value>,
         links: &Links,
     ) -> Result<Self, ConditionError> {
         let CelArguments { value, bytes, longest } = arguments::convert(arguments)?;
@@ -133,13 +139,14 @@ impl Variables {
         context.add_variable_from_value("server", text(subject.tool.server().map(|server| server.as_str())));
         context.add_variable_from_value("agent", text(subject.agent.map(|agent| agent.as_str())));
         context.add_variable_from_value("principal", text(subject.principal.map(|principal| principal.as_str())));
-        Ok(Self { context, bytes, longest, links: Arc::new(links.clone()) })
+        Ok(Self { arguments: Some(arguments), context, bytes, longest, links: Arc::new(links.clone()) })
     }
 }
 
 fn register(context: &mut Context<'_, '_>) {
     patterns::register(context);
     folders::register(context);
+    commands::register(context);
 }
 
 /// An error that names identifiers but no values. The reader sees the values in the arguments anyway.

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod bounds;
+mod commands;
 mod error;
 mod folders;
 mod kind;
@@ -21,7 +22,9 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::sync::Arc;
 
+pub(super) use commands::grant_condition;
 pub use error::ConditionError;
+use kind::Dialect;
 pub use kind::VARIABLES;
 use language::{Compiled, Variables};
 pub use outlook::{Outlook, TextFunction, TextTest};
@@ -46,19 +49,24 @@ pub(super) struct Facts<'a> {
     /// The name the tool is judged by.
     pub(super) name: &'a ToolName,
     links: &'a Links,
-    variables: OnceCell<Result<Variables, ConditionError>>,
+    variables: OnceCell<Result<Variables<'a>, ConditionError>>,
 }
 
 impl Condition {
     /// Parses a condition.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
-        let text = within_limit(text)?;
-        Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text, &VARIABLES)?) })
+        Self::compile(text, Dialect::Rule)
     }
 
-    /// Parses the condition of a grant. It compares the texts of paths alone, because links may lead elsewhere later.
+    fn compile(text: &str, dialect: Dialect) -> Result<Self, ConditionError> {
+        let text = within_limit(text)?;
+        Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text, dialect)?) })
+    }
+
+    /// Parses the condition of a grant. It compares the texts of paths alone, because links may lead elsewhere later. It
+    /// may compare the words of a command, which a rule does with [`super::CommandPattern`] in its criteria.
     pub fn for_grant(text: &str) -> Result<Self, ConditionError> {
-        let condition = Self::parse(text)?;
+        let condition = Self::compile(text, Dialect::Grant)?;
         let has_links = condition.folders().next().is_some();
         match has_links {
             true => {

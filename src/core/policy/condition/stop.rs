@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::ConditionError;
+use super::kind::Dialect;
 use super::language::{Compiled, Variables};
-use super::{kind, within_limit};
+use super::within_limit;
 
 /// A condition on `run`, after which the model answers without tools. Serialised as its text.
 #[derive(Clone, Serialize, Deserialize)]
@@ -22,7 +23,7 @@ impl StopCondition {
     /// Parses a condition.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let text = within_limit(text)?;
-        Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text, &[kind::RUN])?) })
+        Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text, Dialect::Stop)?) })
     }
 
     /// Whether it holds in this state, which is the value of `run`.

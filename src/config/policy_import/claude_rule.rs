@@ -1,0 +1,237 @@
+//! Translation of one permission rule of Claude Code: `Bash(git diff:*)`, `Read(./src/**)`, `WebFetch(domain:…)`,
+//! `mcp__server__tool`.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use toolgate_core::pattern::Pattern;
+use toolgate_core::policy::Verdict;
+
+use super::command_criteria::{self, CommandCriteria, command_pattern};
+use super::imported_rule::Criteria;
+use super::path_criteria::{self, PathCriteria};
+use super::tool_mapping::ToolMapping;
+
+/// The built-in tools that the rules of `Edit` concern.
+const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+/// The built-in tools that the rules of `Read` concern.
+const READERS: [&str; 5] = ["Read", "Glob", "Grep", "LS", "NotebookRead"];
+
+/// The translation of a rule for one tool.
+#[derive(Debug, PartialEq)]
+pub(super) enum Translation {
+    Exact(Criteria),
+    /// These criteria match more calls than the rule. A rule that allows may not have them.
+    Broader {
+        criteria: Criteria,
+        verdict: BroaderVerdict,
+        reason: String,
+    },
+    /// There is no tool that the rule could be about.
+    Nothing(String),
+}
+
+/// The verdict of a rule that matches more than its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BroaderVerdict {
+    /// The verdict of the source.
+    Same,
+    Ask,
+}
+
+/// What the translation of a rule depends on.
+pub(super) struct RuleContext<'a> {
+    pub(super) tools: &'a [ToolMapping],
+    pub(super) root: &'a Path,
+    pub(super) home: Option<&'a Path>,
+    /// Whether `/` in a rule is the project: it is relative to the settings file.
+    pub(super) is_of_project: bool,
+}
+
+impl RuleContext<'_> {
+    /// The translations of a rule, one for each tool that it concerns.
+    pub(super) fn translate(&self, rule: &str, verdict: Verdict) -> Vec<Translation> {
+        let (tool, specifier) = match rule.split_once('(') {
+            Some((tool, rest)) => match rest.strip_suffix(')') {
+                Some(specifier) => (tool.trim(), Some(specifier)),
+                None => return vec![Translation::Nothing("it has no closing parenthesis".to_owned())],
+            },
+            None => (rule, None),
+        };
+        if verdict == Verdict::Allow && specifier.is_some_and(|specifier| specifier.trim().is_empty()) {
+            return vec![Translation::Nothing("nothing is in its parentheses".to_owned())];
+        }
+        if let Some(name) = tool.strip_prefix("mcp__") {
+            return mcp(name, specifier, verdict);
+        }
+        if tool == "Bash" && !self.tools.iter().any(|mapping| mapping.builtin == tool) {
+            return vec![any_shell(specifier, verdict)];
+        }
+        let targets = self.targets(tool, verdict);
+        if targets.is_empty() {
+            let reason = format!("no tool stands for `{tool}`; name it with `--tool {tool}=SERVER/TOOL`");
+            return vec![Translation::Nothing(reason)];
+        }
+        targets.into_iter().map(|target| self.for_tool(tool, target, specifier, verdict)).collect()
+    }
+
+    /// The tools that a rule about a built-in tool concerns. A rule that allows concerns the reading tools by their own names
+    /// only, because their arguments differ.
+    fn targets(&self, tool: &str, verdict: Verdict) -> Vec<&ToolMapping> {
+        let group: &[&str] = match tool {
+            "Edit" => &EDITORS,
+            "Read" if verdict != Verdict::Allow => &READERS,
+            _ => &[],
+        };
+        let concerns = |mapping: &&ToolMapping| mapping.builtin == tool || group.contains(&mapping.builtin.as_str());
+        self.tools.iter().filter(concerns).collect()
+    }
+
+    fn for_tool(&self, tool: &str, target: &ToolMapping, specifier: Option<&str>, verdict: Verdict) -> Translation {
+        let whole = || Criteria { matches: target.criteria(), when: None };
+        let Some(specifier) = specifier.filter(|specifier| !matches!(specifier.trim(), "" | "*")) else {
+            return Translation::Exact(whole());
+        };
+        let with = |when: String| Criteria { when: Some(when), ..whole() };
+        let broader = |reason: String| Translation::Broader { criteria: whole(), verdict: BroaderVerdict::Ask, reason };
+        match tool {
+            "Bash" => command(specifier, verdict, target.criteria(), target.argument.as_deref(), &whole),
+            _ if EDITORS.contains(&tool) || READERS.contains(&tool) => {
+                if verdict == Verdict::Allow && !matches!(tool, "Edit" | "Read") {
+                    return broader("Claude Code compares paths with rules of `Edit` and `Read` only".to_owned());
+                }
+                let argument = member(target.argument.as_deref().unwrap_or("path"));
+                let is_relative_to_file = specifier.trim().starts_with('/') && !specifier.trim().starts_with("//");
+                if is_relative_to_file && !self.is_of_project {
+                    return broader(
+                        "`/` is relative to the settings file, which is not the one of `--root`".to_owned(),
+                    );
+                }
+                match path_criteria::read(specifier, self.root, self.home) {
+                    Ok(PathCriteria::Any) => Translation::Exact(whole()),
+                    Ok(PathCriteria::Within(folder)) => {
+                        Translation::Exact(with(format!("{argument}.within({})", json!(folder))))
+                    }
+                    Ok(PathCriteria::Equals(path)) => Translation::Exact(with(match verdict {
+                        Verdict::Allow => format!("{argument} == {}", json!(path)),
+                        Verdict::Ask | Verdict::Deny => format!("{argument}.within({})", json!(path)),
+                    })),
+                    Ok(PathCriteria::Inexpressible(folder)) => Translation::Broader {
+                        criteria: with(format!("{argument}.within({})", json!(folder))),
+                        verdict: BroaderVerdict::Ask,
+                        reason: "a condition compares folders, and no patterns of file names".to_owned(),
+                    },
+                    Err(reason) => broader(reason),
+                }
+            }
+            "WebFetch" => match specifier.trim().strip_prefix("domain:").filter(|host| is_host(host)) {
+                Some(host) if verdict == Verdict::Allow => {
+                    let argument = member(target.argument.as_deref().unwrap_or("url"));
+                    let pattern = format!("^https://{}/", host.replace('.', "[.]"));
+                    Translation::Exact(with(format!("{argument}.matches({})", json!(pattern))))
+                }
+                Some(_) => broader("an address can be written in other ways, which evade a denial".to_owned()),
+                None => broader("only `domain:` with a host is translated".to_owned()),
+            },
+            _ => broader(format!("the parentheses of `{tool}` have no meaning that a policy could express")),
+        }
+    }
+}
+
+/// A rule about commands of which no tool is named: any tool of a server whose calls have a command.
+fn any_shell(specifier: Option<&str>, verdict: Verdict) -> Translation {
+    let matches = match verdict {
+        Verdict::Allow => [("trusted".to_owned(), json!(true))].into_iter().collect(),
+        Verdict::Ask | Verdict::Deny => [("tool".to_owned(), json!("*"))].into_iter().collect(),
+    };
+    let every_command = || Criteria {
+        matches: [("tool".to_owned(), json!("*"))].into_iter().collect(),
+        when: Some("has(args.command) || has(args.cmd) || has(args.command_line)".to_owned()),
+    };
+    match specifier.map(command_criteria::read).unwrap_or(CommandCriteria::Any) {
+        CommandCriteria::Any if verdict == Verdict::Allow => {
+            let reason = "no tool stands for `Bash`; name it with `--tool Bash=SERVER/TOOL`";
+            Translation::Nothing(reason.to_owned())
+        }
+        CommandCriteria::Any => Translation::Exact(every_command()),
+        CommandCriteria::StartsWith(_) | CommandCriteria::Equals(_) | CommandCriteria::Inexpressible(_) => {
+            command(specifier.unwrap_or_default(), verdict, matches, None, &every_command)
+        }
+    }
+}
+
+fn command(
+    specifier: &str,
+    verdict: Verdict,
+    matches: Map<String, Value>,
+    argument: Option<&str>,
+    whole: &dyn Fn() -> Criteria,
+) -> Translation {
+    let with = |words: &[String], exact: bool| {
+        let mut matches = matches.clone();
+        matches.insert("command".to_owned(), command_pattern(json!(words), argument, exact));
+        Criteria { matches, when: None }
+    };
+    match command_criteria::read(specifier) {
+        CommandCriteria::Any => Translation::Exact(whole()),
+        CommandCriteria::StartsWith(words) => Translation::Exact(with(&words, false)),
+        CommandCriteria::Equals(words) if verdict == Verdict::Allow => Translation::Exact(with(&words, true)),
+        CommandCriteria::Equals(words) => Translation::Broader {
+            criteria: with(&words, false),
+            verdict: BroaderVerdict::Same,
+            reason: "the rule also matches the command with further words".to_owned(),
+        },
+        CommandCriteria::Inexpressible(words) => Translation::Broader {
+            criteria: if words.is_empty() { whole() } else { with(&words, false) },
+            verdict: BroaderVerdict::Ask,
+            reason: "the first words of a command are compared, and no patterns of its text".to_owned(),
+        },
+    }
+}
+
+/// A rule about MCP tools: `server`, `server__tool` or `server__get_*`. The separator may be part of either name, so a rule
+/// that asks or denies is about every split.
+fn mcp(name: &str, specifier: Option<&str>, verdict: Verdict) -> Vec<Translation> {
+    let of = |server: &str, tool: Option<&str>| {
+        let tool = tool.filter(|tool| !matches!(*tool, "" | "*"));
+        let names = [("server", Some(server)), ("tool_name", tool)];
+        let matches = names.into_iter().filter_map(|(key, name)| Some((key.to_owned(), json!(with_wildcards(name?)))));
+        Criteria { matches: matches.collect(), when: None }
+    };
+    let split = |(at, separator): (usize, &str)| Some((name.get(..at)?, name.get(at + separator.len()..)?));
+    let splits: Vec<(&str, &str)> = name.match_indices("__").filter_map(split).collect();
+    let is_server_open = splits.first().map_or(name, |(server, _)| server).contains('*');
+    if verdict == Verdict::Allow && (splits.len() > 1 || is_server_open) {
+        let reason = "it is not clear which server is meant; allow its tools by `server` and `tool_name`";
+        return vec![Translation::Nothing(reason.to_owned())];
+    }
+    let mut criteria: Vec<Criteria> = splits.into_iter().map(|(server, tool)| of(server, Some(tool))).collect();
+    if criteria.is_empty() {
+        criteria.push(of(name, None));
+    }
+    let translated = criteria.into_iter().map(|criteria| match specifier {
+        None => Translation::Exact(criteria),
+        Some(_) => Translation::Broader {
+            criteria,
+            verdict: BroaderVerdict::Ask,
+            reason: "the parentheses of an MCP tool have no meaning".to_owned(),
+        },
+    });
+    translated.collect()
+}
+
+/// A name as a pattern, in which `*` stays a wildcard.
+fn with_wildcards(name: &str) -> String {
+    name.split('*').map(Pattern::exactly).collect::<Vec<_>>().join("*")
+}
+
+/// An argument in a condition.
+fn member(name: &str) -> String {
+    let is_plain =
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
+    if is_plain { format!("args.{name}") } else { format!("args[{}]", json!(name)) }
+}
+
+fn is_host(host: &str) -> bool {
+    host.contains('.') && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
+}

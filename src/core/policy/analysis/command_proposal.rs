@@ -1,0 +1,276 @@
+//! Grant proposals for commands: by all words of the command, and by its first words where those say what it does.
+//!
+//! First words are proposed from a list of programs that do what their first words say, and never for a program that runs
+//! what the words after them name: a shell, an interpreter (`python`, `node`), a wrapper (`sudo`, `env`, `xargs`), `ssh`,
+//! `make`, `git config`, `npm exec`. `git …` alone is not proposed either: it would cover `git config`.
+
+use serde_json::{Map, Value};
+
+use super::grant_proposal::{Breadth, GrantProposal};
+use crate::policy::{CommandPattern, FollowingWords, Verdict, command, grant_condition};
+
+/// Programs that read and print, whatever their arguments, except for the options that [`CommandPattern`] refuses.
+const READERS: [&str; 32] = [
+    "basename",
+    "cat",
+    "cmp",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "find",
+    "grep",
+    "head",
+    "id",
+    "ls",
+    "md5sum",
+    "nl",
+    "ps",
+    "pwd",
+    "realpath",
+    "rg",
+    "sha256sum",
+    "sort",
+    "stat",
+    "tail",
+    "tr",
+    "tree",
+    "uname",
+    "wc",
+    "which",
+    "whoami",
+    "fd",
+];
+
+/// A program whose next word says what it does.
+struct Subcommands {
+    programs: &'static [&'static str],
+    /// The subcommands that do what they say.
+    plain: &'static [&'static str],
+    /// The subcommands whose next word is needed as well: `npm run test`, `gh pr view`.
+    nested: &'static [&'static str],
+}
+
+const SUBCOMMANDS: [Subcommands; 8] = [
+    Subcommands {
+        programs: &["git"],
+        plain: &[
+            "add",
+            "blame",
+            "branch",
+            "checkout",
+            "cherry-pick",
+            "commit",
+            "describe",
+            "diff",
+            "fetch",
+            "grep",
+            "log",
+            "ls-files",
+            "merge",
+            "mv",
+            "pull",
+            "push",
+            "reflog",
+            "restore",
+            "rev-parse",
+            "rm",
+            "shortlog",
+            "show",
+            "status",
+            "switch",
+            "tag",
+        ],
+        nested: &["remote", "stash", "worktree"],
+    },
+    Subcommands {
+        programs: &["cargo"],
+        plain: &["build", "check", "clippy", "doc", "fmt", "metadata", "test", "tree", "update"],
+        nested: &[],
+    },
+    Subcommands {
+        programs: &["npm", "pnpm", "yarn", "bun"],
+        plain: &["audit", "ls", "outdated", "test"],
+        nested: &["run", "run-script"],
+    },
+    Subcommands { programs: &["go"], plain: &["doc", "fmt", "list", "test", "version", "vet"], nested: &["mod"] },
+    Subcommands {
+        programs: &["docker", "podman"],
+        plain: &["images", "inspect", "logs", "ps", "version"],
+        nested: &[],
+    },
+    Subcommands { programs: &["kubectl"], plain: &["describe", "get", "logs", "top", "version"], nested: &[] },
+    Subcommands { programs: &["gh"], plain: &[], nested: &["issue", "pr", "release", "run", "workflow"] },
+    Subcommands { programs: &["terraform"], plain: &["output", "plan", "show", "validate", "version"], nested: &[] },
+];
+
+/// The proposals for the command of a call, if it is plain.
+pub(super) fn command_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
+    let Ok((words, has_more)) = command::words_of_call(arguments) else { return Vec::new() };
+    let same = has_more.then_some((words.as_slice(), FollowingWords::Nothing));
+    let first = leading_words(&words).map(|leading| (leading, FollowingWords::Any));
+    let patterns = [same, first].into_iter().flatten().map(|(words, rest)| CommandPattern {
+        argument: None,
+        words: words.iter().map(|word| vec![word.clone()]).collect(),
+        rest,
+    });
+    // The command itself may have an option after which nothing is certain.
+    let covers = |pattern: &CommandPattern| pattern.covers(arguments, Verdict::Allow);
+    patterns.filter(covers).filter_map(|pattern| proposal(&pattern)).collect()
+}
+
+fn proposal(pattern: &CommandPattern) -> Option<GrantProposal> {
+    let leading: Vec<&str> = pattern.words.iter().flatten().map(String::as_str).collect();
+    let (words, breadth) = match pattern.rest {
+        FollowingWords::Nothing => ("the same command".to_owned(), Breadth::SameValue),
+        FollowingWords::Any | FollowingWords::Options(_) => {
+            (format!("a command `{} …`", leading.join(" ")), Breadth::SomeValues)
+        }
+    };
+    Some(GrantProposal { words, condition: grant_condition(pattern)?, breadth })
+}
+
+/// The first words of a command, if they say what it does.
+fn leading_words(words: &[String]) -> Option<&[String]> {
+    let (program, rest) = words.split_first()?;
+    let program = command::base_name(program);
+    if READERS.contains(&program) {
+        return words.get(..1);
+    }
+    let known = SUBCOMMANDS.iter().find(|known| known.programs.contains(&program))?;
+    let subcommand = rest.first()?.as_str();
+    if known.plain.contains(&subcommand) {
+        return words.get(..2);
+    }
+    let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_nested = known.nested.contains(&subcommand) && rest.get(1).is_some_and(is_name);
+    is_nested.then(|| words.get(..3)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::policy::Condition;
+    use crate::policy::{Example, Subject};
+
+    fn proposed(arguments: &Value) -> Vec<(String, String)> {
+        let proposals = command_proposals(arguments.as_object().unwrap());
+        proposals.into_iter().map(|proposal| (proposal.words, proposal.condition)).collect()
+    }
+
+    fn covers(condition: &str, arguments: &Value) -> bool {
+        let tool = Example { server: Some("work".into()), tool: "run".into(), ..Example::default() }.tool();
+        let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_object() };
+        Condition::for_grant(condition).unwrap().holds_for(&subject)
+    }
+
+    #[test]
+    fn a_command_is_proposed_by_all_its_words_and_by_its_first_words() {
+        assert_eq!(
+            proposed(&json!({"command": "git diff HEAD --stat", "timeout": 10})),
+            [
+                ("the same command".to_owned(), r#"args.commandEquals(["git","diff","HEAD","--stat"])"#.to_owned()),
+                ("a command `git diff …`".to_owned(), r#"args.commandStartsWith(["git","diff"])"#.to_owned()),
+            ]
+        );
+        for (command, words) in [
+            ("ls -la /srv", "ls"),
+            ("npm run test -- --watch", "npm run test"),
+            ("cargo clippy", "cargo clippy"),
+            ("/usr/bin/git log", "/usr/bin/git log"),
+        ] {
+            let [(shown, _)] = &proposed(&json!({"command": command}))[..] else { panic!("{command}") };
+            assert_eq!(*shown, format!("a command `{words} …`"), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_may_run_anything_is_not_proposed_by_its_first_words() {
+        for command in [
+            "bash -c ls",
+            "sh x.sh",
+            "python -c pass",
+            "node -e 1",
+            "env FOO=1 ls",
+            "sudo ls",
+            "xargs rm",
+            "ssh host ls",
+            "rm build",
+            "make test",
+            "git",
+            "git config user.name x",
+            "git -c core.pager=x diff",
+            "git stash",
+            "npm exec x",
+            "npm run",
+            "cargo run",
+            "git diff HEAD; rm -rf /",
+            "git diff --output=x",
+            "find . -delete",
+        ] {
+            assert_eq!(proposed(&json!({"command": command})), [], "{command}");
+        }
+        let other = json!({"command": "python -c pass", "cwd": "/srv"});
+        assert_eq!(proposed(&other)[0].1, r#"args.commandEquals(["python","-c","pass"])"#);
+    }
+
+    #[test]
+    fn a_grant_by_first_words_covers_only_plain_commands_with_them() {
+        let condition = r#"args.commandStartsWith(["git","diff"])"#;
+        for covered in [json!("git diff"), json!("git diff --stat 'a b'"), json!(["git", "diff", "HEAD"])] {
+            assert!(covers(condition, &json!({"command": covered})), "{covered}");
+        }
+        for other in [
+            "git diff; rm -rf /",
+            "git diff $(rm x)",
+            "git diff > x",
+            "git diff --output=x",
+            "git push",
+            "git",
+            "git diffs",
+            "X=1 git diff",
+            "",
+        ] {
+            assert!(!covers(condition, &json!({"command": other})), "{other}");
+        }
+        assert!(!covers(condition, &json!({"command": "git diff", "env": {"GIT_PAGER": "x"}})));
+        assert!(!covers(condition, &json!({"command": 7})) && !covers(condition, &json!({})));
+        assert!(covers(r#"args.commandEquals(["git","diff"])"#, &json!({"command": "git  diff", "timeout": 1})));
+        assert!(!covers(r#"args.commandEquals(["git","diff"])"#, &json!({"command": "git diff --stat"})));
+    }
+
+    #[test]
+    fn no_negation_covers_what_the_words_leave_out() {
+        let (rm, diff) = ("args.commandStartsWith(['rm'])", "args.commandStartsWith(['git', 'diff'])");
+        for command in ["/bin/rm x", "sudo rm x", "ls", "rm x"] {
+            assert!(!covers(&format!("!{rm}"), &json!({"command": command})), "{command}");
+            assert!(!covers(&format!("{rm} ? false : true"), &json!({"command": command})), "{command}");
+        }
+        assert!(covers(&format!("{rm} || {diff}"), &json!({"command": "git diff"})));
+        assert!(covers(&format!("{diff} && args.timeout < 9"), &json!({"command": "git diff", "timeout": 5})));
+    }
+
+    #[test]
+    fn commands_are_compared_in_grants_and_nowhere_else() {
+        let error = Condition::parse("args.commandStartsWith(['git'])").unwrap_err().to_string();
+        assert!(error.contains("is a function of grants") && error.contains("command: [git, diff]"), "{error}");
+        for wrong in [
+            "args.commandStartsWith('git diff')",
+            "args.commandStartsWith([])",
+            "args.commandStartsWith(['git diff'])",
+            "args.commandStartsWith([args.program])",
+            "args.command.commandStartsWith(['git'])",
+            "commandStartsWith(['git'])",
+            "args.commandEquals(['git'], ['diff'])",
+            "args.commandEquals()",
+        ] {
+            let error = Condition::for_grant(wrong).unwrap_err().to_string();
+            assert!(error.contains("compares all arguments with a list of words"), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Grant proposals: conditions for a grant, made from the call that a person is asked about. Pure.
+
+use serde_json::{Map, Value};
+
+use super::command_proposal::command_proposals;
+use super::grant_proposal::{Breadth, GrantProposal};
+use crate::policy::Condition;
+
+/// The most proposals for one call.
+const MOST: usize = 6;
+/// The longest text that is compared, in characters.
+const LONGEST: usize = 100;
+/// Parts of the names of arguments whose number is an amount, so that a smaller one is less.
+const AMOUNTS: [&str; 8] = ["amount", "price", "total", "cost", "count", "limit", "max", "quantity"];
+
+/// The proposals for a call with these arguments, the narrowest first.
+pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
+    let of_values = arguments.iter().flat_map(|(name, value)| of_argument(name, value));
+    let of_values = of_values.filter(|proposal| Condition::for_grant(&proposal.condition).is_ok());
+    let mut proposals: Vec<GrantProposal> = command_proposals(arguments).into_iter().chain(of_values).collect();
+    proposals.sort_by_key(|proposal| proposal.breadth);
+    proposals.truncate(MOST);
+    proposals
+}
+
+fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
+    let proposal = |words: String, condition: String, breadth| GrantProposal { words, condition, breadth };
+    match value {
+        Value::String(text) if is_command(name) || !is_comparable(text) => Vec::new(),
+        Value::String(text) => {
+            let same =
+                proposal(format!("the same {name}"), format!("args.{name} == {}", literal(text)), Breadth::SameValue);
+            let within = folders(text).zip([Breadth::SomeValues, Breadth::ManyValues]).map(|(folder, breadth)| {
+                let condition = format!("args.{name}.lexicallyWithin({})", literal(folder));
+                proposal(format!("{name} under {folder}"), condition, breadth)
+            });
+            [same].into_iter().chain(within).collect()
+        }
+        Value::Number(number) => {
+            let lower = name.to_lowercase();
+            let is_amount = AMOUNTS.iter().any(|part| lower.contains(part)) && number.as_f64().is_some_and(|n| n > 0.0);
+            let at_most = is_amount.then(|| {
+                let condition = format!("args.{name} <= {number}");
+                proposal(format!("{name} at most {number}"), condition, Breadth::SomeValues)
+            });
+            let same = proposal(format!("the same {name}"), format!("args.{name} == {number}"), Breadth::SameValue);
+            [same].into_iter().chain(at_most).collect()
+        }
+        Value::Bool(is_set) => {
+            vec![proposal(format!("{name} {is_set}"), format!("args.{name} == {is_set}"), Breadth::HalfOfAll)]
+        }
+        Value::Null | Value::Array(_) | Value::Object(_) => Vec::new(),
+    }
+}
+
+fn is_command(name: &str) -> bool {
+    ["command", "cmd", "script", "code", "query", "sql"].iter().any(|part| name.to_lowercase().contains(part))
+}
+
+fn is_comparable(text: &str) -> bool {
+    !text.is_empty() && text.chars().count() <= LONGEST && !text.chars().any(char::is_control)
+}
+
+/// A text as a literal of the language. JSON has the same escapes.
+fn literal(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// The folder of an absolute path, and the folder above it. Never the root.
+fn folders(path: &str) -> impl Iterator<Item = &str> {
+    let is_path = path.starts_with('/') && !path.split('/').any(|part| matches!(part, "." | ".."));
+    let above = folder_of(path).filter(|_| is_path);
+    [above, above.and_then(folder_of)].into_iter().flatten()
+}
+
+fn folder_of(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(folder, _)| folder).filter(|folder| !folder.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn conditions(arguments: Value) -> Vec<String> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        grant_proposals(&arguments)
+            .into_iter()
+            .map(|proposal| format!("{}: {}", proposal.words, proposal.condition))
+            .collect()
+    }
+
+    #[test]
+    fn values_folders_and_amounts_are_proposed_the_narrowest_first() {
+        assert_eq!(
+            conditions(json!({"path": "/srv/app/src/main.rs", "content": "fn main() {}\n"})),
+            [
+                "the same path: args.path == \"/srv/app/src/main.rs\"",
+                "path under /srv/app/src: args.path.lexicallyWithin(\"/srv/app/src\")",
+                "path under /srv/app: args.path.lexicallyWithin(\"/srv/app\")",
+            ]
+        );
+        assert_eq!(
+            conditions(json!({"command": "git diff", "path": "/srv/x", "timeout": 10})),
+            [
+                "the same command: args.commandEquals([\"git\",\"diff\"])",
+                "the same path: args.path == \"/srv/x\"",
+                "the same timeout: args.timeout == 10",
+                "a command `git diff …`: args.commandStartsWith([\"git\",\"diff\"])",
+                "path under /srv: args.path.lexicallyWithin(\"/srv\")",
+            ]
+        );
+        assert_eq!(
+            conditions(json!({"amount": 100, "dry_run": true, "order": 7})),
+            [
+                "the same amount: args.amount == 100",
+                "the same order: args.order == 7",
+                "amount at most 100: args.amount <= 100",
+                "dry_run true: args.dry_run == true",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_says_little_or_cannot_be_written_is_not_proposed() {
+        for arguments in [
+            json!({"command": "git diff | sh"}),
+            json!({"text": "x".repeat(101)}),
+            json!({"a-b": "x"}),
+            json!({"in": "x"}),
+            json!({"list": [1], "nothing": null}),
+        ] {
+            assert_eq!(conditions(arguments.clone()), Vec::<String>::new(), "{arguments}");
+        }
+        assert_eq!(conditions(json!({"path": "/x"})), ["the same path: args.path == \"/x\""]);
+        assert_eq!(conditions(json!({"path": "/a/../b/c"})), ["the same path: args.path == \"/a/../b/c\""]);
+        assert_eq!(conditions(json!({"name": "a\"b\\c"})), ["the same name: args.name == \"a\\\"b\\\\c\""]);
+    }
+}

@@ -1,0 +1,118 @@
+//! Grants by the words of a command, given at a real terminal.
+#![cfg(target_os = "linux")]
+
+use serde_json::json;
+
+use super::at_a_terminal::at_a_terminal;
+use super::desk::Desk;
+
+const DECIDE: &str = "[q] leave it pending: ";
+
+/// A server with one tool, which returns the command and runs nothing.
+pub(super) const SERVER: &str = r#"
+import json, sys
+TOOL = {"name": "run_command", "inputSchema": {"type": "object", "required": ["command"], "properties": {
+    "command": {"type": "string"}, "timeout": {"type": "integer"}}}}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    method, asked = message["method"], message.get("params", {})
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "work", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [TOOL]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": "ran " + asked["arguments"]["command"]}]}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+/// A desk whose model runs these commands, one in each turn.
+fn running(commands: &[&str]) -> Desk {
+    let call = |(index, command): (usize, &&str)| {
+        let arguments = json!({"command": command, "timeout": index});
+        json!({"calls": [{"id": format!("c{index}"), "name": "mcp_work_run_command", "arguments": arguments}]})
+    };
+    let turns: Vec<_> = commands.iter().enumerate().map(call).chain([json!({"say": "done"})]).collect();
+    let desk = Desk::playing(&json!({"turns": turns}).to_string());
+    desk.write("server.py", SERVER);
+    let config = json!({
+        "lease_s": 1,
+        "models": {"played": {"scripted": {"file": "conversation.yaml"}}},
+        "servers": {"work": {"stdio": {"command": "python3", "args": ["-B", "server.py"]}}},
+        "agents": {"desk": {"servers": ["work"], "policy": {"default": "ask", "rules": []}}},
+    });
+    desk.write("toolgate.yaml", &config.to_string());
+    desk
+}
+
+/// The calls that a person decided about, with the decision.
+fn decided(desk: &Desk) -> Vec<String> {
+    let decided = desk.journal("last").into_iter().filter(|fact| fact["type"] == "approval.decided");
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    decided.map(|fact| format!("{} {}", text(&fact["call"]), text(&fact["decision"]["answer"]))).collect()
+}
+
+#[test]
+fn a_command_approved_by_its_first_words_runs_later_with_others() {
+    let desk = running(&["git diff HEAD", "git diff --stat", "git diff; rm -rf /", "git push"]);
+    let typed = [
+        (DECIDE, "l"),
+        ("3. a command `git diff …`", ""),
+        ("counted: 0 other calls of this tool in the newest 1 run of this agent", ""),
+        ("(its number; empty: none): ", "3\n"),
+        ("calls of this tool with a command `git diff …` from now on", ""),
+        ("(empty: neither): ", "w"),
+        // `git diff --stat` runs without a question.
+        ("git diff; rm -rf /", ""),
+        (DECIDE, "d"),
+        ("why", "never\n"),
+        ("git push", ""),
+        (DECIDE, "d"),
+        ("why", "not yet\n"),
+    ];
+    at_a_terminal(&desk, &["run", "Show the changes"], &typed).expect(0);
+    assert_eq!(decided(&desk), ["c0 approve", "c2 deny", "c3 deny"]);
+    let grants = desk.toolgate(&["approvals", "grants"]).expect(0).out;
+    assert!(grants.contains(r#"args.commandStartsWith(["git","diff"])"#), "{grants}");
+}
+
+#[test]
+fn a_proposal_shows_the_past_calls_that_it_would_have_allowed() {
+    let desk = running(&["git diff a", "git diff b", "git log", "git diff c", "git diff d"]);
+    let decide = |key| (DECIDE, key);
+    let typed = [
+        decide("a"),
+        decide("d"),
+        ("why", "secret\n"),
+        decide("a"),
+        decide("l"),
+        ("3. a command `git diff …`", ""),
+        ("would also have allowed 2 past calls, ", ""),
+        ("1 of them refused", ""),
+        ("counted: 3 other calls of this tool in the newest 1 run of this agent", ""),
+        ("(its number; empty: none): ", "\n"),
+        decide("a"),
+        decide("a"),
+    ];
+    at_a_terminal(&desk, &["run", "Show the changes"], &typed).expect(0);
+    let grants = desk.toolgate(&["approvals", "grants"]).expect(0).out;
+    assert!(!grants.contains("git"), "{grants}");
+}
+
+#[test]
+fn a_condition_on_a_command_is_given_without_a_prompt_and_has_to_cover_the_call() {
+    let desk = running(&["git diff HEAD"]);
+    desk.toolgate(&["run", "Show the changes"]).expect(10);
+    let approve =
+        |condition| desk.toolgate(&["approvals", "approve", "last", "c0", "--scope", "always", "--when", condition]);
+    let other = approve("args.commandStartsWith(['git', 'log'])").expect(1);
+    assert!(other.err.contains("does not hold for the call itself"), "{}", other.err);
+    approve("args.commandStartsWith(['git', 'diff'])").expect(0);
+    let again = desk.toolgate(&["run", "Show the changes"]).expect(0);
+    assert!(again.out.contains("done"), "{}", again.out);
+}
