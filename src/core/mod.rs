@@ -18,3 +18,4 @@ pub mod sse;
 pub mod timestamp;
 pub mod tool;
 pub mod trace;
+pub mod unique_members;
