@@ -15,5 +15,7 @@ pub mod policy;
 pub mod redact;
 pub mod run;
 pub mod sse;
+pub mod timestamp;
 pub mod tool;
 pub mod trace;
+pub mod unique_members;

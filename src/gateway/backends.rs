@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use toolgate_core::chat::Usd;
 use toolgate_core::id::{ModelName, ServerId};
+use toolgate_core::timestamp::millis;
 use toolgate_ports::ModelIdentity;
 use utoipa::ToSchema;
 
@@ -64,6 +65,7 @@ pub struct ServerHealth {
     pub state: ServerState,
     /// Since when the server is in this state.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     pub since: Timestamp,
     /// The server's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,6 +119,7 @@ pub enum ServerState {
         failures: u32,
         /// When the next retry is due.
         #[schema(value_type = String, format = DateTime)]
+        #[serde(serialize_with = "millis")]
         next_attempt: Timestamp,
     },
     /// Not available; retried when it is needed.
@@ -135,6 +138,7 @@ pub struct ServerFailure {
     pub message: String,
     /// When it happened.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     pub at: Timestamp,
 }
 

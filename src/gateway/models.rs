@@ -53,10 +53,10 @@ struct ModelView {
 #[schema(as = Price)]
 struct PriceView {
     /// The price of input tokens.
-    #[schema(value_type = f64)]
+    #[schema(value_type = String, example = "0.25")]
     input: Usd,
     /// The price of output tokens.
-    #[schema(value_type = f64)]
+    #[schema(value_type = String, example = "0.25")]
     output: Usd,
 }
 

@@ -23,6 +23,9 @@ use super::runs::failure::FailureContextView;
 use super::runs::view::StatusView;
 use super::sessions::view::SessionStatusView;
 
+/// The pages about codes, published.
+const PAGES: &str = "https://github.com/toolgate/toolgate/blob/main/docs/errors";
+
 /// The reason for refusing a request: an error of the service, and headers of the response. Keys in its texts are
 /// masked.
 #[derive(Clone, Debug)]
@@ -165,10 +168,10 @@ impl Problem {
     }
 
     /// The body of the response.
-    pub(super) fn view(&self, base: &str, instance: String, request_id: String) -> ProblemView {
+    pub(super) fn view(&self, public_url: &str, instance: String, request_id: String) -> ProblemView {
         let ServiceError { code, reason, detail, errors, retryable, retry_after, current, context, .. } = &self.0.error;
         ProblemView {
-            r#type: format!("{base}/errors/{code}"),
+            r#type: page(public_url, *code),
             title: title(*code),
             status: self.status().as_u16(),
             detail: detail.clone(),
@@ -191,6 +194,15 @@ impl Problem {
             200 => StatusCode::CONFLICT,
             status => StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
         }
+    }
+}
+
+/// The address of the page about a code: that of this server, if it knows its own address. It does not depend on the
+/// request, because programs compare it.
+fn page(public_url: &str, code: ErrorCode) -> String {
+    match public_url {
+        "" => format!("{PAGES}/{code}.md"),
+        public_url => format!("{public_url}/errors/{code}"),
     }
 }
 

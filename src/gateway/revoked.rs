@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_core::timestamp::millis;
 use toolgate_ports::Revoked;
 use utoipa::ToSchema;
 
@@ -11,6 +12,7 @@ use utoipa::ToSchema;
 pub(super) struct RevokedView {
     /// When it was revoked.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     at: Timestamp,
     /// The caller who revoked it.
     by: String,

@@ -338,8 +338,9 @@ pub struct LimitsDescription {
     max_mcp_calls: Option<u32>,
     /// Input and output tokens.
     max_tokens: Option<u64>,
-    /// US dollars.
-    max_cost_usd: Option<f64>,
+    /// US dollars, as decimal text or as a number.
+    #[schema(value_type = Option<String>, example = "2.5")]
+    max_cost_usd: Option<String>,
     /// Seconds from the start, including pending time.
     deadline_s: Option<u64>,
     /// Consecutive turns without a usable result.

@@ -126,7 +126,10 @@ impl ServiceError {
         let soon = |seconds| Duration::from_secs(seconds);
         let mut failed = match error {
             RunnerError::Closed => Self::new(code, "this server is stopping and accepts no more runs").after(soon(1)),
-            RunnerError::StillDriven(_) | RunnerError::SessionChanging(_) => Self::new(code, detail).after(soon(1)),
+            RunnerError::StillDriven(_)
+            | RunnerError::SessionChanging(_)
+            | RunnerError::DrivenElsewhere { .. }
+            | RunnerError::Released(_) => Self::new(code, detail).after(soon(1)),
             RunnerError::SessionHasHistory(_) => Self::invalid("/input", detail),
             RunnerError::SessionOfAnotherAgent { .. } => Self::invalid("/agent", detail),
             RunnerError::SessionBusy { head, .. } => {
@@ -189,8 +192,6 @@ impl ServiceError {
             | RunnerError::NotOver { .. }
             | RunnerError::NotEnded { .. }
             | RunnerError::SessionOfAnotherPrincipal(_)
-            | RunnerError::DrivenElsewhere { .. }
-            | RunnerError::Released(_)
             | RunnerError::Drive(_)
             | RunnerError::Envelope(_)
             | RunnerError::Lost(_) => Self::new(code, detail),

@@ -15,7 +15,7 @@ use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, Retry, RunSubscription, RunnerError};
 
 use super::answers::Answers;
-use super::authorize::{Caller, Scope};
+use super::authorize::{Caller, Scope, is_theirs};
 use super::error::CurrentState;
 use super::error::ServiceError;
 use super::error_reason::ErrorReason;
@@ -189,6 +189,14 @@ impl TenantRun {
     async fn answerable(&self, resume: &Resume) -> Result<Answerable, ServiceError> {
         if !self.caller.scopes.contains(Scope::ApprovalsDecide) {
             return Ok(Answerable::WithoutApprovals);
+        }
+        if self.four_eyes && is_theirs(&self.caller, self.started().await?) {
+            // They may deny, and nothing more.
+            return Ok(if resume.decisions().next().is_none() {
+                Answerable::WithoutApprovals
+            } else {
+                Answerable::All
+            });
         }
         if resume.partial || resume.decisions().next().is_none() {
             return Ok(Answerable::All);

@@ -6,6 +6,7 @@ use super::who;
 use crate::cli::binding_digest;
 use crate::cli::error::CliError;
 use crate::core::run::{Answer, Channel, Resume};
+use crate::core::unique_members::UniqueMembers;
 use crate::service::Answers;
 
 /// Reads a file of answers, JSON: the body of a resume over HTTP, in which each answer may also name its author (`by`).
@@ -16,7 +17,8 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
              \"call_id\": …, \"decision\": \"approve\"}]}; `toolgate resume --help` shows all types",
         )
     };
-    let mut file: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+    let read: Result<UniqueMembers, _> = serde_json::from_str(text);
+    let UniqueMembers(mut file) = read.map_err(|error| unreadable(error.to_string()))?;
     let authors = authors(&mut file).map_err(unreadable)?;
     let answers: Answers = serde_path_to_error::deserialize(file)
         .map_err(|error| unreadable(format!("`{}`: {}", error.path(), error.inner())))?;
@@ -74,6 +76,7 @@ mod tests {
         assert!(refused(r#"{"results": []}"#).contains("unknown field"));
         let typo = refused(r#"{"answers": [{"type": "result", "call_id": "a", "outputs": 1}]}"#);
         assert!(typo.contains("`answers[0]`: unknown field `outputs`"), "{typo}");
+        assert!(refused(r#"{"answers": [], "answers": []}"#).contains("answers"));
         assert!(refused(r#"{"answers": [["result", "a"]]}"#).contains("expected an object"));
         assert!(refused(r#"{"answers": [{"type": "result", "call_id": "a", "by": 5}]}"#).contains("`by` is a name"));
     }

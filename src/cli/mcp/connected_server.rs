@@ -114,7 +114,7 @@ impl ConnectedServer {
         }
         let tools: Vec<Value> = self.tools.iter().map(|tool| tool_as_json(tool)).collect();
         json!({
-            "server": server, "tools": tools, "left_out": self.tools.left_out(), "warnings": self.warnings(),
+            "server": server, "tools": tools, "skipped": self.tools.left_out(), "warnings": self.warnings(),
         })
     }
 }

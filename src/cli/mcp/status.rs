@@ -120,7 +120,7 @@ fn as_json(visit: &ConnectedServer) -> Value {
         row.insert("ready".into(), json!(visit.is_ready()));
         row.insert("ready_ms".into(), json!(milliseconds(visit.took)));
         row.insert("tools".into(), json!(visit.tools.len()));
-        row.insert("left_out".into(), json!(visit.tools.left_out()));
+        row.insert("skipped".into(), json!(visit.tools.left_out()));
         row.insert("warnings".into(), json!(visit.warnings()));
     }
     row

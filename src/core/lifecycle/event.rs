@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{Content, LifecycleKind, PendingRef};
 use crate::id::RunId;
 use crate::run::PendingItem;
+use crate::timestamp::optional_millis;
 
 /// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type`, and its own fields.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,7 +17,7 @@ pub struct LifecycleEvent {
     pub seq: Option<u64>,
     pub run_id: RunId,
     /// The time of the event; `None` for fragments.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub at: Option<Timestamp>,
     /// Model turns started so far; 0 before the first.
     pub iteration: u32,

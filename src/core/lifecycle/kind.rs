@@ -14,6 +14,7 @@ use crate::run::{
     CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, Rejection, Restart, RunWarning, Scope, Status,
     ToolAccess, ToolGrant,
 };
+use crate::timestamp::{millis, optional_millis};
 use crate::tool::{Difference, LeftOut, Problem, ServerAuthorization, ToolName};
 use crate::trace::TraceId;
 
@@ -238,8 +239,8 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         messages: Option<Vec<String>>,
         /// The time until which the call is held.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        until: Option<Timestamp>,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
+        held_until: Option<Timestamp>,
     },
     /// The server ended the call with questions that must be answered first.
     #[serde(rename = "tool.input.required")]
@@ -322,14 +323,14 @@ pub enum LifecycleKind {
     ApprovalDecided {
         #[serde(flatten)]
         call: CallRef,
-        answer: DecisionKind,
+        decision: DecisionKind,
         by: String,
         via: Channel,
         scope: Scope,
         #[serde(rename = "match")]
         coverage: Coverage,
         /// The end of a grant that the decision created.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
         expires_at: Option<Timestamp>,
         edited: bool,
         /// The policy that required the approval.
@@ -354,7 +355,9 @@ pub enum LifecycleKind {
     PendingExtended {
         #[serde(flatten)]
         call: CallRef,
-        until: Timestamp,
+        /// The new deadline.
+        #[serde(serialize_with = "millis")]
+        expires_at: Timestamp,
         by: String,
         via: Channel,
     },

@@ -181,7 +181,7 @@ impl Lifecycle {
             Event::Extended { call, until, by, via } => {
                 vec![LifecycleKind::PendingExtended {
                     call: self.call_ref(call),
-                    until: *until,
+                    expires_at: *until,
                     by: by.clone(),
                     via: *via,
                 }]
@@ -199,7 +199,7 @@ impl Lifecycle {
                 call: self.call_ref(call),
                 asks: needed.questions.keys().cloned().collect(),
                 messages: self.messages(needed),
-                until: *until,
+                held_until: *until,
             }],
             Event::InputRequired { call, needed, .. } => vec![LifecycleKind::InputRequired {
                 call: self.call_ref(call),
@@ -327,7 +327,7 @@ impl Lifecycle {
         let edited = decision.edited_arguments.as_ref();
         vec![LifecycleKind::ApprovalDecided {
             call: self.call_ref_with(call, edited),
-            answer: decision.answer,
+            decision: decision.answer,
             by: decision.by.clone(),
             via: decision.via,
             scope: decision.scope,

@@ -33,7 +33,7 @@ pub enum ResumeError {
     /// Answers that would send a call a second time, without explicit consent to that.
     #[error(
         "call `{call_id}` had begun when its server asked, and was cancelled: with answers it is sent a second time, and \
-         whatever it did may be done twice; confirm that with `--repeat {call_id}` (`\"repeat\": true` beside the answers), or \
+         whatever it did may be done twice; confirm that with `--repeat {call_id}` (`\"repeat\": true` beside the responses), or \
          decline, and the model reads that the outcome is unknown"
     )]
     RepeatUnconfirmed { call_id: CallId },

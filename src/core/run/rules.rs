@@ -25,6 +25,7 @@ pub struct RunRules {
     #[serde(skip_serializing_if = "OnToolError::is_default")]
     pub on_tool_error: OnToolError,
     /// The treatment of a call whose outcome is unknown.
+    #[serde(alias = "in_doubt")]
     pub on_unknown_outcome: OnUnknownOutcome,
     /// Whether the calls that took effect are undone before the run ends as failed or cancelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -16,6 +16,7 @@ pub struct ToolRef {
 }
 
 impl ToolRef {
+    /// The reference to a defined tool, with the title of its annotations.
     pub fn new(tool: &Tool) -> Self {
         Self { origin: tool.origin.clone(), title: tool.annotations.title.clone() }
     }

@@ -113,13 +113,13 @@ async fn decide(
     approval_view(&decided)
 }
 
-/// An extension: exactly one of `until` and `seconds`.
+/// An extension: exactly one of `expires_at` and `seconds`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Extension {
     /// The new deadline.
     #[schema(value_type = Option<String>, format = DateTime)]
-    until: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
     /// The new deadline, in seconds from now.
     #[schema(minimum = 1)]
     seconds: Option<u64>,
@@ -136,18 +136,18 @@ async fn extend(
     Path(id): Path<String>,
     Body(extension): Body<Extension>,
 ) -> Result<Json<ApprovalView>, Problem> {
-    let until = extension.until(runner.now())?;
+    let until = extension.deadline(runner.now())?;
     approval_view(&runner.extend(&id, until).await?)
 }
 
 impl Extension {
-    fn until(&self, now: Timestamp) -> Result<Timestamp, Problem> {
-        match (self.until, self.seconds) {
+    fn deadline(&self, now: Timestamp) -> Result<Timestamp, Problem> {
+        match (self.expires_at, self.seconds) {
             (Some(until), None) => Ok(until),
             (None, Some(seconds)) => now
                 .checked_add(Duration::from_secs(seconds))
                 .map_err(|_| Problem::invalid("/seconds", "this is too many seconds")),
-            _ => Err(Problem::invalid("", "give exactly one of `until` and `seconds`")),
+            _ => Err(Problem::invalid("", "give exactly one of `expires_at` and `seconds`")),
         }
     }
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
+use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_service::{Approval, ApprovalState, CallContext, CoverageView};
 use utoipa::ToSchema;
 
@@ -86,6 +87,7 @@ struct DecisionView {
     via: Channel,
     /// When the decision was made.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     at: Timestamp,
     /// The reason that the approver gave.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,6 +102,7 @@ struct DecisionView {
     /// When an approval beyond `once` expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
     /// Arguments that replaced the model's.
     #[serde(skip_serializing_if = "Option::is_none")]

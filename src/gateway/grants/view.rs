@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use toolgate_core::run::Channel;
+use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_core::tool::ToolRef;
 use toolgate_ports::Grant;
 use utoipa::ToSchema;
@@ -62,10 +63,12 @@ pub(super) struct GrantView {
     call_id: Option<String>,
     /// When the grant was created.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// When the grant expires; without it, the grant is valid until it is revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
     /// The grant's revocation; only for a revoked grant.
     #[serde(skip_serializing_if = "Option::is_none")]

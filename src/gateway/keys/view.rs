@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::AccessKey;
 use toolgate_service::Scope;
 use utoipa::ToSchema;
@@ -26,14 +27,17 @@ pub(super) struct KeyView {
     /// What the key may do.
     scopes: Vec<Scope>,
     /// When the key was created.
+    #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// The caller who created it.
     created_by: String,
     /// When the key expires.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
     /// When the key was last used, to within a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "optional_millis")]
     used_at: Option<Timestamp>,
     /// The key's revocation; only for a revoked key.
     #[serde(skip_serializing_if = "Option::is_none")]

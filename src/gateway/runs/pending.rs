@@ -8,6 +8,7 @@ use serde_json::Value;
 use toolgate_core::id::RunId;
 use toolgate_core::policy::OnTimeout;
 use toolgate_core::run::{PendingCounts, PendingItem, PendingQuestion};
+use toolgate_core::timestamp::optional_millis;
 use toolgate_core::tool::{Annotations, Difference, Question, ToolRef};
 use toolgate_service::ApprovalId;
 use utoipa::ToSchema;
@@ -36,10 +37,12 @@ pub(crate) enum PendingView {
         /// When the item became pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
+        #[serde(serialize_with = "optional_millis")]
         requested_at: Option<Timestamp>,
         /// When the item expires.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
+        #[serde(serialize_with = "optional_millis")]
         expires_at: Option<Timestamp>,
     },
     /// A call requires approval; send the decision as an answer of type `decision`.
@@ -60,10 +63,12 @@ pub(crate) enum PendingView {
         /// When the item became pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
+        #[serde(serialize_with = "optional_millis")]
         requested_at: Option<Timestamp>,
         /// When the item expires.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
+        #[serde(serialize_with = "optional_millis")]
         expires_at: Option<Timestamp>,
     },
     /// An MCP server requests input before a call continues; send the responses as an answer of type `elicitation`.
@@ -91,6 +96,7 @@ pub(crate) enum PendingView {
         /// Until when the call is kept open; after that it is cancelled, and the run becomes pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
+        #[serde(serialize_with = "optional_millis")]
         held_until: Option<Timestamp>,
     },
     /// An MCP server continues a call in the background, as a task. No action is required.
@@ -121,6 +127,7 @@ pub(crate) enum PendingView {
         /// When the run was paused.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
+        #[serde(serialize_with = "optional_millis")]
         requested_at: Option<Timestamp>,
     },
 }
@@ -168,10 +175,12 @@ pub(crate) struct PendingApprovalView {
     /// When the item became pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     requested_at: Option<Timestamp>,
     /// When the item expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
     /// The policy's decision if the item expires: `approve` or `deny`; absent if there is none.
     #[serde(skip_serializing_if = "OnTimeout::is_expire")]

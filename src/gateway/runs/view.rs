@@ -7,6 +7,7 @@ use toolgate_core::chat::{Media, Usage, Usd};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{ModelName, RunId, ServerId};
 use toolgate_core::run::{Budget, Ending, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
+use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
@@ -53,13 +54,16 @@ pub(crate) struct RunView {
     retry_of: Option<String>,
     /// When the run was started.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// When the run last changed.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     updated_at: Timestamp,
     /// The earliest deadline of the run: that of a pending item, or its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     due_at: Option<Timestamp>,
     /// The required actions; empty unless the run is `pending`.
     pending: Vec<PendingView>,
@@ -250,9 +254,9 @@ pub(crate) struct UsageView {
     /// Output tokens for reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_tokens: Option<u64>,
-    /// The cost in US dollars.
+    /// The cost in US dollars, as decimal text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<String>, example = "0.0213")]
     cost_usd: Option<Usd>,
 }
 
@@ -305,13 +309,16 @@ pub(crate) struct SummaryView {
     title: String,
     /// When the run was started.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// When the run last changed.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     updated_at: Timestamp,
     /// The earliest deadline of the run: that of a pending item, or its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     due_at: Option<Timestamp>,
     /// The number of pending items of each kind.
     pending_counts: PendingCountsView,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::Usd;
 use toolgate_core::id::RunId;
 use toolgate_core::run::Status;
+use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::{SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSettings};
 use toolgate_service::TenantRunner;
 use utoipa::ToSchema;
@@ -58,13 +59,16 @@ pub(crate) struct SessionView {
     created_by: Option<String>,
     /// When it was created.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// When a run was last started in it, or a caller changed it.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     updated_at: Timestamp,
     /// When its latest run last changed; absent before the first run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     last_used_at: Option<Timestamp>,
     /// Seconds without use after which it expires; absent for the agent's setting.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +76,7 @@ pub(crate) struct SessionView {
     /// When it expires: a run that begins then does not continue the conversation. Absent for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
 }
 
@@ -89,7 +94,7 @@ pub(super) struct SessionLimitsView {
     max_tokens: Option<u64>,
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<String>, example = "0.0213")]
     max_cost_usd: Option<Usd>,
     /// Seconds since the session was created.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::id::{EndpointId, MessageId, RunId};
+use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::{Attempt, DeliveryState, Disabled, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookSecret};
 use utoipa::ToSchema;
 
@@ -57,12 +58,15 @@ pub(super) struct EndpointView {
     disabled: Option<DisabledView>,
     /// Since when all deliveries have failed.
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     failing_since: Option<Timestamp>,
     /// Until when messages are also signed with previous secrets.
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     previous_secret_until: Option<Timestamp>,
     /// When the endpoint was created; it receives events from then on.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// The signing secret, which is shown only when it is created.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +79,7 @@ pub(super) struct EndpointView {
 struct DisabledView {
     /// When it was disabled.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     at: Timestamp,
     /// The reason, for people.
     reason: String,
@@ -102,9 +107,11 @@ pub(super) struct DeliveryView {
     status: DeliveryStatusView,
     /// When the next attempt is due.
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     next_attempt_at: Option<Timestamp>,
     /// When the delivery was created.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// The last attempts, oldest first.
     attempts: Vec<AttemptView>,
@@ -131,6 +138,7 @@ enum DeliveryStatusView {
 struct AttemptView {
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(serialize_with = "millis")]
     at: Timestamp,
     /// How long it took, in milliseconds.
     duration_ms: u64,

@@ -7,7 +7,6 @@ mod error;
 mod keys;
 mod token;
 mod transfer;
-mod unique_members;
 
 use std::sync::Arc;
 
@@ -23,8 +22,7 @@ use toolgate_core::chat::Message;
 use toolgate_core::id::RunId;
 use toolgate_core::json;
 use toolgate_core::run::PendingItem;
-
-use unique_members::UniqueMembers;
+use toolgate_core::unique_members::UniqueMembers;
 
 /// The maximum size of an envelope, in bytes: a token, and as much visible content.
 pub const MOST_ENVELOPE_BYTES: usize = 2 * MOST_TOKEN_BYTES;

@@ -66,7 +66,7 @@ impl TenantRunner {
 }
 
 /// Whether the caller started the run, or one that it was forked from, or has the run's principal.
-fn is_theirs(caller: &Caller, started: &Started) -> bool {
+pub(crate) fn is_theirs(caller: &Caller, started: &Started) -> bool {
     let acts_for_them = caller.principal.is_some() && caller.principal == started.spec.principal;
     acts_for_them || started.authors().contains(&*caller.name)
 }

@@ -6,6 +6,7 @@ mod scopes;
 
 use std::sync::Arc;
 
+pub(crate) use four_eyes::is_theirs;
 pub use scopes::{Scope, Scopes};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{Principal, Tenant};

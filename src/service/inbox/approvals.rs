@@ -80,7 +80,7 @@ impl TenantRunner {
     ) -> Result<Approval, ServiceError> {
         if decision.digest().is_some_and(|digest| approval.digest().as_deref() != Some(digest)) {
             let detail = "this is not the call that you saw (`digest`); read the approval again and decide again";
-            return Err(ServiceError::lasting_conflict(detail));
+            return Err(ServiceError::lasting_conflict(detail).with(ErrorReason::CallChanged));
         }
         let decision = decision.decision(&self.caller.name, self.via);
         if approval.is_open_for(&decision)?
@@ -190,7 +190,7 @@ impl Approval {
             ApprovalState::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
             ApprovalState::Decided { decision: made, .. } => {
                 let detail = format!("`{}` has already made another decision about this", made.by);
-                Err(ServiceError::lasting_conflict(detail))
+                Err(ServiceError::lasting_conflict(detail).with(ErrorReason::AlreadyDecided))
             }
             state @ (ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Withdrawn) => {
                 state.closed().map_or(Ok(true), Err)

@@ -45,7 +45,7 @@ pub struct InboxFilter {
 #[derive(Debug, Serialize)]
 pub struct UnreadableRun {
     /// Always `unreadable`.
-    kind: &'static str,
+    r#type: &'static str,
     pub run_id: RunId,
     /// The error of the read.
     pub error: Failure,
@@ -76,7 +76,7 @@ impl Operator {
                 Ok(waiting) => found.waiting.extend(waiting),
                 Err(error) if error.code() == ErrorCode::JournalCorrupt => {
                     let error = Failure::new(error.code(), error.to_string()).retryable(error.is_retryable());
-                    found.unreadable.push(UnreadableRun { kind: "unreadable", run_id, error });
+                    found.unreadable.push(UnreadableRun { r#type: "unreadable", run_id, error });
                 }
                 Err(error) => return Err(error),
             }

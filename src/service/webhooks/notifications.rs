@@ -151,5 +151,5 @@ impl Item {
 
 /// The body of a message.
 pub(super) fn body(kind: WebhookKind, at: Timestamp, data: &Map<String, Value>) -> String {
-    json!({"type": kind.as_str(), "timestamp": at, "data": data}).to_string()
+    json!({"type": kind.as_str(), "timestamp": format!("{at:.3}"), "data": data}).to_string()
 }

@@ -21,6 +21,7 @@ const STEPS: [&str; 6] = [
     include_str!("schema/0004_result.sql"),
     include_str!("schema/0005_trigger.sql"),
     include_str!("schema/0006_rule_counter.sql"),
+    include_str!("schema/0007_incomplete.sql"),
 ];
 /// The version of the schema: the number of its steps.
 pub(super) const SCHEMA: i64 = STEPS.len() as i64;

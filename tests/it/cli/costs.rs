@@ -49,7 +49,7 @@ async fn a_run_reports_its_usage_and_cost() {
     let lines = toolgate(&desk, &["run", "--json", "What is it?"]).await.expect(0).json_lines();
     for event in ["llm.call.completed", "execution.completed", "result"] {
         let line = lines.iter().find(|line| line["type"] == event).unwrap();
-        assert_eq!(line["usage"]["cost_usd"], 0.0034, "{line}");
+        assert_eq!(line["usage"]["cost_usd"], "0.0034", "{line}");
         assert_eq!(line["usage"]["cache_read_tokens"], 400, "{line}");
     }
 }

@@ -39,7 +39,7 @@ async fn other_runs_are_listed_beside_an_unreadable_one() {
     );
 
     let told = desk.toolgate(&["approvals", "list", "--json"]).expect(1).json_lines();
-    assert_eq!(told.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["approval", "unreadable"]);
+    assert_eq!(told.iter().map(|line| line["type"].as_str().unwrap()).collect::<Vec<_>>(), ["approval", "unreadable"]);
     assert_eq!((&told[1]["run_id"], &told[1]["error"]["code"]), (&unreadable.into(), &"journal_corrupt".into()));
 }
 

@@ -38,7 +38,7 @@ fn the_cost_of_runs_is_summed_by_agent_by_model_and_by_day() {
         let report = by(&desk, what);
         let groups = report["groups"].as_array().unwrap();
         let facts = |group: &Value| json!([group["name"], group["runs"], group["usage"]["cost_usd"]]);
-        assert_eq!(facts(&groups[0]), json!([names[0], 2, 0.00416]));
+        assert_eq!(facts(&groups[0]), json!([names[0], 2, "0.00416"]));
         assert_eq!(facts(&groups[1]), json!([names[1], 1, null]), "an unknown cost is not zero");
     }
     let total = &by(&desk, "day")["total"];

@@ -78,7 +78,8 @@ fn every_request_field_is_described_and_no_other_is_accepted() {
 async fn a_problem_links_to_its_page() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let refused = served.get("/v1/runs/run_unknown").await;
-    let page = served.get(refused.text("type")).await;
+    assert!(refused.text("type").ends_with("/docs/errors/not_found.md"), "{refused:?}");
+    let page = served.get("/errors/not_found").await;
     let text = page.body.as_str().unwrap();
     assert!(text.contains("Unknown run, call, agent or server."), "{text}");
     for code in ErrorCode::ALL {

@@ -119,7 +119,9 @@ async fn an_invalid_grant_is_refused() {
         McpTool { input_schema: json!({"type": "object", "required": ["path"]}), ..tool("delete") },
     );
     let refused = async |body: Value| served.post("/v1/approval-grants", body).await.problem().to_owned();
-    for (field, value) in [("tool", "mcp_files_shred"), ("agent", "unknown"), ("expires_at", "2001-01-01T00:00:00Z")] {
+    for (field, value) in
+        [("tool_name", "mcp_files_shred"), ("agent", "unknown"), ("expires_at", "2001-01-01T00:00:00Z")]
+    {
         let mut wrong = json!({"tool_name": "mcp_files_delete"});
         wrong[field] = value.into();
         let refused = served.post("/v1/approval-grants", wrong).await;

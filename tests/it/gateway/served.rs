@@ -92,8 +92,8 @@ impl HttpAnswer {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         assert_eq!(self.body["status"], self.status.as_u16(), "{self:?}");
         assert_eq!(self.body["request_id"], self.header("x-request-id"), "{self:?}");
-        let page = format!("/errors/{}", self.text("code"));
-        assert!(self.text("type").starts_with("http") && self.text("type").ends_with(&page), "{self:?}");
+        let page = format!("/docs/errors/{}.md", self.text("code"));
+        assert!(self.text("type").starts_with("https://") && self.text("type").ends_with(&page), "{self:?}");
         assert!(!self.text("detail").is_empty(), "{self:?}");
         self.text("code")
     }

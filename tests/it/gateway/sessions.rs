@@ -423,7 +423,7 @@ async fn a_session_is_compacted_by_callers_of_its_tenant_that_may_write() {
 async fn the_limits_and_the_expiry_of_a_session_are_set_and_kept_over_http() {
     let served = served().await;
     let ann = ann(&served);
-    let limits = json!({"max_iterations": 1, "max_cost_usd": 2.5});
+    let limits = json!({"max_iterations": 1, "max_cost_usd": "2.5"});
     let new = json!({"id": "chat-77", "limits": limits, "expire_after_s": 3600, "mode": "allow"});
     let created = ann.post("/v1/sessions", new).await;
     assert_eq!((&created.body["limits"], created.text("mode")), (&limits, "allow"), "{created:?}");
@@ -441,7 +441,7 @@ async fn the_limits_and_the_expiry_of_a_session_are_set_and_kept_over_http() {
     let changed = HttpAnswer::of(request.json(&patch).send().await.unwrap()).await;
     assert_eq!(
         (&changed.body["limits"], changed.body["iterations"].as_u64()),
-        (&json!({"max_cost_usd": 2.5}), Some(1))
+        (&json!({"max_cost_usd": "2.5"}), Some(1))
     );
     assert!(changed.body.get("expires_at").is_none() && changed.body.get("mode").is_none(), "{changed:?}");
     let runtime = &changed.body["runtime"];

@@ -40,14 +40,14 @@ async fn tools_are_listed_with_their_verdicts() {
     let of = |field: &str| -> Vec<Value> {
         listed.body["data"].as_array().unwrap().iter().map(|tool| tool[field].clone()).collect()
     };
-    assert_eq!(of("name"), ["mcp_files_delete", "mcp_files_read", "mcp_files_shred"]);
+    assert_eq!(of("tool_name"), ["mcp_files_delete", "mcp_files_read", "mcp_files_shred"]);
     assert_eq!(of("verdict"), ["ask", "allow", "deny"]);
     assert_eq!(of("rule")[0], "mcp_files_delete");
-    assert!(of("definition").iter().all(|hash| hash.as_str().unwrap().starts_with("sha256:")));
-    assert_eq!(served.get("/v1/tools?kind=external").await.body["data"], json!([]));
+    assert!(of("definition_hash").iter().all(|hash| hash.as_str().unwrap().starts_with("sha256:")));
+    assert_eq!(served.get("/v1/tools?type=external").await.body["data"], json!([]));
     let unknown = served.get("/v1/tools?agent=unknown").await;
     assert_eq!((unknown.problem(), unknown.text("detail")), ("validation", "`agent`: there is no agent `unknown`"));
-    assert_eq!(served.get("/v1/tools?kind=odd").await.problem(), "invalid_request");
+    assert_eq!(served.get("/v1/tools?type=odd").await.problem(), "invalid_request");
 
     let tag = listed.header("etag");
     let known = async || {

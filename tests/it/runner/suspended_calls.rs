@@ -188,7 +188,7 @@ on_every_store! {
         let waiting = world.run().await;
 
         let asking = world.resume(&waiting.run_id, Resume::default()).await.unwrap();
-        assert_eq!(asking.pending[0].kind(), "input");
+        assert_eq!(asking.pending[0].kind(), "elicitation");
         let working = world.resume(&waiting.run_id, size(json!(3))).await.unwrap();
         assert_eq!(working.pending[0].kind(), "task");
         let report = world.resume(&waiting.run_id, Resume::default()).await.unwrap();
@@ -249,7 +249,7 @@ on_every_store! {
 
         let fork = world.runner.fork(&over.run_id, Fork { at: Some(given as u64 + 1), ..Fork::default() }).await.unwrap().until_idle().await.unwrap();
 
-        assert_eq!(fork.pending[0].kind(), "input", "the fork is asked itself");
+        assert_eq!(fork.pending[0].kind(), "elicitation", "the fork is asked itself");
         assert_eq!(world.servers.calls().len(), 2);
     }
 }

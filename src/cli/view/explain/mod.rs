@@ -37,6 +37,7 @@ struct Turn {
     /// The journal event of the model call.
     event: u64,
     tools: Vec<ToolState>,
+    #[serde(rename = "skipped")]
     left_out: Vec<LeftOut>,
     calls: Vec<Call>,
 }

@@ -9,6 +9,7 @@ use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts, Review};
 use crate::id::CallId;
 use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{Binding, Call, CallState, Rejection, Settlement};
+use crate::timestamp::optional_millis;
 use crate::tool::{Annotations, Arguments, Difference, Outcome, Problem, Tool, ToolName, ToolRef, summary};
 
 /// A call that requires approval.
@@ -50,10 +51,10 @@ pub struct PendingApproval {
     /// The position of the event that asks.
     pub event: u64,
     /// When the wait began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub requested_at: Option<Timestamp>,
     /// The deadline; without it, the item stays pending as long as the run lives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub expires_at: Option<Timestamp>,
     /// The effect if the deadline passes.
     #[serde(default, skip_serializing_if = "OnTimeout::is_expire")]

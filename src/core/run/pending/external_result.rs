@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState, Settlement};
+use crate::timestamp::optional_millis;
 use crate::tool::{Arguments, Origin, Tool, ToolName, ToolRef};
 
 /// A call that the caller has to run.
@@ -25,10 +26,10 @@ pub struct PendingExternalResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_schema: Option<Value>,
     /// When the wait began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub requested_at: Option<Timestamp>,
     /// The deadline; without it, the item stays pending as long as the run lives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub expires_at: Option<Timestamp>,
 }
 

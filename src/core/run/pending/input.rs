@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{AnswerForm, Delivery, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState};
+use crate::timestamp::optional_millis;
 use crate::tool::{Arguments, Question, Tool, ToolName, ToolRef};
 
 /// A call whose server requests input.
@@ -33,7 +34,7 @@ pub struct PendingInput {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
     /// Until when it is held; `None` for as long as its driver waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub held_until: Option<Timestamp>,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnswerForm, Description, Kind, PendingCounts};
 use crate::run::{Channel, Pause};
+use crate::timestamp::optional_millis;
 
 /// A run that was paused, and waits until it is continued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +19,7 @@ pub struct PendingPause {
     /// The position of the event that paused the run.
     pub event: u64,
     /// When the run was paused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub requested_at: Option<Timestamp>,
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState, Rejection, Settlement};
+use crate::timestamp::optional_millis;
 use crate::tool::{Arguments, Ask, Origin, Tool, ToolName};
 
 /// A question of the model.
@@ -22,10 +23,10 @@ pub struct PendingQuestion {
     /// The position of the event that asks.
     pub event: u64,
     /// When the wait began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub requested_at: Option<Timestamp>,
     /// The deadline; without it, the item stays pending as long as the run lives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
     pub expires_at: Option<Timestamp>,
 }
 

@@ -3,6 +3,7 @@
 use axum::response::sse;
 use serde::Serialize;
 use toolgate_core::error::ErrorCode;
+use toolgate_core::timestamp::optional_millis;
 use toolgate_service::RunEvent;
 use utoipa::ToSchema;
 
@@ -23,6 +24,7 @@ pub(super) struct EventDescription {
     run_id: String,
     /// When the event happened; fragments have no time.
     #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
     at: Option<jiff::Timestamp>,
     /// The number of model turns that have begun.
     iteration: u32,

@@ -85,7 +85,7 @@ async fn row_0_31_a_server_without_a_login_is_reported_before_the_tools() {
     assert_eq!((&told["server"], &told["status"]), (&json!("crm"), &json!("required")));
     assert_eq!(told["reason"], "it answered HTTP 401, and no user has logged in; run `toolgate mcp login crm`");
     assert_eq!((&next["type"], &next["seq"]), (&json!("tools.listed"), &told["seq"]), "two events of one fact");
-    assert_eq!(next["left_out"][0]["server"], "crm");
+    assert_eq!(next["skipped"][0]["server"], "crm");
     run.servers.close().await;
 }
 

@@ -225,7 +225,7 @@ async fn a_process_that_stops_does_not_hold_calls_for_people() {
     let times = toolgate::runner::DrainTimes { rest: LONG, step: LONG };
     assert_eq!(runner.drain(times).await, 0);
     let report = execution.until_idle().await.unwrap();
-    assert_eq!((report.status, report.pending[0].kind()), (Status::Pending, "input"));
+    assert_eq!((report.status, report.pending[0].kind()), (Status::Pending, "elicitation"));
     scene.servers.close().await;
 }
 

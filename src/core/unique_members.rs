@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Value};
 
 /// A JSON value without duplicate members.
-pub(super) struct UniqueMembers(pub(super) Value);
+pub struct UniqueMembers(pub Value);
 
 impl<'de> Deserialize<'de> for UniqueMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
