@@ -286,7 +286,7 @@ impl LiveView {
             LifecycleKind::PendingExpired { call } => {
                 vec![self.request_line(&paint.red("✗"), call, ": no answer in time")]
             }
-            LifecycleKind::PendingExtended { call, until, by, .. } => {
+            LifecycleKind::PendingExtended { call, expires_at: until, by, .. } => {
                 vec![format!(
                     "  {} {}: deadline extended to {} by {}",
                     paint.cyan("…"),
@@ -374,7 +374,7 @@ impl LiveView {
     fn decided(&self, fact: &LifecycleKind) -> Option<String> {
         let LifecycleKind::ApprovalDecided {
             call,
-            answer,
+            decision: answer,
             by,
             via,
             scope,

@@ -115,7 +115,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
         },
         LifecycleKind::ApprovalDecided {
             call: call("mcp_shop_add_note"),
-            answer: run::DecisionKind::Approve,
+            decision: run::DecisionKind::Approve,
             by: "kim".into(),
             via: Channel::Terminal,
             scope: Scope::Session,

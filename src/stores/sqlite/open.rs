@@ -14,7 +14,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The steps of the schema. A file records in its `user_version` how many of them it has.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("schema/0001_schema.sql"),
     include_str!("schema/0002_session.sql"),
     include_str!("schema/0003_usage.sql"),
