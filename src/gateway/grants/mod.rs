@@ -140,7 +140,7 @@ async fn list(Query(which): Query<ListParams>, runner: Admitted<TenantRunner>) -
 /// Calls that rely on the grant and were not yet sent require approval again. Revoking a grant twice has no further
 /// effect.
 #[utoipa::path(
-    delete, path = "/v1/approval-grants/{grant}", tag = "approvals", operation_id = "revokeApprovalGrant",
+    post, path = "/v1/approval-grants/{grant}/revoke", tag = "approvals", operation_id = "revokeApprovalGrant",
     responses((status = 200, description = "The revoked grant", body = GrantView)),
 )]
 async fn revoke(runner: TenantRunner, Path(grant): Path<String>) -> Result<Json<GrantView>, Problem> {

@@ -26,7 +26,7 @@ use crate::problem::Problem;
 use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(read, revoke))
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(read)).routes(routes!(revoke))
 }
 
 /// A key to create.
@@ -105,7 +105,7 @@ async fn read(keys: TenantKeys, Path(key): Path<String>) -> Result<Json<KeyView>
 /// The key is invalid from now on. Other processes on the same store reject it within seconds. Revoking a key twice has
 /// no further effect.
 #[utoipa::path(
-    delete, path = "/v1/keys/{key}", tag = "keys", operation_id = "revokeKey",
+    post, path = "/v1/keys/{key}/revoke", tag = "keys", operation_id = "revokeKey",
     responses((status = 200, description = "The revoked key", body = KeyView)),
 )]
 async fn revoke(keys: TenantKeys, Path(key): Path<String>) -> Result<Json<KeyView>, Problem> {

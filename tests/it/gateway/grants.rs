@@ -35,14 +35,14 @@ on_every_store! {
         assert!(!given.text("expires_at").is_empty(), "it expires after 90 days");
         assert_eq!(outcome(&ann, run()).await, "completed");
         assert_eq!(outcome(&eve, run()).await, "pending", "the grant belongs to another tenant");
-        let path = format!("/v1/approval-grants/{}", given.text("id"));
+        let path = format!("/v1/approval-grants/{}/revoke", given.text("id"));
         assert_eq!(eve.get("/v1/approval-grants?ended=true").await.body["data"], json!([]));
-        assert_eq!(eve.delete(&path).await.problem(), "not_found");
+        assert_eq!(eve.post(&path, json!({})).await.problem(), "not_found");
         assert_eq!(outcome(&ann, run()).await, "completed", "another tenant did not revoke it");
 
-        let revoked = ann.delete(&path).await;
+        let revoked = ann.post(&path, json!({})).await;
         assert_eq!((&revoked.body["active"], &revoked.body["revoked"]["by"]), (&json!(false), &json!("ann")), "{revoked:?}");
-        assert_eq!(ann.delete(&path).await.body, revoked.body, "a second revocation has no further effect");
+        assert_eq!(ann.post(&path, json!({})).await.body, revoked.body, "a second revocation has no further effect");
         assert_eq!(outcome(&ann, run()).await, "pending");
         assert_eq!(ann.get("/v1/approval-grants").await.body["data"], json!([]));
         assert_eq!(ann.get("/v1/approval-grants?ended=true").await.body["data"][0]["id"], given.body["id"]);
@@ -135,5 +135,5 @@ async fn an_invalid_grant_is_refused() {
     let people = principals::served(guarded().kept(Kept::InMemory).await).await;
     let tim = Person { served: &people, badge: "tim acme approvals:read" };
     assert_eq!(tim.post("/v1/approval-grants", json!({"tool_name": "mcp_files_delete"})).await.problem(), "forbidden");
-    assert_eq!(tim.delete("/v1/approval-grants/x").await.problem(), "forbidden");
+    assert_eq!(tim.post("/v1/approval-grants/x/revoke", json!({})).await.problem(), "forbidden");
 }

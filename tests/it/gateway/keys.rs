@@ -118,7 +118,7 @@ async fn resources_of_another_tenant_are_not_found() {
     assert_eq!(locked.get("/v1/runs", &bolt).await.body["data"], json!([]));
     let cancelled = locked.post(&format!("/v1/runs/{run}/cancel"), &bolt, json!({})).await;
     assert_eq!(cancelled.problem(), "not_found");
-    let taken = locked.ask(Method::DELETE, &format!("/v1/keys/{}", of_bolt.id), &acme, None).await;
+    let taken = locked.ask(Method::POST, &format!("/v1/keys/{}/revoke", of_bolt.id), &acme, None).await;
     assert_eq!(taken.problem(), "not_found");
     assert_eq!(locked.get("/v1/keys", &acme).await.body["data"].as_array().unwrap().len(), 1);
     assert_eq!(locked.get("/v1/runs", &bolt).await.status, 200, "the key is still valid");
@@ -147,8 +147,8 @@ async fn a_revocation_takes_effect_here_at_once_and_soon_elsewhere() {
         assert_eq!(locked.get("/v1/runs", secret).await.status, 200);
     }
 
-    let path = format!("/v1/keys/{}", of_here.id);
-    let taken = locked.ask(Method::DELETE, &path, &admin, None).await;
+    let path = format!("/v1/keys/{}/revoke", of_here.id);
+    let taken = locked.ask(Method::POST, &path, &admin, None).await;
     let by_another_process = Revoked { at: Timestamp::now(), by: "bob".to_owned() };
     locked.store.revoke_key(&of_elsewhere.id, &by_another_process).await.unwrap();
 
@@ -156,7 +156,7 @@ async fn a_revocation_takes_effect_here_at_once_and_soon_elsewhere() {
     assert_eq!(taken.body["revoked"]["by"], "key:ci");
     assert_eq!(locked.get("/v1/runs", &here).await.problem(), "unauthorized");
     assert_eq!(
-        locked.ask(Method::DELETE, &path, &admin, None).await.body,
+        locked.ask(Method::POST, &path, &admin, None).await.body,
         taken.body,
         "a second revocation has no further effect"
     );
@@ -307,7 +307,7 @@ async fn a_lookup_before_a_revocation_is_not_cached() {
     *store.answers.lock().unwrap() = Some(answers);
     let taken_back = async {
         store.has_read.notified().await;
-        assert_eq!(ask(Method::DELETE, &format!("/v1/keys/{id}"), admin).await.status, 200);
+        assert_eq!(ask(Method::POST, &format!("/v1/keys/{id}/revoke"), admin).await.status, 200);
         answer.send(()).unwrap();
     };
 
@@ -336,7 +336,9 @@ async fn a_revocation_completes_after_its_client_disconnects() {
     *store.acknowledges.lock().unwrap() = Some(acknowledges);
 
     let mut client = TcpStream::connect(served.address).await.unwrap();
-    let head = format!("DELETE /v1/keys/{id} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {admin}\r\n\r\n");
+    let head = format!(
+        "POST /v1/keys/{id}/revoke HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {admin}\r\ncontent-length: 0\r\n\r\n"
+    );
     client.write_all(head.as_bytes()).await.unwrap();
     until(async || store.acknowledges.lock().unwrap().is_none()).await;
     client.shutdown().await.unwrap();

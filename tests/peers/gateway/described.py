@@ -28,12 +28,6 @@ turns:
 CHECKS = """
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "3xx", 401, 403, 404, 406, 409, 410, 412, 422, 429, "5xx"]
-
-# A revoked key or grant stays readable, with who revoked it and when. All other checks run, which is the default;
-# `--checks all` would run this one as well.
-[[operations]]
-include-path = ["/v1/keys/{key}", "/v1/approval-grants/{grant}"]
-checks.use_after_free.enabled = false
 """
 
 

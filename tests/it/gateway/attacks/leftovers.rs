@@ -131,7 +131,8 @@ async fn a_stream_closes_when_its_key_is_revoked() {
     };
     let (mut stays, mut ends) = (watch(mine).await, watch(hers).await);
 
-    let revoked = served.request(Method::DELETE, &format!("/v1/keys/{id}")).bearer_auth(mine).send().await.unwrap();
+    let revoked =
+        served.request(Method::POST, &format!("/v1/keys/{id}/revoke")).bearer_auth(mine).send().await.unwrap();
 
     assert_eq!(revoked.status(), 200);
     assert_eq!(ends.next().await, None);
