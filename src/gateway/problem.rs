@@ -58,7 +58,6 @@ pub(super) struct ProblemView {
     code: ErrorCode,
     /// Why, where the code alone does not tell a program what to do; stable too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = "run_over")]
     reason: Option<ErrorReason>,
     /// The id of this request, as in the log and in the `x-request-id` header.
     request_id: String,

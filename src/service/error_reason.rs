@@ -3,11 +3,12 @@
 use serde::Serialize;
 use toolgate_core::run::ResumeError;
 use toolgate_runner::RunnerError;
+use utoipa::ToSchema;
 
 macro_rules! error_reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         /// A stable reason. `docs/errors.md` has a row for each.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ErrorReason {
             $($(#[$doc])* $name,)*
@@ -68,7 +69,7 @@ error_reasons! {
     SessionChanging = "session_changing";
     /// A session with this id exists.
     SessionExists = "session_exists";
-    /// The session has used up one of its limits.
+    /// The session has used up one of its limits, or the tenant has all webhook endpoints that it may have.
     LimitReached = "limit_reached";
     /// The agent of the run is not configured on this server.
     AgentMissing = "agent_missing";

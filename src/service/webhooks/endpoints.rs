@@ -275,7 +275,7 @@ fn refused(endpoint: &WebhookEndpoint, saved: EndpointSaved) -> Result<(), Servi
         }
         EndpointSaved::LimitReached => {
             let detail = format!("there are already {} webhook endpoints; delete one first", WebhookEndpoint::MOST);
-            Err(ServiceError::lasting_conflict(detail))
+            Err(ServiceError::lasting_conflict(detail).with(ErrorReason::LimitReached))
         }
     }
 }
