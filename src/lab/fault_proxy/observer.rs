@@ -18,6 +18,8 @@ use crate::check::wire::answer::seconds;
 const MOST_INJECTIONS: usize = 1_000;
 /// The most facts of one side of an injection.
 const MOST_FACTS: usize = 8;
+/// The most failures of the server that are listed.
+const MOST_FAILURES: usize = 100;
 /// The most tools whose annotations are remembered.
 const MOST_TOOLS: usize = 10_000;
 /// Requests that a client sent at the same time as one that lost the session.
@@ -28,8 +30,10 @@ pub(super) struct Observer {
     began: Instant,
     started: jiff::Timestamp,
     secrets: Secrets,
-    observed: Vec<Observed>,
+    /// By the number of the request.
+    observed: BTreeMap<u64, Observed>,
     omitted: u64,
+    failures: Vec<String>,
     requests: u64,
     client: Option<Value>,
     server: Option<Value>,
@@ -55,8 +59,9 @@ impl Observer {
             began: Instant::now(),
             started: jiff::Timestamp::now(),
             secrets,
-            observed: Vec::new(),
+            observed: BTreeMap::new(),
             omitted: 0,
+            failures: Vec::new(),
             requests: 0,
             client: None,
             server: None,
@@ -70,7 +75,7 @@ impl Observer {
     }
 
     /// Records a request of the client, and the fault that is injected into it. Returns the number of the injection.
-    pub(super) fn request(&mut self, session: &str, message: &Value, chosen: Option<&ChosenFault>) -> Option<usize> {
+    pub(super) fn request(&mut self, session: &str, message: &Value, chosen: Option<&ChosenFault>) -> Option<u64> {
         self.requests += 1;
         let now = self.began.elapsed();
         let method = text(message, "/method");
@@ -84,7 +89,7 @@ impl Observer {
         let has_effects = method == "tools/call" && !self.harmless.contains(tool);
         let is_listed = self.listed.contains(tool);
         let shown = self.clean(method);
-        for observed in &mut self.observed {
+        for observed in self.observed.values_mut() {
             let after = now.saturating_sub(observed.at);
             let same = observed.injection.method == method && observed.params == params;
             observed.client_request(after, &shown, same, reaches);
@@ -112,7 +117,7 @@ impl Observer {
         if !chosen.fault.reaches_server() {
             injection.server.push(ServerFact::NotReached);
         }
-        self.observed.push(Observed {
+        let observed = Observed {
             injection,
             fault: chosen.fault,
             at: now,
@@ -120,29 +125,39 @@ impl Observer {
             id: message.get("id").cloned().unwrap_or_default(),
             params,
             is_cancelled: false,
-        });
-        Some(self.observed.len() - 1)
+        };
+        self.observed.insert(self.requests, observed);
+        Some(self.requests)
+    }
+
+    /// Removes an injection that changed nothing; `None` for one that is only counted.
+    pub(super) fn withdraw(&mut self, injection: Option<u64>) {
+        match injection {
+            Some(injection) => drop(self.observed.remove(&injection)),
+            None => self.omitted = self.omitted.saturating_sub(1),
+        }
     }
 
     /// Records that the client cancelled a request.
-    pub(super) fn cancelled(&mut self, id: &Value) {
+    pub(super) fn cancelled(&mut self, session: &str, id: &Value) {
         let now = self.began.elapsed();
-        if let Some(observed) = self.observed.iter_mut().rev().find(|observed| observed.id == *id) {
+        let mut observed = self.observed.values_mut().rev();
+        if let Some(observed) = observed.find(|observed| observed.session == session && observed.id == *id) {
             observed.is_cancelled = true;
             observed.client_fact(ClientFact::Cancelled { after_ms: millis(now.saturating_sub(observed.at)) });
         }
     }
 
     /// Records that the client closed the HTTP connection before the end of the answer.
-    pub(super) fn disconnected(&mut self, injection: usize) {
+    pub(super) fn disconnected(&mut self, injection: u64) {
         let now = self.began.elapsed();
-        if let Some(observed) = self.observed.get_mut(injection) {
+        if let Some(observed) = self.observed.get_mut(&injection) {
             observed.client_fact(ClientFact::Disconnected { after_ms: millis(now.saturating_sub(observed.at)) });
         }
     }
 
     /// Records an answer of the server.
-    pub(super) fn answered(&mut self, method: &str, injection: Option<usize>, message: &Value) {
+    pub(super) fn answered(&mut self, method: &str, injection: Option<u64>, message: &Value) {
         if self.server.is_none() {
             let places = ["/result/serverInfo", "/result/_meta/io.modelcontextprotocol~1serverInfo"];
             self.server = places.iter().find_map(|place| message.pointer(place)).cloned();
@@ -151,7 +166,7 @@ impl Observer {
             self.remember_tools(message);
         }
         let now = self.began.elapsed();
-        if let Some(observed) = injection.and_then(|at| self.observed.get_mut(at)) {
+        if let Some(observed) = injection.and_then(|number| self.observed.get_mut(&number)) {
             let after_ms = millis(now.saturating_sub(observed.at));
             let fact = match observed.is_cancelled {
                 true => ServerFact::AnsweredAfterCancel { after_ms },
@@ -174,13 +189,22 @@ impl Observer {
     }
 
     /// Records what happened to the process of the server, for this injection, or for all without an answer.
-    pub(super) fn process(&mut self, injection: Option<usize>, fact: impl Fn(u64) -> ServerFact) {
+    pub(super) fn process(&mut self, injection: Option<u64>, fact: impl Fn(u64) -> ServerFact) {
         let now = self.began.elapsed();
-        for (at, observed) in self.observed.iter_mut().enumerate() {
-            if injection.map_or(observed.injection.server.is_empty(), |injection| injection == at) {
+        for (number, observed) in &mut self.observed {
+            if injection.map_or(observed.injection.server.is_empty(), |injection| injection == *number) {
                 let after_ms = millis(now.saturating_sub(observed.at));
                 observed.server_fact(fact(after_ms));
             }
+        }
+    }
+
+    /// Records a failure of the server: for its injection, or for the report if no fault was injected.
+    pub(super) fn server_failed(&mut self, injection: Option<u64>, reason: &str) {
+        if injection.is_some() {
+            self.process(injection, |after_ms| ServerFact::Failed { after_ms, reason: reason.to_owned() });
+        } else if self.failures.len() < MOST_FAILURES {
+            self.failures.push(reason.to_owned());
         }
     }
 
@@ -188,7 +212,7 @@ impl Observer {
     pub(super) fn finish(&mut self, target: &str, closed: bool) -> Report {
         let now = self.began.elapsed();
         let observed = std::mem::take(&mut self.observed);
-        let injections: Vec<Injection> = observed.into_iter().map(|observed| observed.finish(now, closed)).collect();
+        let injections: Vec<Injection> = observed.into_values().map(|observed| observed.finish(now, closed)).collect();
         let shown = |value: &Option<Value>| {
             let part = |key: &str| value.as_ref().and_then(|value| value.get(key)).and_then(Value::as_str);
             part("name").map(|name| self.clean(&format!("{name} {}", part("version").unwrap_or_default())))
@@ -203,6 +227,7 @@ impl Observer {
             seed: None,
             injections,
             omitted: self.omitted,
+            failures: std::mem::take(&mut self.failures),
             not_injected: Vec::new(),
         }
     }

@@ -27,7 +27,9 @@ pub struct Report {
     pub injections: Vec<Injection>,
     /// The number of injections that are not listed.
     pub omitted: u64,
-    /// The planned faults whose request never came.
+    /// Failures of the server in requests without a fault.
+    pub failures: Vec<String>,
+    /// The planned faults that changed no answer: the request never came, or its answer had nothing to change.
     pub not_injected: Vec<String>,
 }
 
@@ -140,8 +142,11 @@ impl fmt::Display for Report {
         if self.omitted > 0 {
             writeln!(f, "{} more are not listed", self.omitted)?;
         }
+        for failure in &self.failures {
+            writeln!(f, "server: {failure}")?;
+        }
         for fault in &self.not_injected {
-            writeln!(f, "not injected: {fault} (there was no such request)")?;
+            writeln!(f, "not injected: {fault} (no request with an answer that it changes)")?;
         }
         Ok(())
     }

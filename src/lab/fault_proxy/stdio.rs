@@ -213,7 +213,7 @@ impl Relay {
     }
 
     /// Kills the server and starts another process, without a handshake.
-    async fn restart(self: &Arc<Self>, injection: Option<usize>) {
+    async fn restart(self: &Arc<Self>, injection: Option<u64>) {
         let mut server = self.server.lock().await;
         let generation = server.generation + 1;
         signal::kill_group(server.pid);
