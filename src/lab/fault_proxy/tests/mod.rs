@@ -1,6 +1,7 @@
 //! Tests of the fault proxy: a scripted client, the proxy, and a small server.
 
 mod client;
+mod delays;
 mod flaws;
 mod interception;
 mod judgements;
