@@ -2,6 +2,7 @@
 
 mod client;
 mod delays;
+mod failures;
 mod flaws;
 mod interception;
 mod judgements;
