@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::Value;
 use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 
-use super::interceptor::{Delay, Interceptor, Outgoing, Passage};
+use super::interceptor::{Interceptor, Outgoing, Passage};
 use super::locked;
 use crate::check::wire::log::{Direction, WireLog};
 
@@ -65,7 +65,7 @@ impl Exchange {
         self.is_answered |= is_answer;
         match self.passage.number.filter(|_| is_answer) {
             Some(number) => locked(&self.proxy.interceptor).answer(number, &message, line),
-            None => vec![Outgoing::Send(line.to_vec(), Delay::Nothing)],
+            None => vec![Outgoing::now(line)],
         }
     }
 

@@ -68,6 +68,13 @@ pub(super) enum Outgoing {
     Swap,
 }
 
+impl Outgoing {
+    /// The bytes, without a delay.
+    pub(super) fn now(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::Send(bytes.into(), Delay::Nothing)
+    }
+}
+
 /// When to send.
 #[derive(Debug)]
 pub(super) enum Delay {
@@ -166,8 +173,7 @@ impl Interceptor {
 
     /// Takes the answer to a request. Returns what the client gets, in this order.
     pub(super) fn answer(&mut self, number: u64, message: &Value, line: &[u8]) -> Vec<Outgoing> {
-        let now = |bytes: Vec<u8>| Outgoing::Send(bytes, Delay::Nothing);
-        let Some(mut open) = self.open.remove(&number) else { return vec![now(line.to_vec())] };
+        let Some(mut open) = self.open.remove(&number) else { return vec![Outgoing::now(line)] };
         self.observer.answered(&open.method, open.injection, message);
         let before = self.swapped.take();
         let mut all = match open.fault {
@@ -184,17 +190,19 @@ impl Interceptor {
             Some(Fault::ToolsChange) => {
                 self.tools_changed = true;
                 let notification = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-                vec![now(notification.to_string().into()), now(line.to_vec())]
+                vec![Outgoing::now(notification.to_string()), Outgoing::now(line)]
             }
             Some(fault) => distorted(fault, message, line).unwrap_or_else(|| {
                 self.observer.withdraw(open.injection);
                 open.planned.into_iter().for_each(|index| self.plan.postpone(index));
-                vec![now(line.to_vec())]
+                vec![Outgoing::now(line)]
             }),
-            None if self.tools_changed && open.method == "tools/list" => vec![now(with_changed_tool(message))],
-            None => vec![now(line.to_vec())],
+            None if self.tools_changed && open.method == "tools/list" => {
+                vec![Outgoing::now(with_changed_tool(message))]
+            }
+            None => vec![Outgoing::now(line)],
         };
-        all.extend(before.map(now));
+        all.extend(before.map(Outgoing::now));
         all
     }
 
@@ -224,8 +232,7 @@ impl Interceptor {
 
 /// The answer with a fault that depends on nothing else. `None` if the fault changes nothing in this answer.
 fn distorted(fault: Fault, message: &Value, line: &[u8]) -> Option<Vec<Outgoing>> {
-    let now = |bytes: Vec<u8>| Outgoing::Send(bytes, Delay::Nothing);
-    let changed = |bytes: Vec<u8>| (bytes != message.to_string().as_bytes()).then(|| vec![now(bytes)]);
+    let changed = |bytes: Vec<u8>| (bytes != message.to_string().as_bytes()).then(|| vec![Outgoing::now(bytes)]);
     let with = |name: &str, value: Value| {
         let mut answer = message.clone();
         let members = answer.as_object_mut();
@@ -248,8 +255,8 @@ fn distorted(fault: Fault, message: &Value, line: &[u8]) -> Option<Vec<Outgoing>
             let text = "x".repeat(usize::try_from(mib << 20).unwrap_or_default());
             return with("result", json!({"content": [{"type": "text", "text": text}]}));
         }
-        Fault::Malformed => vec![now(String::from_utf8_lossy(line).replace('"', "'").into())],
-        Fault::DuplicateReplies => vec![now(line.to_vec()), now(line.to_vec())],
+        Fault::Malformed => vec![Outgoing::now(String::from_utf8_lossy(line).replace('"', "'"))],
+        Fault::DuplicateReplies => vec![Outgoing::now(line), Outgoing::now(line)],
         Fault::WrongIds => {
             let id = message.get("id").unwrap_or(&Value::Null);
             let other =
@@ -263,12 +270,12 @@ fn distorted(fault: Fault, message: &Value, line: &[u8]) -> Option<Vec<Outgoing>
         }
         Fault::RpcError => return with("error", json!({"code": -32603, "message": "Internal error"})),
         Fault::ResultNull => return with("result", Value::Null),
-        Fault::StdoutGarbage => vec![now(GARBAGE.to_vec()), now(line.to_vec())],
+        Fault::StdoutGarbage => vec![Outgoing::now(GARBAGE), Outgoing::now(line)],
         Fault::Flawed(Flaw::NoLineFeed) => vec![Outgoing::Unterminated(line.to_vec())],
         Fault::Flawed(flaw) => return changed(flaw.spoil(message)),
         // These act elsewhere: on the transport, or on the state of the proxy.
         Fault::LateReply | Fault::RestartsInside | Fault::ToolsChange | Fault::OutOfOrder | Fault::Refused(_) => {
-            vec![now(line.to_vec())]
+            vec![Outgoing::now(line)]
         }
     };
     Some(all)

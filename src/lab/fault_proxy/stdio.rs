@@ -163,7 +163,7 @@ impl Relay {
                 let number = id.and_then(|id| interceptor.number_of(id));
                 match number {
                     Some(number) => interceptor.answer(number, &message, content),
-                    None => vec![Outgoing::Send(content.to_vec(), Delay::Nothing)],
+                    None => vec![Outgoing::now(content)],
                 }
             };
             for outgoing in outgoing {

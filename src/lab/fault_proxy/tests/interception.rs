@@ -15,10 +15,9 @@ fn interceptor(faults: &[&str]) -> Interceptor {
 fn exchange(interceptor: &mut Interceptor, answer: &Value) -> String {
     let id = answer["id"].as_u64().unwrap();
     let number = interceptor.client_message("", &call(id)).number.unwrap();
-    match interceptor.answer(number, answer, answer.to_string().as_bytes()).remove(0) {
-        Outgoing::Send(bytes, _) => String::from_utf8(bytes).unwrap(),
-        other => panic!("{other:?}"),
-    }
+    let first = interceptor.answer(number, answer, answer.to_string().as_bytes()).remove(0);
+    let Outgoing::Send(bytes, _) = first else { panic!("{first:?}") };
+    String::from_utf8(bytes).unwrap()
 }
 
 fn error(id: u64) -> Value {
