@@ -198,7 +198,9 @@ async fn respond(mut exchange: Exchange, mut response: reqwest::Response) -> Res
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => break,
             Err(error) => {
+                exchange.log("server", Direction::Received, &body);
                 exchange.server_failed(&in_words(&error));
+                exchange.log("client", Direction::Sent, &body);
                 return exchange.complete(broken_off(body));
             }
         }
