@@ -135,35 +135,65 @@ impl Flaw {
         }
     }
 
+    /// Whether no reader of JSON gets the result. Some clients read the answers with the other flaws.
+    pub fn loses_answer(self) -> bool {
+        match self {
+            Self::SecondMessage
+            | Self::Truncated
+            | Self::NoId
+            | Self::IdOnly
+            | Self::ErrorNull
+            | Self::Utf16
+            | Self::BehindLogPrefix
+            | Self::NoLineFeed => true,
+            Self::LoneSurrogate
+            | Self::Latin1
+            | Self::Nan
+            | Self::LargeNumber
+            | Self::DeepNesting
+            | Self::ResultAndError
+            | Self::ByteOrderMark
+            | Self::Indented
+            | Self::Batch
+            | Self::TextId
+            | Self::NoVersion
+            | Self::DuplicateKeys
+            | Self::UnknownResultType => false,
+        }
+    }
+
     /// The answer with this flaw, as bytes without a line feed. A flaw of a value replaces a value of the result, which
-    /// its form selects: the instructions of a handshake, a definition of a list, or the content of a call.
+    /// its form selects: the instructions of a handshake, a definition of a list, or the content of a call. An answer
+    /// without such a value stays as it is.
     pub fn spoil(self, answer: &Value) -> Vec<u8> {
         let plain = || answer.to_string();
         match self {
-            Self::LoneSurrogate => marked(answer, Place::Text, b"\"cut \\ud83d\""),
-            Self::Latin1 => marked(answer, Place::Text, b"\"caf\xe9\""),
-            Self::Nan => marked(answer, Place::Number, b"NaN"),
-            Self::LargeNumber => marked(answer, Place::Number, b"1e400"),
+            Self::LoneSurrogate => marked(answer, MemberType::Text, b"\"cut \\ud83d\""),
+            Self::Latin1 => marked(answer, MemberType::Text, b"\"caf\xe9\""),
+            Self::Nan => marked(answer, MemberType::Number, b"NaN"),
+            Self::LargeNumber => marked(answer, MemberType::Number, b"1e400"),
             Self::DeepNesting => {
                 let nested = "[".repeat(DEPTH) + &"]".repeat(DEPTH);
-                marked(answer, Place::Number, nested.as_bytes())
+                marked(answer, MemberType::Number, nested.as_bytes())
             }
             Self::ResultAndError => {
                 let error = json!({"code": -32000, "message": "and yet it failed"});
-                with(answer.clone(), "error", error).to_string().into()
+                with(with(answer.clone(), "result", json!({})), "error", error).to_string().into()
             }
             Self::ByteOrderMark => format!("\u{feff}{answer}").into(),
             Self::Indented => format!("{answer:#}").into(),
             Self::Batch => json!([log_message("one of a batch"), answer]).to_string().into(),
             Self::SecondMessage => format!("{answer} {}", log_message("on the same line")).into(),
             Self::Truncated => {
-                let text = plain();
-                text.get(..text.len() / 2).unwrap_or_default().into()
+                let mut bytes = plain().into_bytes();
+                bytes.truncate(bytes.len() / 2);
+                bytes
             }
             Self::TextId => {
                 let mut answer = answer.clone();
-                let id = answer.get("id").map(Value::to_string);
-                answer.as_object_mut().map(|answer| answer.insert("id".into(), id.into()));
+                if let Some(id) = answer.get_mut("id").filter(|id| id.is_number()) {
+                    *id = id.to_string().into();
+                }
                 answer.to_string().into()
             }
             Self::NoVersion => without("jsonrpc", answer).to_string().into(),
@@ -173,11 +203,19 @@ impl Flaw {
                 let id = answer.get("id").map(Value::to_string).unwrap_or_default();
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},").into()
             }
-            Self::ErrorNull => with(without("result", answer), "error", Value::Null).to_string().into(),
+            Self::ErrorNull => {
+                let neither = without("error", &without("result", answer));
+                with(neither, "error", Value::Null).to_string().into()
+            }
             Self::Utf16 => plain().encode_utf16().flat_map(u16::to_le_bytes).collect(),
             Self::BehindLogPrefix => format!("[INFO] answered with {answer}").into(),
             Self::NoLineFeed => plain().into(),
-            Self::UnknownResultType => plain().replacen("\"complete\"", "\"later\"", 1).into(),
+            Self::UnknownResultType => {
+                let mut answer = answer.clone();
+                let result = answer.get_mut("result").and_then(Value::as_object_mut);
+                result.map(|result| result.insert("resultType".into(), "later".into()));
+                answer.to_string().into()
+            }
         }
     }
 }
@@ -194,20 +232,21 @@ fn with(mut answer: Value, name: &str, value: Value) -> Value {
 
 fn without(name: &str, answer: &Value) -> Value {
     let mut answer = answer.clone();
-    answer.as_object_mut().map(|answer| answer.remove(name));
+    answer.as_object_mut().map(|answer| answer.shift_remove(name));
     answer
 }
 
-/// The position of a flaw that is a value.
-enum Place {
+/// The type of the member whose value a flaw replaces.
+#[derive(Clone, Copy)]
+enum MemberType {
     Text,
     Number,
 }
 
-fn marked(answer: &Value, place: Place, flaw: &[u8]) -> Vec<u8> {
+fn marked(answer: &Value, kind: MemberType, flaw: &[u8]) -> Vec<u8> {
     let mut answer = answer.clone();
     if let Some(result) = answer.get_mut("result").and_then(Value::as_object_mut) {
-        mark(result, place);
+        mark(result, kind);
     }
     let text = answer.to_string();
     let quoted = format!("\"{MARK}\"");
@@ -218,26 +257,26 @@ fn marked(answer: &Value, place: Place, flaw: &[u8]) -> Vec<u8> {
 }
 
 /// Puts the placeholder into a result.
-fn mark(result: &mut Map<String, Value>, place: Place) {
+fn mark(result: &mut Map<String, Value>, kind: MemberType) {
     if let Some(capabilities) = result.get_mut("capabilities").and_then(Value::as_object_mut) {
-        match place {
-            Place::Number => drop(capabilities.insert("experimental".into(), json!({"x": {"y": MARK}}))),
-            Place::Text => drop(result.insert("instructions".into(), MARK.into())),
+        match kind {
+            MemberType::Number => drop(capabilities.insert("experimental".into(), json!({"x": {"y": MARK}}))),
+            MemberType::Text => drop(result.insert("instructions".into(), MARK.into())),
         }
     } else if let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) {
         // The fault server has a tool for this purpose, whose definition no scenario uses otherwise.
         let is_mutant = |tool: &Value| tool.get("name").and_then(Value::as_str) == Some("mutant");
         let at = tools.iter().position(is_mutant).unwrap_or_default();
         if let Some(tool) = tools.get_mut(at).and_then(Value::as_object_mut) {
-            match place {
-                Place::Text => drop(tool.insert("description".into(), MARK.into())),
-                Place::Number => drop(tool.insert("inputSchema".into(), json!({"default": MARK}))),
+            match kind {
+                MemberType::Text => drop(tool.insert("description".into(), MARK.into())),
+                MemberType::Number => drop(tool.insert("inputSchema".into(), json!({"default": MARK}))),
             }
         }
     } else {
-        match place {
-            Place::Text => drop(result.insert("content".into(), json!([{"type": "text", "text": MARK}]))),
-            Place::Number => drop(result.insert("structuredContent".into(), json!({"value": MARK}))),
+        match kind {
+            MemberType::Text => drop(result.insert("content".into(), json!([{"type": "text", "text": MARK}]))),
+            MemberType::Number => drop(result.insert("structuredContent".into(), json!({"value": MARK}))),
         }
     }
 }

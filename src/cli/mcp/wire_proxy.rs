@@ -15,14 +15,14 @@ use crate::lab::fault_proxy::{self, ProxyOptions};
 pub(super) fn target(reach: &TargetFlags, word: Option<&str>) -> Result<Target, CliError> {
     let mut target = reach.target(word)?;
     if let Some(file) = reach.wire() {
-        put_before(&mut target, file)?;
+        insert_proxy(&mut target, file)?;
     }
     Ok(target)
 }
 
 /// Puts the proxy before a server. A command becomes one of `toolgate mcp break`, which starts it; a URL becomes that of a
 /// listener of this process.
-fn put_before(target: &mut Target, file: &Path) -> Result<(), CliError> {
+fn insert_proxy(target: &mut Target, file: &Path) -> Result<(), CliError> {
     let unwritable = |error: std::io::Error| CliError::file("the wire file", file, &error);
     File::create(file).map_err(unwritable)?;
     match check_target(target, "--wire")? {
@@ -36,9 +36,12 @@ fn put_before(target: &mut Target, file: &Path) -> Result<(), CliError> {
             let options = ProxyOptions { wire: Some(wire), ..ProxyOptions::default() };
             let internal = |error: std::io::Error| CliError::new(ErrorCode::Internal, error.to_string());
             let (listener, own) = fault_proxy::listen(0).map_err(internal)?;
-            tokio::spawn(
-                async move { fault_proxy::serve(listener, &url, &headers, options, std::future::pending()).await },
-            );
+            tokio::spawn(async move {
+                let served = fault_proxy::serve(listener, &url, &headers, options, std::future::pending()).await;
+                if let Err(error) = served {
+                    tracing::error!(%error, "failed to serve the wire proxy");
+                }
+            });
             if let TransportSettings::Http { url, .. } = &mut target.settings.transport {
                 *url = own;
             }

@@ -10,6 +10,7 @@ use toolgate_core::sse::{Decoder, Event};
 use super::MAX_MESSAGE;
 use super::exchange::{BEFORE_BREAK, Exchange};
 use super::interceptor::Outgoing;
+use crate::check::wire::http::in_words;
 use crate::check::wire::log::Direction;
 
 /// A stream to a client.
@@ -63,14 +64,31 @@ impl EventStream {
                 chunk = response.chunk() => chunk,
                 () = client.closed() => return,
             };
-            let Ok(Some(chunk)) = chunk else { break };
-            for event in decoder.push(&chunk).into_iter().flatten() {
-                if self.pass(event).await == Flow::Ended {
+            let is_over = matches!(chunk, Ok(None));
+            let events = match chunk {
+                Ok(Some(chunk)) => decoder.push(&chunk),
+                Ok(None) => decoder.finish().map(Ok).into_iter().collect(),
+                Err(error) => return self.fail(&in_words(&error)).await,
+            };
+            for event in events {
+                let flow = match event {
+                    Ok(event) => self.pass(event).await,
+                    Err(error) => return self.fail(&error.to_string()).await,
+                };
+                if flow == Flow::Ended {
                     return;
                 }
             }
+            if is_over {
+                return self.exchange.end();
+            }
         }
-        self.exchange.end();
+    }
+
+    /// Ends a stream that the server did not end.
+    async fn fail(&mut self, reason: &str) {
+        self.exchange.server_failed(reason);
+        self.break_off().await;
     }
 
     async fn pass(&mut self, event: Event) -> Flow {
@@ -91,6 +109,7 @@ impl EventStream {
                 return Flow::Ended;
             }
         }
+        self.exchange.sent();
         Flow::Open
     }
 
@@ -110,8 +129,12 @@ impl EventStream {
                 self.exchange.log("client", Direction::Sent, &bytes);
                 self.write(encoded(head, &bytes, b"\n\n")).await
             }
-            Outgoing::Unterminated(bytes) => self.write(encoded(head, &bytes, b"")).await,
+            Outgoing::Unterminated(bytes) => {
+                self.exchange.log("client", Direction::Sent, &bytes);
+                self.write(encoded(head, &bytes, b"")).await
+            }
             Outgoing::Cut(half) => {
+                self.exchange.log("client", Direction::Sent, &half);
                 self.write(encoded(head, &half, b"")).await;
                 self.break_off().await
             }
@@ -123,7 +146,7 @@ impl EventStream {
     async fn break_off(&mut self) -> Flow {
         self.exchange.end();
         tokio::time::sleep(BEFORE_BREAK).await;
-        let _ = self.client.send(Err(std::io::Error::other("the fault breaks the connection"))).await;
+        let _ = self.client.send(Err(std::io::Error::other("the proxy breaks the connection"))).await;
         Flow::Ended
     }
 

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::Value;
 use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 
-use super::interceptor::{Delay, Interceptor, Outgoing, Passage};
+use super::interceptor::{Interceptor, Outgoing, Passage};
 use super::locked;
 use crate::check::wire::log::{Direction, WireLog};
 
@@ -35,6 +35,9 @@ pub(super) struct Exchange {
     pub(super) passage: Passage,
     id: Option<Value>,
     secrets: Secrets,
+    /// Whether the server answered.
+    is_answered: bool,
+    /// Whether the client got everything.
     is_complete: bool,
 }
 
@@ -43,7 +46,7 @@ impl Exchange {
     pub(super) fn new(proxy: Arc<Proxy>, headers: &HeaderMap, session: &str, message: &Value) -> Self {
         let passage = locked(&proxy.interceptor).client_message(session, message);
         let (id, secrets) = (message.get("id").cloned(), credentials(headers));
-        Self { proxy, passage, id, secrets, is_complete: false }
+        Self { proxy, passage, id, secrets, is_answered: false, is_complete: false }
     }
 
     /// Records a line, without the credentials of this client.
@@ -54,14 +57,28 @@ impl Exchange {
     }
 
     /// What the client gets in place of this message.
-    pub(super) fn take(&self, line: &[u8]) -> Vec<Outgoing> {
+    pub(super) fn take(&mut self, line: &[u8]) -> Vec<Outgoing> {
         self.log("server", Direction::Received, line);
         let message = serde_json::from_slice::<Value>(line).unwrap_or_default();
         let is_answer =
             message.get("method").is_none() && message.get("id").is_some() && message.get("id") == self.id.as_ref();
+        self.is_answered |= is_answer;
         match self.passage.number.filter(|_| is_answer) {
             Some(number) => locked(&self.proxy.interceptor).answer(number, &message, line),
-            None => vec![Outgoing::Send(line.to_vec(), Delay::Nothing)],
+            None => vec![Outgoing::now(line)],
+        }
+    }
+
+    /// Records that the server did not answer, or that its answer broke off.
+    pub(super) fn server_failed(&self, reason: &str) {
+        self.log("server", Direction::Event, reason.as_bytes());
+        locked(&self.proxy.interceptor).server_failed(self.passage.injection, reason);
+    }
+
+    /// Ends the exchange if what was sent contains the answer. The server may keep its stream open.
+    pub(super) fn sent(&mut self) {
+        if self.is_answered {
+            self.end();
         }
     }
 

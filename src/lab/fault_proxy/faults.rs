@@ -117,9 +117,27 @@ impl Fault {
 
     /// Whether the client gets no result of the request that has a meaning. A retry may then execute it twice.
     pub(super) fn loses_answer(self) -> bool {
-        use Fault::{DieInAnswer, Flawed, Hang, LateReply, Malformed, ResultNull, RpcError, WrongIds};
-        matches!(self, Hang | LateReply | DieInAnswer | Malformed | WrongIds | RpcError | ResultNull | Flawed(_))
-            || matches!(self, Self::Die | Self::ConnectionReset | Self::RestartsInside)
+        match self {
+            Self::Flawed(flaw) => flaw.loses_answer(),
+            Self::Hang
+            | Self::LateReply
+            | Self::Die
+            | Self::DieInAnswer
+            | Self::ConnectionReset
+            | Self::Malformed
+            | Self::WrongIds
+            | Self::RpcError
+            | Self::ResultNull => true,
+            Self::Slow(_)
+            | Self::RestartsInside
+            | Self::ToolsChange
+            | Self::HugeResult(_)
+            | Self::OutOfOrder
+            | Self::DuplicateReplies
+            | Self::IsError
+            | Self::StdoutGarbage
+            | Self::Refused(_) => false,
+        }
     }
 
     /// Whether a stdio session ends with this fault. Schedules leave it out.

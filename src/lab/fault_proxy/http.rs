@@ -17,7 +17,7 @@ use super::event_stream::EventStream;
 use super::exchange::{BEFORE_BREAK, Exchange, Proxy};
 use super::faults::{Fault, Refusal};
 use super::interceptor::{Interceptor, Outgoing};
-use super::report::{Report, ServerFact};
+use super::report::Report;
 use super::{MAX_MESSAGE, ProxyOptions, locked};
 use crate::check::CheckTarget;
 use crate::check::wire::http::in_words;
@@ -161,11 +161,7 @@ async fn forward(exchange: Exchange, head: &request::Parts, body: Bytes) -> Resp
         Ok(response) => response,
         Err(error) => {
             let reason = in_words(&error);
-            exchange.log("server", Direction::Event, reason.as_bytes());
-            let fact = |after_ms| ServerFact::Failed { after_ms, reason: reason.clone() };
-            if exchange.passage.injection.is_some() {
-                locked(&exchange.proxy.interceptor).server_fact(exchange.passage.injection, fact);
-            }
+            exchange.server_failed(&reason);
             return exchange.complete((StatusCode::BAD_GATEWAY, reason).into_response());
         }
     };
@@ -195,12 +191,23 @@ async fn forward(exchange: Exchange, head: &request::Parts, body: Bytes) -> Resp
 }
 
 /// Answers a request whose answer is one body.
-async fn respond(exchange: Exchange, mut response: reqwest::Response) -> Response {
+async fn respond(mut exchange: Exchange, mut response: reqwest::Response) -> Response {
     let mut body = Vec::new();
-    while let Ok(Some(chunk)) = response.chunk().await {
-        body.extend_from_slice(&chunk);
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => break,
+            Err(error) => {
+                exchange.log("server", Direction::Received, &body);
+                exchange.server_failed(&in_words(&error));
+                exchange.log("client", Direction::Sent, &body);
+                return exchange.complete(broken_off(body));
+            }
+        }
         if body.len() > MAX_MESSAGE {
-            return exchange.complete((StatusCode::BAD_GATEWAY, "the answer is too large").into_response());
+            let reason = "the answer is too large";
+            exchange.server_failed(reason);
+            return exchange.complete((StatusCode::BAD_GATEWAY, reason).into_response());
         }
     }
     let outgoing = exchange.take(&body);
@@ -210,9 +217,15 @@ async fn respond(exchange: Exchange, mut response: reqwest::Response) -> Respons
             exchange.log("client", Direction::Sent, &bytes);
             exchange.complete(bytes.into_response())
         }
-        Ok([Outgoing::Unterminated(bytes)]) => exchange.complete(bytes.into_response()),
+        Ok([Outgoing::Unterminated(bytes)]) => {
+            exchange.log("client", Direction::Sent, &bytes);
+            exchange.complete(bytes.into_response())
+        }
         Ok([Outgoing::Hold | Outgoing::Swap]) => std::future::pending().await,
-        Ok([Outgoing::Cut(half)]) => exchange.complete(broken_off(half)),
+        Ok([Outgoing::Cut(half)]) => {
+            exchange.log("client", Direction::Sent, &half);
+            exchange.complete(broken_off(half))
+        }
         Ok([Outgoing::Break]) => exchange.complete(broken_off(Vec::new())),
         Err(several) => EventStream::respond_with(exchange, several),
     }
@@ -222,7 +235,7 @@ async fn respond(exchange: Exchange, mut response: reqwest::Response) -> Respons
 fn broken_off(half: Vec<u8>) -> Response {
     let end = async {
         tokio::time::sleep(BEFORE_BREAK).await;
-        Err(std::io::Error::other("the fault breaks the connection"))
+        Err(std::io::Error::other("the proxy breaks the connection"))
     };
     let half = stream::once(std::future::ready(Ok(Bytes::from(half))));
     Body::from_stream(half.chain(stream::once(end))).into_response()

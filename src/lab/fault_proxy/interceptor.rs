@@ -36,7 +36,9 @@ struct OpenRequest {
     id: Value,
     method: String,
     fault: Option<Fault>,
-    injection: Option<usize>,
+    /// The index of the fault in the plan.
+    planned: Option<usize>,
+    injection: Option<u64>,
     is_cancelled: bool,
     /// Wakes the answer that waits for a cancellation.
     cancellation: Option<oneshot::Sender<()>>,
@@ -47,7 +49,7 @@ struct OpenRequest {
 pub(super) struct Passage {
     pub(super) number: Option<u64>,
     pub(super) fault: Option<Fault>,
-    pub(super) injection: Option<usize>,
+    pub(super) injection: Option<u64>,
 }
 
 /// What the client gets in place of an answer.
@@ -64,6 +66,13 @@ pub(super) enum Outgoing {
     Hold,
     /// The answer is released behind the next one, or by [`Interceptor::take_swapped`].
     Swap,
+}
+
+impl Outgoing {
+    /// The bytes, without a delay.
+    pub(super) fn now(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::Send(bytes.into(), Delay::Nothing)
+    }
 }
 
 /// When to send.
@@ -116,7 +125,8 @@ impl Interceptor {
         }
         let chosen = self.plan.choose(method);
         let injection = self.observer.request(session, message, chosen.as_ref());
-        let fault = chosen.map(|chosen| chosen.fault);
+        let fault = chosen.as_ref().map(|chosen| chosen.fault);
+        let planned = chosen.and_then(|chosen| chosen.planned);
         self.passed += 1;
         self.open.insert(
             self.passed,
@@ -125,6 +135,7 @@ impl Interceptor {
                 id: id.clone(),
                 method: method.to_owned(),
                 fault,
+                planned,
                 injection,
                 is_cancelled: false,
                 cancellation: None,
@@ -134,7 +145,7 @@ impl Interceptor {
     }
 
     fn cancel(&mut self, session: &str, id: &Value) {
-        self.observer.cancelled(id);
+        self.observer.cancelled(session, id);
         let mut open = self.open.iter_mut().rev();
         let Some((number, open)) = open.find(|(_, open)| open.session == session && open.id == *id) else { return };
         open.is_cancelled = true;
@@ -156,14 +167,13 @@ impl Interceptor {
     }
 
     /// Records that the client closed the HTTP connection of this injection.
-    pub(super) fn disconnected(&mut self, injection: usize) {
+    pub(super) fn disconnected(&mut self, injection: u64) {
         self.observer.disconnected(injection);
     }
 
     /// Takes the answer to a request. Returns what the client gets, in this order.
     pub(super) fn answer(&mut self, number: u64, message: &Value, line: &[u8]) -> Vec<Outgoing> {
-        let now = |bytes: Vec<u8>| Outgoing::Send(bytes, Delay::Nothing);
-        let Some(mut open) = self.open.remove(&number) else { return vec![now(line.to_vec())] };
+        let Some(mut open) = self.open.remove(&number) else { return vec![Outgoing::now(line)] };
         self.observer.answered(&open.method, open.injection, message);
         let before = self.swapped.take();
         let mut all = match open.fault {
@@ -180,13 +190,19 @@ impl Interceptor {
             Some(Fault::ToolsChange) => {
                 self.tools_changed = true;
                 let notification = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-                vec![now(notification.to_string().into()), now(line.to_vec())]
+                vec![Outgoing::now(notification.to_string()), Outgoing::now(line)]
             }
-            Some(fault) => distorted(fault, message, line),
-            None if self.tools_changed && open.method == "tools/list" => vec![now(with_changed_tool(message))],
-            None => vec![now(line.to_vec())],
+            Some(fault) => distorted(fault, message, line).unwrap_or_else(|| {
+                self.observer.withdraw(open.injection);
+                open.planned.into_iter().for_each(|index| self.plan.postpone(index));
+                vec![Outgoing::now(line)]
+            }),
+            None if self.tools_changed && open.method == "tools/list" => {
+                vec![Outgoing::now(with_changed_tool(message))]
+            }
+            None => vec![Outgoing::now(line)],
         };
-        all.extend(before.map(now));
+        all.extend(before.map(Outgoing::now));
         all
     }
 
@@ -196,8 +212,13 @@ impl Interceptor {
     }
 
     /// Records what happened to the server, for this injection, or for all without an answer.
-    pub(super) fn server_fact(&mut self, injection: Option<usize>, fact: impl Fn(u64) -> ServerFact) {
+    pub(super) fn server_fact(&mut self, injection: Option<u64>, fact: impl Fn(u64) -> ServerFact) {
         self.observer.process(injection, fact);
+    }
+
+    /// Records a failure of the server, for this injection, or for the report as a whole.
+    pub(super) fn server_failed(&mut self, injection: Option<u64>, reason: &str) {
+        self.observer.server_failed(injection, reason);
     }
 
     /// The report. `closed` says that the client closed the connection.
@@ -209,51 +230,55 @@ impl Interceptor {
     }
 }
 
-/// The answer with a fault that depends on nothing else.
-fn distorted(fault: Fault, message: &Value, line: &[u8]) -> Vec<Outgoing> {
-    let now = |bytes: Vec<u8>| Outgoing::Send(bytes, Delay::Nothing);
+/// The answer with a fault that depends on nothing else. `None` if the fault changes nothing in this answer.
+fn distorted(fault: Fault, message: &Value, line: &[u8]) -> Option<Vec<Outgoing>> {
+    let changed = |bytes: Vec<u8>| (bytes != message.to_string().as_bytes()).then(|| vec![Outgoing::now(bytes)]);
     let with = |name: &str, value: Value| {
-        let mut changed = message.clone();
-        let members = changed.as_object_mut();
+        let mut answer = message.clone();
+        let members = answer.as_object_mut();
         if let Some(members) = members {
-            if name == "error" {
-                members.remove("result");
+            match name {
+                "error" => drop(members.shift_remove("result")),
+                "result" => drop(members.shift_remove("error")),
+                _ => {}
             }
             members.insert(name.to_owned(), value);
         }
-        vec![now(changed.to_string().into())]
+        changed(answer.to_string().into())
     };
-    match fault {
+    let all = match fault {
         Fault::Slow(time) => vec![Outgoing::Send(line.to_vec(), Delay::Time(time))],
         Fault::Hang | Fault::Die => vec![Outgoing::Hold],
         Fault::DieInAnswer => vec![Outgoing::Cut(line.get(..line.len() / 2).unwrap_or_default().to_vec())],
         Fault::ConnectionReset => vec![Outgoing::Break],
         Fault::HugeResult(mib) => {
             let text = "x".repeat(usize::try_from(mib << 20).unwrap_or_default());
-            with("result", json!({"content": [{"type": "text", "text": text}]}))
+            return with("result", json!({"content": [{"type": "text", "text": text}]}));
         }
-        Fault::Malformed => vec![now(String::from_utf8_lossy(line).replace('"', "'").into())],
-        Fault::DuplicateReplies => vec![now(line.to_vec()), now(line.to_vec())],
+        Fault::Malformed => vec![Outgoing::now(String::from_utf8_lossy(line).replace('"', "'"))],
+        Fault::DuplicateReplies => vec![Outgoing::now(line), Outgoing::now(line)],
         Fault::WrongIds => {
             let id = message.get("id").unwrap_or(&Value::Null);
-            let other = id.as_u64().map_or_else(|| json!(format!("{id}-other")), |id| json!(id + 1_000_000));
-            with("id", other)
+            let other =
+                id.as_u64().map_or_else(|| json!(format!("{id}-other")), |id| json!(id.wrapping_add(1_000_000)));
+            return with("id", other);
         }
         Fault::IsError => {
             let mut result = message.get("result").cloned().unwrap_or_else(|| json!({}));
             result.as_object_mut().map(|result| result.insert("isError".into(), true.into()));
-            with("result", result)
+            return with("result", result);
         }
-        Fault::RpcError => with("error", json!({"code": -32603, "message": "Internal error"})),
-        Fault::ResultNull => with("result", Value::Null),
-        Fault::StdoutGarbage => vec![now(GARBAGE.to_vec()), now(line.to_vec())],
+        Fault::RpcError => return with("error", json!({"code": -32603, "message": "Internal error"})),
+        Fault::ResultNull => return with("result", Value::Null),
+        Fault::StdoutGarbage => vec![Outgoing::now(GARBAGE), Outgoing::now(line)],
         Fault::Flawed(Flaw::NoLineFeed) => vec![Outgoing::Unterminated(line.to_vec())],
-        Fault::Flawed(flaw) => vec![now(flaw.spoil(message))],
+        Fault::Flawed(flaw) => return changed(flaw.spoil(message)),
         // These act elsewhere: on the transport, or on the state of the proxy.
         Fault::LateReply | Fault::RestartsInside | Fault::ToolsChange | Fault::OutOfOrder | Fault::Refused(_) => {
-            vec![now(line.to_vec())]
+            vec![Outgoing::now(line)]
         }
-    }
+    };
+    Some(all)
 }
 
 /// The list with another description of its first tool.

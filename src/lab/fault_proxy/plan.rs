@@ -23,7 +23,8 @@ struct PlannedFault {
     /// `None` for every occurrence.
     occurrence: Option<u64>,
     seen: u64,
-    injected: bool,
+    /// The number of answers that it changed, or may still change.
+    injections: u64,
 }
 
 /// A random choice that depends on the seed and on the number of the request alone.
@@ -41,6 +42,8 @@ pub(super) struct ChosenFault {
     pub(super) fault: Fault,
     /// How the fault is written, or its name in a schedule.
     pub(super) written: String,
+    /// The index of the planned fault; `None` for a fault of the schedule.
+    pub(super) planned: Option<usize>,
 }
 
 impl FaultPlan {
@@ -62,7 +65,7 @@ impl FaultPlan {
         let (name, value) = rest.split_once('=').map_or((rest, None), |(name, value)| (name, Some(value)));
         let fault = fault(name, value, transport).map_err(|reason| format!("`{written}`: {reason}"))?;
         let (written, method) = (written.to_owned(), method.to_owned());
-        self.planned.push(PlannedFault { written, fault, method, occurrence, seen: 0, injected: false });
+        self.planned.push(PlannedFault { written, fault, method, occurrence, seen: 0, injections: 0 });
         Ok(())
     }
 
@@ -102,20 +105,29 @@ impl FaultPlan {
     /// The fault of the next request of this method. The first planned fault that matches comes before the schedule.
     pub(super) fn choose(&mut self, method: &str) -> Option<ChosenFault> {
         let mut chosen = None;
-        for planned in self.planned.iter_mut().filter(|planned| planned.method == method) {
+        for (index, planned) in self.planned.iter_mut().enumerate().filter(|(_, planned)| planned.method == method) {
             planned.seen += 1;
             if chosen.is_none() && planned.occurrence.is_none_or(|occurrence| occurrence == planned.seen) {
-                planned.injected = true;
-                chosen = Some(ChosenFault { fault: planned.fault, written: planned.written.clone() });
+                planned.injections += 1;
+                let (fault, written) = (planned.fault, planned.written.clone());
+                chosen = Some(ChosenFault { fault, written, planned: Some(index) });
             }
         }
         let scheduled = self.schedule.as_mut().filter(|_| !UNSCHEDULED.contains(&method)).and_then(Schedule::next);
         chosen.or(scheduled)
     }
 
+    /// Takes back an injection that changed nothing. A fault of one occurrence moves to the next request of its method.
+    pub(super) fn postpone(&mut self, index: usize) {
+        if let Some(planned) = self.planned.get_mut(index) {
+            planned.injections = planned.injections.saturating_sub(1);
+            planned.occurrence = planned.occurrence.map(|_| planned.seen + 1);
+        }
+    }
+
     /// The planned faults that were not injected, as they were written.
     pub(super) fn not_injected(&self) -> Vec<String> {
-        self.planned.iter().filter(|planned| !planned.injected).map(|planned| planned.written.clone()).collect()
+        self.planned.iter().filter(|planned| planned.injections == 0).map(|planned| planned.written.clone()).collect()
     }
 }
 
@@ -130,7 +142,7 @@ impl Schedule {
         }
         let at = split_mix(random) % (self.faults.len() as u64).max(1);
         let (name, fault) = *self.faults.get(usize::try_from(at).ok()?)?;
-        Some(ChosenFault { fault, written: name.to_owned() })
+        Some(ChosenFault { fault, written: name.to_owned(), planned: None })
     }
 }
 

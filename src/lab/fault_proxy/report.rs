@@ -9,7 +9,7 @@ use crate::check::Severity;
 use crate::check::wire::answer::seconds;
 
 /// What a proxy observed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// The command or the URL of the server.
     pub target: String,
@@ -27,7 +27,9 @@ pub struct Report {
     pub injections: Vec<Injection>,
     /// The number of injections that are not listed.
     pub omitted: u64,
-    /// The planned faults whose request never came.
+    /// Failures of the server in requests without a fault.
+    pub failures: Vec<String>,
+    /// The planned faults that changed no answer: the request never came, or its answer had nothing to change.
     pub not_injected: Vec<String>,
 }
 
@@ -78,34 +80,20 @@ pub enum ClientFact {
 pub enum ServerFact {
     /// The proxy answered in its place.
     NotReached,
-    Answered {
-        after_ms: u64,
-    },
-    AnsweredAfterCancel {
-        after_ms: u64,
-    },
+    /// It answered.
+    Answered { after_ms: u64 },
+    /// It answered a request that the client had cancelled.
+    AnsweredAfterCancel { after_ms: u64 },
     /// The proxy killed its process. Whether it executed the request is not known.
-    Killed {
-        after_ms: u64,
-    },
+    Killed { after_ms: u64 },
     /// The proxy killed its process and started another one, before it sent the request.
-    Restarted {
-        after_ms: u64,
-    },
+    Restarted { after_ms: u64 },
     /// Its process ended.
-    Exited {
-        after_ms: u64,
-        status: String,
-    },
-    /// The HTTP request to it failed.
-    Failed {
-        after_ms: u64,
-        reason: String,
-    },
+    Exited { after_ms: u64, status: String },
+    /// The HTTP request to it failed, or its answer broke off.
+    Failed { after_ms: u64, reason: String },
     /// It did not answer until the proxy ended.
-    Silent {
-        for_ms: u64,
-    },
+    Silent { for_ms: u64 },
 }
 
 /// A judgement about the client.
@@ -127,10 +115,10 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sides = [("client", &self.client), ("server", &self.server)];
         let sides = sides.map(|(side, name)| format!("{side} {}", name.as_deref().unwrap_or("unknown")));
-        let all = self.injections.len() as u64 + self.omitted;
-        let faults = if all == 1 { "fault" } else { "faults" };
-        let requests = if self.requests == 1 { "request" } else { "requests" };
-        writeln!(f, "{}: {all} {faults} in {} {requests}, {}", sides.join(", "), self.requests, time(self.ms))?;
+        let count = |number: u64, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+        let faults = count(self.injections.len() as u64 + self.omitted, "fault");
+        let requests = count(self.requests, "request");
+        writeln!(f, "{}: {faults} in {requests}, {}", sides.join(", "), time(self.ms))?;
         if let Some(seed) = self.seed {
             writeln!(f, "repeat with --seed {seed}")?;
         }
@@ -140,8 +128,11 @@ impl fmt::Display for Report {
         if self.omitted > 0 {
             writeln!(f, "{} more are not listed", self.omitted)?;
         }
+        for failure in &self.failures {
+            writeln!(f, "server: {failure}")?;
+        }
         for fault in &self.not_injected {
-            writeln!(f, "not injected: {fault} (there was no such request)")?;
+            writeln!(f, "not injected: {fault} (no request with an answer that it changes)")?;
         }
         Ok(())
     }
@@ -163,11 +154,9 @@ impl fmt::Display for Injection {
 impl fmt::Display for ClientFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Repeated { after_ms, reached_server: true } => {
-                write!(f, "sent the same request again after {}", time(*after_ms))
-            }
-            Self::Repeated { after_ms, reached_server: false } => {
-                write!(f, "sent the same request again after {}, which the proxy refused", time(*after_ms))
+            Self::Repeated { after_ms, reached_server } => {
+                let end = if *reached_server { "" } else { ", which the proxy refused" };
+                write!(f, "sent the same request again after {}{end}", time(*after_ms))
             }
             Self::Cancelled { after_ms } => write!(f, "cancelled it after {}", time(*after_ms)),
             Self::Initialized { after_ms } => write!(f, "sent a new initialize after {}", time(*after_ms)),

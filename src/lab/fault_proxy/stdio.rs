@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::sync::{Mutex as AsyncMutex, Notify, Semaphore};
 use tokio::task::JoinSet;
 use toolgate_settings::mcp::StdioSettings;
 
@@ -25,6 +25,8 @@ use crate::check::wire::process::{command, signal};
 const EXIT: Duration = Duration::from_millis(800);
 /// How long an answer waits for the next one.
 const SWAP: Duration = Duration::from_secs(1);
+/// The most bytes of answers that wait to be sent.
+const MOST_DELAYED: usize = 4 * MAX_MESSAGE;
 /// How long the rest of the output is read after the server ended.
 const REST: Duration = Duration::from_millis(300);
 /// The time between a request and the kill of its server.
@@ -40,7 +42,10 @@ struct Relay {
     server: AsyncMutex<ServerProcess>,
     /// The process id of the server, for a kill while another task writes to it.
     pid: AtomicU32,
-    readers: Mutex<JoinSet<()>>,
+    /// The readers of the server, and the answers that wait to be sent.
+    tasks: Mutex<JoinSet<()>>,
+    /// The bytes of answers that may still wait.
+    delayed: Arc<Semaphore>,
     log: WireLog,
     ended: Notify,
 }
@@ -65,6 +70,17 @@ pub async fn relay(
     client: (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
     stop: impl Future<Output = ()>,
 ) -> io::Result<Report> {
+    relay_within(MOST_DELAYED, settings, options, client, stop).await
+}
+
+/// A relay in which at most this many bytes of answers wait to be sent.
+pub(super) async fn relay_within(
+    most_delayed: usize,
+    settings: &StdioSettings,
+    options: ProxyOptions,
+    client: (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    stop: impl Future<Output = ()>,
+) -> io::Result<Report> {
     let target = CheckTarget::Stdio(settings.clone());
     let secrets = target.secrets();
     let (server, stdout, stderr) = ServerProcess::start(settings, 0)?;
@@ -74,7 +90,8 @@ pub async fn relay(
         client: AsyncMutex::new(Some(Box::new(client.1))),
         pid: AtomicU32::new(server.pid),
         server: AsyncMutex::new(server),
-        readers: Mutex::default(),
+        tasks: Mutex::default(),
+        delayed: Arc::new(Semaphore::new(most_delayed)),
         log: WireLog::new(options.wire, secrets),
         ended: Notify::new(),
     });
@@ -93,17 +110,23 @@ pub async fn relay(
 impl Relay {
     /// Reads a process of the server in the background.
     fn read(self: &Arc<Self>, stdout: ChildStdout, stderr: ChildStderr, generation: u64) {
-        let mut readers = locked(&self.readers);
         let relay = self.clone();
-        readers.spawn(async move { relay.read_server(stdout, generation).await });
+        self.spawn(async move { relay.read_server(stdout, generation).await });
         let relay = self.clone();
-        readers.spawn(async move {
+        self.spawn(async move {
             let (mut reader, mut line) = (BufReader::new(stderr), Vec::new());
             while next_line(&mut reader, &mut line).await {
                 relay.log.record("server", Direction::Stderr, &line, None);
                 let _ = tokio::io::stderr().write_all(&line).await;
             }
         });
+    }
+
+    /// Runs a task until the proxy ends.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = locked(&self.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
     }
 
     async fn read_client(self: &Arc<Self>, client: impl AsyncRead + Unpin) {
@@ -140,7 +163,7 @@ impl Relay {
                 let number = id.and_then(|id| interceptor.number_of(id));
                 match number {
                     Some(number) => interceptor.answer(number, &message, content),
-                    None => vec![Outgoing::Send(content.to_vec(), Delay::Nothing)],
+                    None => vec![Outgoing::now(content)],
                 }
             };
             for outgoing in outgoing {
@@ -153,13 +176,7 @@ impl Relay {
     async fn send(self: &Arc<Self>, outgoing: Outgoing) {
         match outgoing {
             Outgoing::Send(bytes, Delay::Nothing) => self.send_to_client(&bytes, b"\n").await,
-            Outgoing::Send(bytes, delay) => {
-                let relay = self.clone();
-                tokio::spawn(async move {
-                    delay.wait().await;
-                    relay.send_to_client(&bytes, b"\n").await;
-                });
-            }
+            Outgoing::Send(bytes, delay) => self.send_later(bytes, delay).await,
             Outgoing::Unterminated(bytes) => self.send_to_client(&bytes, b"").await,
             Outgoing::Cut(bytes) => {
                 self.send_to_client(&bytes, b"").await;
@@ -169,13 +186,38 @@ impl Relay {
             Outgoing::Hold => self.log.record("client", Direction::Event, b"the proxy sends nothing", None),
             Outgoing::Swap => {
                 let relay = self.clone();
-                tokio::spawn(async move {
+                self.spawn(async move {
                     tokio::time::sleep(SWAP).await;
                     let swapped = locked(&relay.interceptor).take_swapped();
                     if let Some(bytes) = swapped {
                         relay.send_to_client(&bytes, b"\n").await;
                     }
                 });
+            }
+        }
+    }
+
+    /// Sends an answer after its delay, while other messages pass. If too many bytes wait already, the server is not read
+    /// during the delay, and an answer that waits for a cancellation is dropped.
+    async fn send_later(self: &Arc<Self>, bytes: Vec<u8>, delay: Delay) {
+        let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let room = self.delayed.clone().try_acquire_many_owned(size);
+        match (room, delay) {
+            (Ok(room), delay) => {
+                let relay = self.clone();
+                self.spawn(async move {
+                    delay.wait().await;
+                    relay.send_to_client(&bytes, b"\n").await;
+                    drop(room);
+                });
+            }
+            (Err(_), Delay::Cancellation(_)) => {
+                let event = b"the proxy dropped a late answer: too many wait for a cancellation";
+                self.log.record("client", Direction::Event, event, None);
+            }
+            (Err(_), delay @ (Delay::Nothing | Delay::Time(_))) => {
+                delay.wait().await;
+                self.send_to_client(&bytes, b"\n").await;
             }
         }
     }
@@ -213,7 +255,7 @@ impl Relay {
     }
 
     /// Kills the server and starts another process, without a handshake.
-    async fn restart(self: &Arc<Self>, injection: Option<usize>) {
+    async fn restart(self: &Arc<Self>, injection: Option<u64>) {
         let mut server = self.server.lock().await;
         let generation = server.generation + 1;
         signal::kill_group(server.pid);
@@ -254,10 +296,14 @@ impl Relay {
         }
         signal::kill_group(server.pid);
         drop(server);
-        let mut readers = std::mem::take(&mut *locked(&self.readers));
+        let mut tasks = std::mem::take(&mut *locked(&self.tasks));
         // What the server wrote before it ended is still in the pipes.
-        let rest = async { while readers.join_next().await.is_some() {} };
+        let rest = async { while tasks.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(REST, rest).await;
+        tasks.shutdown().await;
+        // Answers that the readers delayed meanwhile.
+        let mut delayed = std::mem::take(&mut *locked(&self.tasks));
+        delayed.shutdown().await;
     }
 }
 

@@ -1,17 +1,21 @@
 //! Scripted clients of the proxy, over stdio and over HTTP.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader as StdBufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split};
+use tokio::io::{
+    AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
+};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use toolgate_settings::mcp::StdioSettings;
 
-use crate::fault_proxy::{FaultPlan, FaultTransport, ProxyOptions, Report, listen, relay, serve};
+use crate::fault_proxy::stdio::relay_within;
+use crate::fault_proxy::{FaultPlan, FaultTransport, MAX_MESSAGE, ProxyOptions, Report, listen, serve};
 
 /// The program of the flawed server.
 fn program() -> PathBuf {
@@ -84,11 +88,18 @@ pub(super) struct StdioClient {
 
 impl StdioClient {
     pub(super) fn start(plan: FaultPlan, flaws: &[&str]) -> Self {
+        Self::start_within(MAX_MESSAGE, plan, flaws)
+    }
+
+    /// A client of a proxy in which at most this many bytes of answers wait.
+    pub(super) fn start_within(most_delayed: usize, plan: FaultPlan, flaws: &[&str]) -> Self {
         let settings = StdioSettings::new(program().to_string_lossy(), flaws.iter().copied());
         let (client, proxy) = duplex(1 << 16);
         let (lines, input) = split(client);
         let options = ProxyOptions { plan, wire: None };
-        let report = tokio::spawn(async move { relay(&settings, options, split(proxy), std::future::pending()).await });
+        let stop = std::future::pending();
+        let relayed = async move { relay_within(most_delayed, &settings, options, split(proxy), stop).await };
+        let report = tokio::spawn(relayed);
         Self { lines: BufReader::new(lines), input, report, sent: Instant::now() }
     }
 
@@ -127,10 +138,12 @@ impl StdioClient {
     }
 
     pub(super) async fn close(self) -> Report {
-        let Self { lines, mut input, report, .. } = self;
+        let Self { mut lines, mut input, report, .. } = self;
         let _ = input.shutdown().await;
-        drop((lines, input));
-        report.await.unwrap().unwrap()
+        let report = report.await.unwrap().unwrap();
+        let mut rest = Vec::new();
+        tokio::time::timeout(ARRIVAL, lines.read_to_end(&mut rest)).await.expect("the proxy leaves a task").unwrap();
+        report
     }
 }
 
@@ -146,7 +159,7 @@ impl Drop for HttpServer {
 
 /// A client over HTTP, and the report of its proxy.
 pub(super) struct HttpClient {
-    _server: HttpServer,
+    _server: Option<HttpServer>,
     http: reqwest::Client,
     pub(super) url: String,
     pub(super) session: Option<String>,
@@ -159,14 +172,19 @@ impl HttpClient {
         let mut child = Command::new(program()).arg("--http").args(flaws).stdout(Stdio::piped()).spawn().unwrap();
         let mut upstream = String::new();
         StdBufReader::new(child.stdout.take().unwrap()).read_line(&mut upstream).unwrap();
+        Self { _server: Some(HttpServer(child)), ..Self::before(upstream.trim().to_owned(), plan, None) }
+    }
+
+    /// A client of a proxy before the server at this URL.
+    pub(super) fn before(upstream: String, plan: FaultPlan, wire: Option<File>) -> Self {
         let (listener, url) = listen(0).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let report = tokio::spawn(async move {
-            let options = ProxyOptions { plan, wire: None };
+            let options = ProxyOptions { plan, wire };
             let stop = async { stopped.await.unwrap_or_default() };
-            serve(listener, upstream.trim(), &[], options, stop).await
+            serve(listener, &upstream, &[], options, stop).await
         });
-        Self { _server: HttpServer(child), http: reqwest::Client::new(), url, session: None, stop, report }
+        Self { _server: None, http: reqwest::Client::new(), url, session: None, stop, report }
     }
 
     pub(super) async fn initialize(&mut self, id: u64) {

@@ -6,6 +6,7 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::client::{ARRIVAL, HttpClient, SILENCE, Seen, StdioClient, call, cancelled, initialize, plan, request};
+use super::flaws::answer_with;
 use crate::fault_proxy::{ClientFact, FaultKind, FaultTransport, Report, ServerFact, kinds};
 use crate::message_flaws::Flaw;
 
@@ -28,11 +29,13 @@ fn examine(name: &str, seen: &Seen, plain: &Value, report: &Report) {
     let half = plain_line.get(..plain_line.len() / 2).unwrap().as_bytes();
     let server = &report.injections[0].server;
     if let Some(flaw) = Flaw::ALL.iter().find(|flaw| flaw.name() == name) {
-        // Lines and events have no line feeds within; UTF-16 has them within characters.
-        let spoilt = flaw.spoil(plain);
-        let expected: Vec<u8> = spoilt.into_iter().filter(|byte| *byte != b'\n').collect();
-        let found: Vec<u8> = seen.messages.concat().into_iter().filter(|byte| *byte != b'\n').collect();
-        return assert_eq!(found, expected, "{seen:?}");
+        // A line feed within an answer separates lines or events.
+        let without_line_feeds = |bytes: Vec<u8>| bytes.into_iter().filter(|byte| *byte != b'\n').collect::<Vec<_>>();
+        let found = without_line_feeds(seen.messages.concat());
+        assert_eq!(found, without_line_feeds(answer_with(*flaw)), "{name}: {seen:?}");
+        let is_unterminated = *flaw == Flaw::NoLineFeed;
+        assert_eq!(found == plain_line.as_bytes(), is_unterminated, "{name}");
+        return assert_eq!(seen.took.is_zero(), is_unterminated, "{name}: a line or an event has to end");
     }
     match name {
         "slow" => assert!(seen.took >= Duration::from_millis(200) && seen.message(0) == *plain, "{seen:?}"),
