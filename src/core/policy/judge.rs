@@ -167,7 +167,7 @@ impl Policy {
 
     /// Of two rules that allow, the one with a limit is stricter. Of two rules that ask, the one that needs a person is
     /// stricter than the one that approves after its time.
-    fn strictness(&self, rule: &Rule) -> (Verdict, bool) {
+    pub(super) fn strictness(&self, rule: &Rule) -> (Verdict, bool) {
         let is_stricter = match rule.verdict {
             Verdict::Allow => rule.limit().is_some(),
             Verdict::Ask => self.on_timeout_of(rule) != OnTimeout::Approve,

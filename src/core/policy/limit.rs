@@ -57,18 +57,25 @@ impl LimitAmount {
         if text.starts_with('-') {
             return Err("is negative".to_owned());
         }
-        // A number with an exponent is very large, or nearly nothing.
-        let text = match text.split_once(['e', 'E']) {
-            Some((_, exponent)) if exponent.starts_with('-') => "0.0000001".to_owned(),
+        // A number with an exponent is very large, or a few millionths.
+        match text.split_once(['e', 'E']) {
+            Some((_, exponent)) if exponent.starts_with('-') => return Self::of_small(number),
             Some(_) => return Err("is too large".to_owned()),
-            None => text,
-        };
+            None => {}
+        }
         let (units, decimals) = text.split_once('.').unwrap_or((&text, ""));
         let units: u64 = units.parse().ok().filter(|units| *units <= MOST_UNITS).ok_or("is too large")?;
         let (counted, rest) = decimals.split_at_checked(DECIMALS).unwrap_or((decimals, ""));
         let counted: u64 = format!("{counted:0<DECIMALS$}").parse().map_err(|_| "cannot be read")?;
         let is_more = rest.chars().any(|digit| digit != '0');
         Ok(Self(units * Self::ONE.0 + counted + u64::from(is_more)))
+    }
+
+    /// The amount of a number with a negative exponent, at least one millionth.
+    fn of_small(number: &Number) -> Result<Self, String> {
+        let millionths = number.as_f64().map(|value| (value * 1e6).ceil().max(1.0));
+        let millionths = millionths.and_then(|millionths| format!("{millionths:.0}").parse().ok());
+        millionths.filter(|millionths| *millionths <= MOST_UNITS).map(Self).ok_or("cannot be read".to_owned())
     }
 
     /// The sum with another amount.
@@ -210,6 +217,9 @@ mod tests {
             (json!(0.000_000_1), "0.000001"),
             (json!(1.234_567_8), "1.234568"),
             (json!(1e-9), "0.000001"),
+            (json!(9e-6), "0.000009"),
+            (json!(1.5e-6), "0.000002"),
+            (json!(1e-5), "0.00001"),
             (json!(1.0), "1"),
         ] {
             assert_eq!(amount(&value), Ok(expected.to_owned()), "{value}");
