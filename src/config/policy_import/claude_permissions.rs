@@ -9,8 +9,8 @@ use toolgate_core::policy::{Condition, Verdict};
 
 use super::claude_rule::{BroaderVerdict, RuleContext, Translation};
 use super::command_criteria::command_pattern;
-use super::imported_rule::{Criteria, ImportEffect, ImportedRule, PolicyImport, UntranslatedRule};
-use super::tool_mapping::ToolMapping;
+use super::imported_rule::{Criteria, ImportEffect, ImportedRule, PolicyImport};
+use super::tool_mapping::{ToolMapping, shells};
 use crate::error::{ConfigError, Source};
 use crate::yaml;
 
@@ -79,28 +79,34 @@ fn default_mode(file: &Source, mode: &str, import: &mut PolicyImport) {
 }
 
 /// Programs that Claude Code may compare with rules about paths: the documentation names some, and says that there are more.
-const FILE_COMMANDS: [&str; 30] = [
-    "awk", "base64", "bat", "cat", "cmp", "cp", "cut", "diff", "find", "grep", "head", "hexdump", "jq", "less", "ln",
-    "more", "mv", "nl", "od", "rg", "rm", "sed", "sort", "strings", "tac", "tail", "tee", "touch", "wc", "xxd",
+/// The list therefore has the common programs whose arguments are paths.
+#[rustfmt::skip]
+const FILE_COMMANDS: [&str; 106] = [
+    "awk", "b2sum", "base64", "bat", "batcat", "bzcat", "bzip2", "cat", "cd", "chgrp", "chmod", "chown", "cksum",
+    "cmp", "column", "comm", "cp", "csplit", "cut", "dd", "diff", "du", "ed", "egrep", "ex", "expand", "fd", "fgrep",
+    "file", "find", "fmt", "fold", "gawk", "grep", "gunzip", "gzip", "head", "hexdump", "iconv", "install", "join",
+    "jq", "less", "link", "ln", "ls", "mawk", "md5sum", "mkdir", "mkfifo", "more", "mv", "nano", "nl", "od", "paste",
+    "patch", "pr", "pushd", "readlink", "realpath", "rev", "rg", "rm", "rmdir", "rsync", "scp", "sed", "sha1sum",
+    "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shred", "shuf", "sort", "source", "split", "stat", "strings",
+    "sum", "tac", "tail", "tar", "tee", "touch", "tr", "tree", "truncate", "uniq", "unlink", "unzip", "vi", "view",
+    "vim", "wc", "xxd", "xz", "xzcat", "yq", "zcat", "zgrep", "zip", "zless", "zstd", "zstdcat",
 ];
 
 /// Asks about the commands that read and write files, if rules about paths deny or ask: Claude Code compares these rules with
 /// the paths in such commands.
 pub(super) fn guard_file_commands(tools: &[ToolMapping], import: &mut PolicyImport) {
-    let allows_commands =
-        |rule: &ImportedRule| rule.verdict == Verdict::Allow && rule.criteria.matches.contains_key("command");
+    let targets = shells(tools, Verdict::Ask);
+    let is_of_shell = |matches: &Map<String, Value>| {
+        matches.contains_key("command") || targets.iter().any(|(shell, _)| shell == matches)
+    };
+    let allows_commands = |rule: &ImportedRule| rule.verdict == Verdict::Allow && is_of_shell(&rule.criteria.matches);
     if !import.restricts_paths || !import.rules.iter().any(allows_commands) {
         return;
     }
-    let shells: Vec<&ToolMapping> = tools.iter().filter(|tool| tool.builtin == "Bash").collect();
-    let mut targets: Vec<(Map<String, Value>, Option<&str>)> =
-        shells.iter().map(|tool| (tool.criteria(), tool.argument.as_deref())).collect();
-    if targets.is_empty() {
-        targets.push(([("tool".to_owned(), json!("*"))].into_iter().collect(), None));
-    }
     let reason = "Imported from Claude Code: rules about paths also hold for commands that read or write files";
-    for (mut matches, argument) in targets {
-        matches.insert("command".to_owned(), command_pattern(json!([FILE_COMMANDS]), argument, false));
+    for (mut matches, tool) in targets {
+        let argument = tool.and_then(|tool| tool.argument.as_deref());
+        matches.insert("command".to_owned(), command_pattern(json!([&FILE_COMMANDS[..]]), argument, false));
         import.add(ImportedRule {
             verdict: Verdict::Ask,
             criteria: Criteria { matches, when: None },
@@ -110,13 +116,9 @@ pub(super) fn guard_file_commands(tools: &[ToolMapping], import: &mut PolicyImpo
             not_matching: Vec::new(),
         });
     }
-    import.untranslated.push(UntranslatedRule {
-        file: "all files".to_owned(),
-        rule: "Read(…) and Edit(…) in `deny` and `ask`".to_owned(),
-        reason: "they also hold for the paths in commands such as `cat`, so that these commands require approval"
-            .to_owned(),
-        effect: ImportEffect::Asks,
-    });
+    let rules = "Read(…) and Edit(…) in `deny` and `ask`";
+    let reason = "they also hold for the paths in commands such as `cat`, so that these commands require approval";
+    import.report("all files", rules, reason.to_owned(), ImportEffect::Asks);
 }
 
 fn add(file: &Source, rule: &str, verdict: Verdict, context: &RuleContext<'_>, import: &mut PolicyImport) {
@@ -147,7 +149,7 @@ fn add(file: &Source, rule: &str, verdict: Verdict, context: &RuleContext<'_>, i
         }
     }
     for (reason, effect) in reports {
-        import.report(file, &source, reason, effect);
+        import.report(file.name(), &source, reason, effect);
     }
 }
 
@@ -169,11 +171,6 @@ fn usable(translation: Translation) -> Translation {
 
 impl PolicyImport {
     fn leave_out(&mut self, file: &Source, rule: &str, reason: &str) {
-        self.report(file, rule, reason.to_owned(), ImportEffect::LeftOut);
-    }
-
-    fn report(&mut self, file: &Source, rule: &str, reason: String, effect: ImportEffect) {
-        let (file, rule) = (file.name().to_owned(), rule.to_owned());
-        self.untranslated.push(UntranslatedRule { file, rule, reason, effect });
+        self.report(file.name(), rule, reason.to_owned(), ImportEffect::LeftOut);
     }
 }

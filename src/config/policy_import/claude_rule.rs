@@ -10,7 +10,7 @@ use toolgate_core::policy::Verdict;
 use super::command_criteria::{self, CommandCriteria, command_pattern};
 use super::imported_rule::Criteria;
 use super::path_criteria::{self, PathCriteria};
-use super::tool_mapping::ToolMapping;
+use super::tool_mapping::{ToolMapping, any_tool};
 
 /// The built-in tools that the rules of `Edit` concern.
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
@@ -64,7 +64,7 @@ impl RuleContext<'_> {
         if let Some(name) = tool.strip_prefix("mcp__") {
             return mcp(name, specifier, verdict);
         }
-        if tool == "Bash" && !self.tools.iter().any(|mapping| mapping.builtin == tool) {
+        if tool == "Bash" && !self.tools.iter().any(ToolMapping::is_shell) {
             return vec![any_shell(specifier, verdict)];
         }
         let targets = self.targets(tool, verdict);
@@ -83,7 +83,10 @@ impl RuleContext<'_> {
             "Read" if verdict != Verdict::Allow => &READERS,
             _ => &[],
         };
-        let concerns = |mapping: &&ToolMapping| mapping.builtin == tool || group.contains(&mapping.builtin.as_str());
+        let concerns = |mapping: &&ToolMapping| match tool {
+            "Bash" => mapping.is_shell(),
+            _ => mapping.builtin == tool || group.contains(&mapping.builtin.as_str()),
+        };
         self.tools.iter().filter(concerns).collect()
     }
 
@@ -113,7 +116,10 @@ impl RuleContext<'_> {
                         Translation::Exact(with(format!("{argument}.within({})", json!(folder))))
                     }
                     Ok(PathCriteria::Equals(path)) => Translation::Exact(with(match verdict {
-                        Verdict::Allow => format!("{argument} == {}", json!(path)),
+                        // `within` follows links, and the comparison excludes what is in the folder.
+                        Verdict::Allow => {
+                            format!("{argument} == {path} && {argument}.within({path})", path = json!(path))
+                        }
                         Verdict::Ask | Verdict::Deny => format!("{argument}.within({})", json!(path)),
                     })),
                     Ok(PathCriteria::Inexpressible(folder)) => Translation::Broader {
@@ -140,12 +146,8 @@ impl RuleContext<'_> {
 
 /// A rule about commands of which no tool is named: any tool of a server whose calls have a command.
 fn any_shell(specifier: Option<&str>, verdict: Verdict) -> Translation {
-    let matches = match verdict {
-        Verdict::Allow => [("trusted".to_owned(), json!(true))].into_iter().collect(),
-        Verdict::Ask | Verdict::Deny => [("tool".to_owned(), json!("*"))].into_iter().collect(),
-    };
     let every_command = || Criteria {
-        matches: [("tool".to_owned(), json!("*"))].into_iter().collect(),
+        matches: any_tool(Verdict::Ask),
         when: Some("has(args.command) || has(args.cmd) || has(args.command_line)".to_owned()),
     };
     match specifier.map(command_criteria::read).unwrap_or(CommandCriteria::Any) {
@@ -155,7 +157,7 @@ fn any_shell(specifier: Option<&str>, verdict: Verdict) -> Translation {
         }
         CommandCriteria::Any => Translation::Exact(every_command()),
         CommandCriteria::StartsWith(_) | CommandCriteria::Equals(_) | CommandCriteria::Inexpressible(_) => {
-            command(specifier.unwrap_or_default(), verdict, matches, None, &every_command)
+            command(specifier.unwrap_or_default(), verdict, any_tool(verdict), None, &every_command)
         }
     }
 }
@@ -198,8 +200,9 @@ fn mcp(name: &str, specifier: Option<&str>, verdict: Verdict) -> Vec<Translation
         let matches = names.into_iter().filter_map(|(key, name)| Some((key.to_owned(), json!(with_wildcards(name?)))));
         Criteria { matches: matches.collect(), when: None }
     };
-    let split = |(at, separator): (usize, &str)| Some((name.get(..at)?, name.get(at + separator.len()..)?));
-    let splits: Vec<(&str, &str)> = name.match_indices("__").filter_map(split).collect();
+    let split = |at: usize| Some((name.get(..at)?, name.get(at..)?.strip_prefix("__")?));
+    // Separators may overlap: `a___b` is the tool `_b` of `a`, or the tool `b` of `a_`.
+    let splits: Vec<(&str, &str)> = (0..name.len()).filter_map(split).collect();
     let is_server_open = splits.first().map_or(name, |(server, _)| server).contains('*');
     if verdict == Verdict::Allow && (splits.len() > 1 || is_server_open) {
         let reason = "it is not clear which server is meant; allow its tools by `server` and `tool_name`";

@@ -20,7 +20,7 @@ pub(super) enum CommandCriteria {
 /// Reads the text in the parentheses of a rule.
 pub(super) fn read(text: &str) -> CommandCriteria {
     let text = text.trim();
-    if text.chars().all(|sign| matches!(sign, '*' | ':' | ' ')) {
+    if matches!(text, "" | "*" | ":*" | "*:*") {
         return CommandCriteria::Any;
     }
     let open = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *"));

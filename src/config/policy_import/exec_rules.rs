@@ -5,14 +5,11 @@ use serde_json::{Map, Value, json};
 use toolgate_core::policy::{CommandPattern, Example, FollowingWords, Match, Rule, Verdict};
 
 use super::command_criteria::command_pattern;
-use super::imported_rule::{Criteria, ImportEffect, ImportedRule, PolicyImport, UntranslatedRule};
+use super::imported_rule::{Criteria, ImportEffect, ImportedRule, PolicyImport};
 use super::starlark::{self, Call, Literal};
-use super::tool_mapping::ToolMapping;
+use super::tool_mapping::{ToolMapping, shells};
 use crate::error::{ConfigError, Fault, Source};
 use crate::spanned::Location;
-
-/// The names of the shell in `--tool`.
-const SHELL: [&str; 2] = ["Bash", "shell"];
 
 /// A `prefix_rule`.
 struct PrefixRule {
@@ -94,22 +91,11 @@ impl PrefixRule {
     }
 
     fn add(&self, file: &Source, line: usize, tools: &[ToolMapping], import: &mut PolicyImport) {
-        let shells: Vec<&ToolMapping> = tools.iter().filter(|tool| SHELL.contains(&tool.builtin.as_str())).collect();
         let text = |alternatives: &Vec<String>| alternatives.join("|");
         let source = self.words.iter().map(text).collect::<Vec<_>>().join(" ");
         let reason = self.justification.as_ref().map(|text| text.trim()).filter(|text| !text.is_empty());
         let reason = reason.map_or_else(|| format!("Imported from codex: {source}"), str::to_owned);
-        let of_any = match self.verdict {
-            Verdict::Allow => ("trusted", json!(true)),
-            Verdict::Ask | Verdict::Deny => ("tool", json!("*")),
-        };
-        let of_any: Map<String, Value> = [(of_any.0.to_owned(), of_any.1)].into_iter().collect();
-        let mut targets: Vec<(Map<String, Value>, Option<&ToolMapping>)> =
-            shells.iter().map(|tool| (tool.criteria(), Some(*tool))).collect();
-        if targets.is_empty() {
-            targets.push((of_any, None));
-        }
-        for (mut matches, tool) in targets {
+        for (mut matches, tool) in shells(tools, self.verdict) {
             let argument = tool.and_then(|tool| tool.argument.as_deref());
             matches.insert("command".to_owned(), command_pattern(json!(self.words), argument, false));
             let proven = |calls: &[Literal], holds: bool| -> Vec<Value> {
@@ -120,17 +106,13 @@ impl PrefixRule {
             let given = self.matching.len() + self.not_matching.len();
             let dropped = given - matching.len() - not_matching.len();
             if dropped > 0 {
-                import.untranslated.push(UntranslatedRule {
-                    file: format!("{}:{line}", file.name()),
-                    rule: format!("prefix_rule {source}"),
-                    reason: format!(
-                        "{dropped} of its examples hold in codex and not in a policy, which judges the whole command"
-                    ),
-                    effect: match self.verdict {
-                        Verdict::Allow => ImportEffect::MatchesLess,
-                        Verdict::Ask | Verdict::Deny => ImportEffect::MatchesMore,
-                    },
-                });
+                let reason = "of its examples hold in codex and not in a policy, which judges the whole command";
+                let effect = match self.verdict {
+                    Verdict::Allow => ImportEffect::MatchesLess,
+                    Verdict::Ask | Verdict::Deny => ImportEffect::MatchesMore,
+                };
+                let place = format!("{}:{line}", file.name());
+                import.report(&place, &format!("prefix_rule {source}"), format!("{dropped} {reason}"), effect);
             }
             let criteria = Criteria { matches, when: None };
             let (verdict, reason, source) = (self.verdict, reason.clone(), source.clone());
@@ -190,7 +172,6 @@ fn example(command: Value, tool: Option<&ToolMapping>) -> Value {
 
 impl PolicyImport {
     fn note(&mut self, file: &Source, call: &Call, reason: &str, effect: ImportEffect) {
-        let file = format!("{}:{}", file.name(), call.line);
-        self.untranslated.push(UntranslatedRule { file, rule: call.name.clone(), reason: reason.to_owned(), effect });
+        self.report(&format!("{}:{}", file.name(), call.line), &call.name, reason.to_owned(), effect);
     }
 }

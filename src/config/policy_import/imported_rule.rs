@@ -84,6 +84,11 @@ impl PolicyImport {
         }
     }
 
+    /// Records a rule or setting without an exact translation.
+    pub(super) fn report(&mut self, file: &str, rule: &str, reason: String, effect: ImportEffect) {
+        self.untranslated.push(UntranslatedRule { file: file.to_owned(), rule: rule.to_owned(), reason, effect });
+    }
+
     /// The policy file. JSON is valid YAML, so no text of the source can break out of its position.
     pub fn yaml(&self, name: &str) -> String {
         let mut lines = vec![format!("name: {}", json!(name)), format!("default: {}", self.default.as_str())];

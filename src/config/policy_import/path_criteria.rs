@@ -19,7 +19,7 @@ pub(super) enum PathCriteria {
 /// Reads the text in the parentheses of a rule. Fails if the place of the pattern is not known.
 pub(super) fn read(text: &str, root: &Path, home: Option<&Path>) -> Result<PathCriteria, String> {
     let text = text.trim();
-    if matches!(text, "" | "*" | "**") {
+    if matches!(text, "" | "*") {
         return Ok(PathCriteria::Any);
     }
     let (base, rest) = anchored(text, root, home)?;

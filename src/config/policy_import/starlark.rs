@@ -4,6 +4,9 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+/// The deepest list in lists. Patterns of codex are lists of words and of lists of words.
+const MAX_DEPTH: usize = 8;
+
 /// A call at the top level of a file.
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
@@ -57,21 +60,23 @@ impl Reader<'_> {
             if arguments.iter().any(|(other, _)| *other == name) {
                 return self.fail(format!("`{name}` is given twice"));
             }
-            let value = self.literal()?;
+            let value = self.literal(0)?;
             arguments.push((name, value));
             self.separator(')')?;
         }
         Ok(arguments)
     }
 
-    fn literal(&mut self) -> Result<Literal, SyntaxError> {
+    /// A value inside of so many lists.
+    fn literal(&mut self, depth: usize) -> Result<Literal, SyntaxError> {
         self.skip_blank();
         match self.signs.peek() {
+            Some('[') if depth == MAX_DEPTH => self.fail(format!("lists are nested deeper than {MAX_DEPTH}")),
             Some('[') => {
                 self.next();
                 let mut items = Vec::new();
                 while !self.ends(']') {
-                    items.push(self.literal()?);
+                    items.push(self.literal(depth + 1)?);
                     self.separator(']')?;
                 }
                 Ok(Literal::List(items))

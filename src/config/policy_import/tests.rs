@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_core::policy::{Example, Policy, Subject, Verdict};
+use toolgate_core::policy::{Example, Links, Policy, Subject, Verdict};
 
 use super::claude_permissions;
 use super::exec_rules;
@@ -91,6 +91,16 @@ fn commands_become_rules_about_words() {
 }
 
 #[test]
+fn a_colon_is_a_command_and_not_every_command() {
+    for colon in ["Bash(:)", "Bash(: *)"] {
+        assert_eq!(run(&policy(&import(&json!({"allow": [colon]}))), "rm x"), Verdict::Ask, "{colon}");
+    }
+    for every in ["Bash", "Bash(*)", "Bash(:*)", "Bash(*:*)"] {
+        assert_eq!(run(&policy(&import(&json!({"allow": [every]}))), "rm x"), Verdict::Allow, "{every}");
+    }
+}
+
+#[test]
 fn a_denial_that_words_cannot_express_asks_about_more_commands() {
     let wildcard = import(&json!({"allow": ["Bash(git:*)"], "deny": ["Bash(git push * --force)"]}));
     assert_eq!(effects(&wildcard), [("deny Bash(git push * --force)", ImportEffect::Asks)]);
@@ -120,6 +130,9 @@ fn an_allowance_without_an_exact_translation_is_left_out() {
         "WebSearch",
         "mcp__*",
         "mcp__a__b__c",
+        "mcp__a___b",
+        "Bash(: *:*)",
+        "Bash(* *)",
         "Task(Explore)",
         "Bash(git diff",
     ];
@@ -161,6 +174,28 @@ fn paths_are_compared_by_folder() {
 }
 
 #[test]
+fn two_stars_are_everything_below_the_project() {
+    let policy = policy(&import(&json!({"allow": ["Read(**)", "Edit(**)"]})));
+    for tool in ["read_file", "edit_file"] {
+        let at = |path: &str| judge(&policy, "files", tool, &json!({"path": path}));
+        assert_eq!([at("/srv/app/src/main.rs"), at("/etc/passwd")], [Verdict::Allow, Verdict::Ask], "{tool}");
+    }
+}
+
+#[test]
+fn one_file_that_is_allowed_is_no_link_to_another() {
+    let policy = policy(&import(&json!({"allow": ["Read(./docs/a.md)"]})));
+    let example = Example { server: Some("files".into()), tool: "read_file".into(), ..Example::default() };
+    let (tool, arguments) = (example.tool(), json!({"path": "/srv/app/docs/a.md"}));
+    let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_object() };
+    let judged = |links: &Links| policy.judge_with_links(&subject, links).verdict;
+    assert_eq!(
+        [judged(&Links::Ignored), judged(&Links::Unresolvable("a link".into()))],
+        [Verdict::Allow, Verdict::Ask]
+    );
+}
+
+#[test]
 fn a_slash_is_the_project_of_the_settings_file() {
     let rules = json!({"allow": ["Edit(/docs/**)"], "deny": ["Read(/secrets/**)"]});
     let of_user = import_of("/home/ada/.claude/settings.json", &TOOLS, &rules);
@@ -185,6 +220,13 @@ fn a_rule_about_paths_also_holds_for_commands_that_read_files() {
         let policy = policy(&import_with(tools, &rules));
         assert_eq!([run(&policy, "cat .env"), run(&policy, "git log")], [Verdict::Ask, Verdict::Allow]);
     }
+    for every in ["Bash", "Bash(*)", "Bash(:*)"] {
+        let policy = policy(&import(&json!({"allow": [every], "deny": ["Read(./.env)"]})));
+        for command in ["cat .env", "ls .", "uniq .env", "dd if=.env", "sha256sum .env", "cd /srv"] {
+            assert_eq!(run(&policy, command), Verdict::Ask, "{every}: {command}");
+        }
+        assert_eq!(run(&policy, "git log"), Verdict::Allow, "{every}");
+    }
     let only_allowed = policy(&import(&json!({"allow": ["Bash(cat:*)", "Read(./src/**)"]})));
     assert_eq!(run(&only_allowed, "cat x"), Verdict::Allow);
 }
@@ -202,6 +244,10 @@ fn mcp_tools_and_addresses_are_matched_by_name() {
         [Verdict::Allow, Verdict::Deny, Verdict::Allow, Verdict::Ask]
     );
     assert_eq!(call("puppeteer", "click"), Verdict::Deny);
+    let overlapping = self::policy(&self::import(&json!({"deny": ["mcp__a___b"]})));
+    for (server, tool) in [("a", "_b"), ("a_", "b")] {
+        assert_eq!(judge(&overlapping, server, tool, &json!({})), Verdict::Deny, "{server}");
+    }
     // A denial of an address can be evaded by another spelling, so that every address is asked about.
     assert_eq!(judge(&policy, "web", "fetch", &json!({"url": "https://docs.rs/x"})), Verdict::Ask);
 }
@@ -293,6 +339,7 @@ fn a_file_of_codex_with_another_statement_is_refused() {
         ("prefix_rule(pattern=[\"a\" \"b\"])", 1, "expected `,`"),
         ("prefix_rule(pattern=[\"a\\x41\"])", 1, "an escape"),
         ("prefix_rule(pattern=[\"a\"", 1, "expected `,`"),
+        (&format!("prefix_rule(pattern={}", "[".repeat(100_000)), 1, "nested deeper than 8"),
     ] {
         let mut import = PolicyImport::default();
         let error = exec_rules::import(&Source::new("x.rules", text), &[], &mut import).unwrap_err();

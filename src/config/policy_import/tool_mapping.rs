@@ -4,6 +4,10 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
 use toolgate_core::pattern::Pattern;
+use toolgate_core::policy::Verdict;
+
+/// The names of the shell: in Claude Code, and in codex.
+const SHELL: [&str; 2] = ["Bash", "shell"];
 
 /// A tool of an MCP server in place of a built-in tool, written `Read=files/read_file` or `Read=files/read_file:file_path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +22,32 @@ pub struct ToolMapping {
 }
 
 impl ToolMapping {
+    /// Whether the tool stands for the shell, by either of its names.
+    pub(super) fn is_shell(&self) -> bool {
+        SHELL.contains(&self.builtin.as_str())
+    }
+
     /// The criteria of a rule that match the tool alone.
     pub(super) fn criteria(&self) -> Map<String, Value> {
         let names = [("server", &self.server), ("tool_name", &self.tool)];
         names.into_iter().map(|(key, name)| (key.to_owned(), json!(Pattern::exactly(name)))).collect()
     }
+}
+
+/// The criteria for the tools that run commands: the mapped shells with their mappings, or any tool if no mapping is one.
+pub(super) fn shells(tools: &[ToolMapping], verdict: Verdict) -> Vec<(Map<String, Value>, Option<&ToolMapping>)> {
+    let mapped: Vec<_> =
+        tools.iter().filter(|tool| tool.is_shell()).map(|tool| (tool.criteria(), Some(tool))).collect();
+    if mapped.is_empty() { vec![(any_tool(verdict), None)] } else { mapped }
+}
+
+/// The criteria for any tool: of a trusted server to allow, of every server to ask or deny.
+pub(super) fn any_tool(verdict: Verdict) -> Map<String, Value> {
+    let (key, value) = match verdict {
+        Verdict::Allow => ("trusted", json!(true)),
+        Verdict::Ask | Verdict::Deny => ("tool", json!("*")),
+    };
+    [(key.to_owned(), value)].into_iter().collect()
 }
 
 impl FromStr for ToolMapping {

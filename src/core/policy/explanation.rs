@@ -2,7 +2,7 @@
 
 use super::command::Comparison;
 use super::finding::{kind, own_name};
-use super::{Finding, Rule, Subject, UnmetCriterion};
+use super::{Finding, Rule, Subject, UnclearCriterion, UnmetCriterion};
 use crate::tool::escape_untrusted;
 
 impl Finding {
@@ -20,8 +20,8 @@ impl Finding {
                 let limit = rule.limit().map(|limit| format!("; it allows {limit}")).unwrap_or_default();
                 format!("everything it asks for holds{and_so}{}{limit}", worst.unwrap_or_default())
             }
-            Self::Unclear(why) if condition.is_empty() => format!("its limit cannot be counted: {why}"),
-            Self::Unclear(why) => format!("`{condition}` cannot be evaluated: {why}"),
+            Self::Unclear(UnclearCriterion::Limit(why)) => format!("its limit cannot be counted: {why}"),
+            Self::Unclear(UnclearCriterion::Condition(why)) => format!("`{condition}` cannot be evaluated: {why}"),
             Self::Depends => {
                 let command = rule.conditions().command.as_ref().map(|command| format!("`command` {command}"));
                 let condition = rule.when().map(|_| format!("`{condition}`"));

@@ -7,13 +7,21 @@ use crate::tool::{Annotations, Origin, Tool};
 pub enum Finding {
     /// Every criterion holds: its verdict counts.
     Matches,
-    /// Every criterion but the condition holds, and the condition cannot be evaluated for these arguments. Contains the
-    /// reason.
-    Unclear(String),
-    /// Every criterion but the condition holds, and the condition needs arguments, which are not known yet.
+    /// Every other criterion holds, and this one cannot be evaluated for these arguments.
+    Unclear(UnclearCriterion),
+    /// Every criterion holds except for those that need arguments, which are not known yet.
     Depends,
     /// A criterion does not hold: the first such criterion.
     Misses(UnmetCriterion),
+}
+
+/// A criterion that cannot be evaluated for the arguments of a call, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnclearCriterion {
+    /// The condition is an error.
+    Condition(String),
+    /// The limit sums an argument that is not an amount.
+    Limit(String),
 }
 
 /// A criterion that does not hold.
@@ -78,6 +86,22 @@ impl Hint {
             Self::Idempotent => "idempotent",
             Self::OpenWorld => "open_world",
         }
+    }
+}
+
+impl UnclearCriterion {
+    /// Its key in words: `condition`, `limit`.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Condition(_) => "condition",
+            Self::Limit(_) => "limit",
+        }
+    }
+
+    /// Why it cannot be evaluated: the error of the condition, or the fault of the amount.
+    pub fn reason(&self) -> &str {
+        let (Self::Condition(reason) | Self::Limit(reason)) = self;
+        reason
     }
 }
 

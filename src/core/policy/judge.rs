@@ -1,7 +1,7 @@
 //! Policy evaluation: from rules to one verdict.
 
 use super::condition::Facts;
-use super::{Finding, Judgement, Links, OnTimeout, Policy, Rule, Subject, Verdict};
+use super::{Finding, Judgement, LimitUse, Links, OnTimeout, Policy, Rule, Subject, UnclearCriterion, Verdict};
 use crate::tool::{Origin, ToolName};
 
 /// The results of all rules of a policy for a call, by one name of its tool.
@@ -12,7 +12,9 @@ struct RuleResults<'a> {
     /// The strictest rule that matches because of a claim of an untrusted server.
     claimed: Option<&'a Rule>,
     /// The first rule whose condition cannot be evaluated, and why.
-    unclear: Option<(&'a Rule, String)>,
+    unclear: Option<(&'a Rule, UnclearCriterion)>,
+    /// The uses of the limits of all rules that match.
+    limits: Vec<LimitUse>,
     /// The strictest rule whose condition waits for arguments.
     depends: Option<&'a Rule>,
     /// Whether a rule that is not a denial, and depends on no claim of a server, needs arguments.
@@ -42,16 +44,14 @@ impl Policy {
     pub fn judge_with_links(&self, subject: &Subject<'_>, links: &Links) -> Judgement {
         let mut judgement = self.judge_by(subject, &subject.tool.name, links);
         if let Some(own) = &subject.tool.own_name {
-            let by_own = self.judge_by(subject, own, links);
-            if by_own.verdict > judgement.verdict {
-                judgement = by_own;
-            }
+            judgement = judgement.stricter(self.judge_by(subject, own, links));
         }
         match judgement.verdict == Verdict::Allow && subject.tool.changed && !subject.tool.trusted {
             true => Judgement {
                 verdict: Verdict::Ask,
                 reason: "its server changed the tool's definition during this run; look at it before you allow it"
                     .into(),
+                limits: Vec::new(),
                 ..judgement.asked_otherwise()
             },
             false => judgement,
@@ -80,8 +80,8 @@ impl Policy {
     fn judge_by(&self, subject: &Subject<'_>, name: &ToolName, links: &Links) -> Judgement {
         let results = self.evaluate(&Facts::with_links(subject, name, links));
         let (settled, speaks) = self.settle(subject, &results);
-        if let Some((rule, error)) = results.unclear {
-            return self.unless_clear(settled, rule, &error, speaks);
+        if let Some((rule, criterion)) = results.unclear {
+            return self.unless_clear(settled, rule, &criterion, speaks);
         }
         let Some(rule) = results.depends else { return settled };
         // Denied whatever the arguments are, or requires approval by a rule that gives its reason.
@@ -100,7 +100,7 @@ impl Policy {
             None => claimed.verdict >= self.fallback_for(subject),
         });
         let judged = |rule: &Rule| Judgement {
-            limit: rule.limit_use(subject),
+            limits: if rule.verdict == Verdict::Allow { results.limits.clone() } else { Vec::new() },
             ..self.judgement(rule, rule.verdict, rule.reason.clone())
         };
         match (claimed, results.strictest) {
@@ -115,7 +115,14 @@ impl Policy {
         let stricter =
             |rule: &Rule, than: Option<&Rule>| than.is_none_or(|found| self.strictness(rule) > self.strictness(found));
         for rule in &self.rules {
-            match rule.find(facts) {
+            let finding = match rule.match_call(facts) {
+                Ok(used) => {
+                    results.limits.extend(used);
+                    Finding::Matches
+                }
+                Err(finding) => finding,
+            };
+            match finding {
                 Finding::Misses(_) => {}
                 Finding::Matches => {
                     let is_claimed = rule.rests_on_claim(facts.subject.tool);
@@ -124,7 +131,7 @@ impl Policy {
                         *among = Some(rule);
                     }
                 }
-                Finding::Unclear(reason) => drop(results.unclear.get_or_insert((rule, reason))),
+                Finding::Unclear(criterion) => drop(results.unclear.get_or_insert((rule, criterion))),
                 Finding::Depends => {
                     results.may_allow |= rule.verdict != Verdict::Deny && !rule.rests_on_claim(facts.subject.tool);
                     if stricter(rule, results.depends) {
@@ -136,10 +143,10 @@ impl Policy {
         results
     }
 
-    /// At least *ask*, with the error in the reason.
-    fn unless_clear(&self, settled: Judgement, rule: &Rule, error: &str, speaks: bool) -> Judgement {
-        let part = if rule.when().is_some() { "condition" } else { "limit" };
-        let note = format!("the {part} of rule `{}` cannot be evaluated for this call: {error}", rule.id);
+    /// At least *ask*, with the criterion and its error in the reason.
+    fn unless_clear(&self, settled: Judgement, rule: &Rule, criterion: &UnclearCriterion, speaks: bool) -> Judgement {
+        let (name, error) = (criterion.name(), criterion.reason());
+        let note = format!("the {name} of rule `{}` cannot be evaluated for this call: {error}", rule.id);
         match settled.verdict {
             Verdict::Deny => settled,
             Verdict::Ask if speaks => {
@@ -157,7 +164,7 @@ impl Policy {
             reason,
             answer_timeout_s: rule.answer_timeout_s.or(self.answer_timeout_s),
             on_timeout: self.on_timeout_of(rule),
-            limit: None,
+            limits: Vec::new(),
         }
     }
 
@@ -167,7 +174,7 @@ impl Policy {
 
     /// Of two rules that allow, the one with a limit is stricter. Of two rules that ask, the one that needs a person is
     /// stricter than the one that approves after its time.
-    fn strictness(&self, rule: &Rule) -> (Verdict, bool) {
+    pub(super) fn strictness(&self, rule: &Rule) -> (Verdict, bool) {
         let is_stricter = match rule.verdict {
             Verdict::Allow => rule.limit().is_some(),
             Verdict::Ask => self.on_timeout_of(rule) != OnTimeout::Approve,
@@ -190,7 +197,7 @@ impl Policy {
             reason,
             answer_timeout_s: self.answer_timeout_s,
             on_timeout: self.on_timeout,
-            limit: None,
+            limits: Vec::new(),
         }
     }
 
@@ -205,10 +212,22 @@ impl Policy {
 }
 
 impl Judgement {
-    /// The same judgement of a call beyond the limit of the rule that allows it: it requires approval.
+    /// The same judgement of a call beyond the limit of a rule that allows it: it requires approval.
     #[must_use]
     pub fn beyond_limit(self, reason: String) -> Self {
-        Self { verdict: Verdict::Ask, reason, limit: None, ..self }.asked_otherwise()
+        Self { verdict: Verdict::Ask, reason, limits: Vec::new(), ..self }.asked_otherwise()
+    }
+
+    /// The stricter of the judgements of a call by the two names of its tool, with the limits of both.
+    fn stricter(self, other: Self) -> Self {
+        let strictness = |judgement: &Self| (judgement.verdict, !judgement.limits.is_empty());
+        let (mut strictest, less) = if strictness(&other) > strictness(&self) { (other, self) } else { (self, other) };
+        if strictest.verdict == Verdict::Allow {
+            let is_new = |used: &LimitUse| strictest.limits.iter().all(|known| known.rule != used.rule);
+            let further: Vec<LimitUse> = less.limits.into_iter().filter(is_new).collect();
+            strictest.limits.extend(further);
+        }
+        strictest
     }
 
     /// The same judgement where the question is about more than the criteria of a rule: time alone does not approve it.

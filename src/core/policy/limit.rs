@@ -31,8 +31,8 @@ pub struct RuleLimit {
     pub sum: Vec<String>,
 }
 
-/// A window of time, in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A window of time, in UTC. Shorter ones sort first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitWindow {
     Hour,
@@ -40,9 +40,11 @@ pub enum LimitWindow {
     Month,
 }
 
-/// The use that a call makes of the limit of the rule that allows it.
+/// The use that a call makes of the limit of a rule that allows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitUse {
+    /// The id of the rule.
+    pub rule: String,
     pub limit: RuleLimit,
     pub amount: LimitAmount,
 }
@@ -57,18 +59,25 @@ impl LimitAmount {
         if text.starts_with('-') {
             return Err("is negative".to_owned());
         }
-        // A number with an exponent is very large, or nearly nothing.
-        let text = match text.split_once(['e', 'E']) {
-            Some((_, exponent)) if exponent.starts_with('-') => "0.0000001".to_owned(),
+        // A number with an exponent is very large, or a few millionths.
+        match text.split_once(['e', 'E']) {
+            Some((_, exponent)) if exponent.starts_with('-') => return Self::of_small(number),
             Some(_) => return Err("is too large".to_owned()),
-            None => text,
-        };
+            None => {}
+        }
         let (units, decimals) = text.split_once('.').unwrap_or((&text, ""));
         let units: u64 = units.parse().ok().filter(|units| *units <= MOST_UNITS).ok_or("is too large")?;
         let (counted, rest) = decimals.split_at_checked(DECIMALS).unwrap_or((decimals, ""));
         let counted: u64 = format!("{counted:0<DECIMALS$}").parse().map_err(|_| "cannot be read")?;
         let is_more = rest.chars().any(|digit| digit != '0');
         Ok(Self(units * Self::ONE.0 + counted + u64::from(is_more)))
+    }
+
+    /// The amount of a number with a negative exponent, at least one millionth.
+    fn of_small(number: &Number) -> Result<Self, String> {
+        let millionths = number.as_f64().map(|value| (value * 1e6).ceil().max(1.0));
+        let millionths = millionths.and_then(|millionths| format!("{millionths:.0}").parse().ok());
+        millionths.filter(|millionths| *millionths <= MOST_UNITS).map(Self).ok_or("cannot be read".to_owned())
     }
 
     /// The sum with another amount.
@@ -94,36 +103,31 @@ impl LimitAmount {
 }
 
 impl RuleLimit {
-    /// The use that a call with these arguments makes of it. The error says why it cannot be counted.
-    pub(super) fn use_by(&self, arguments: &Map<String, Value>) -> Result<LimitUse, String> {
+    /// The amount that a call with these arguments uses. The error says why it cannot be counted.
+    pub(super) fn amount_of(&self, arguments: &Map<String, Value>) -> Result<LimitAmount, String> {
+        let Some((first, rest)) = self.sum.split_first() else { return Ok(LimitAmount::ONE) };
         let name = || self.sum.join(".");
-        let amount = match self.sum.split_first() {
-            None => LimitAmount::ONE,
-            Some((first, rest)) => {
-                let value = rest.iter().try_fold(arguments.get(first), |value, member| Some(value?.get(member)));
-                let number = match value.flatten() {
-                    Some(Value::Number(number)) => number,
-                    Some(_) => return Err(format!("`args.{}`, which its limit sums, is not a number", name())),
-                    None => return Err(format!("there is no `args.{}`, which its limit sums", name())),
-                };
-                LimitAmount::of(number).map_err(|why| format!("`args.{}`, which its limit sums, {why}", name()))?
-            }
+        let value = rest.iter().try_fold(arguments.get(first), |value, member| Some(value?.get(member)));
+        let number = match value.flatten() {
+            Some(Value::Number(number)) => number,
+            Some(_) => return Err(format!("`args.{}`, which its limit sums, is not a number", name())),
+            None => return Err(format!("there is no `args.{}`, which its limit sums", name())),
         };
-        Ok(LimitUse { limit: self.clone(), amount })
+        LimitAmount::of(number).map_err(|why| format!("`args.{}`, which its limit sums, {why}", name()))
     }
 }
 
 impl LimitUse {
     /// The reason why the call requires approval, given the amount that was counted in the window.
-    pub fn exceeded(&self, rule: &str, counted: LimitAmount) -> String {
-        let Self { limit, amount } = self;
+    pub fn exceeded(&self, counted: LimitAmount) -> String {
+        let Self { rule, limit, amount } = self;
         let this = if limit.sum.is_empty() { String::new() } else { format!(", and this call would add {amount}") };
         format!("rule `{rule}` allows {limit}, and has allowed {counted}{this}")
     }
 
     /// The reason why the call requires approval where its limit cannot be counted.
-    pub fn uncounted(&self, rule: &str) -> String {
-        format!("rule `{rule}` allows {}, and the store cannot count that now", self.limit)
+    pub fn uncounted(&self) -> String {
+        format!("rule `{}` allows {}, and the store cannot count that now", self.rule, self.limit)
     }
 }
 
@@ -194,6 +198,7 @@ mod tests {
 
     use super::*;
     use crate::policy::{Example, Match, Policy, Rule, Subject, Verdict};
+    use crate::tool::{Tool, ToolName};
 
     fn amount(value: &Value) -> Result<String, String> {
         let Value::Number(number) = value else { panic!("{value} is no number") };
@@ -210,6 +215,9 @@ mod tests {
             (json!(0.000_000_1), "0.000001"),
             (json!(1.234_567_8), "1.234568"),
             (json!(1e-9), "0.000001"),
+            (json!(9e-6), "0.000009"),
+            (json!(1.5e-6), "0.000002"),
+            (json!(1e-5), "0.00001"),
             (json!(1.0), "1"),
         ] {
             assert_eq!(amount(&value), Ok(expected.to_owned()), "{value}");
@@ -233,8 +241,8 @@ mod tests {
         };
         let arguments = json!({"amount": 2.5, "payment": {"amount": 7}, "text": "9", "less": -1});
         let used = |sum: &[&str]| {
-            let used = limit(sum).use_by(arguments.as_object().unwrap());
-            used.map(|used| used.amount.to_string())
+            let used = limit(sum).amount_of(arguments.as_object().unwrap());
+            used.map(|amount| amount.to_string())
         };
         assert_eq!(used(&[]), Ok("1".to_owned()));
         assert_eq!(used(&["amount"]), Ok("2.5".to_owned()));
@@ -257,17 +265,14 @@ mod tests {
     #[test]
     fn a_limit_is_said_in_words() {
         let limit = RuleLimit { per: LimitWindow::Day, max: LimitAmount(100_000_000), sum: vec!["amount".to_owned()] };
-        let used = LimitUse { limit, amount: LimitAmount(10_500_000) };
+        let used = LimitUse { rule: "small".to_owned(), limit, amount: LimitAmount(10_500_000) };
         assert_eq!(
-            used.exceeded("small", LimitAmount(95_000_000)),
+            used.exceeded(LimitAmount(95_000_000)),
             "rule `small` allows 100 of args.amount a day, and has allowed 95, and this call would add 10.5"
         );
         let limit = RuleLimit { per: LimitWindow::Hour, max: LimitAmount(3_000_000), sum: Vec::new() };
-        let used = LimitUse { limit, amount: LimitAmount::ONE };
-        assert_eq!(
-            used.exceeded("few", LimitAmount(3_000_000)),
-            "rule `few` allows 3 calls an hour, and has allowed 3"
-        );
+        let used = LimitUse { rule: "few".to_owned(), limit, amount: LimitAmount::ONE };
+        assert_eq!(used.exceeded(LimitAmount(3_000_000)), "rule `few` allows 3 calls an hour, and has allowed 3");
     }
 
     /// A policy in which the rule `small` allows refunds up to 100 a day, and the other rules allow or ask.
@@ -287,7 +292,8 @@ mod tests {
         let tool = Example { server: Some("shop".into()), tool: "refund".into(), ..Example::default() }.tool();
         let arguments = arguments.as_ref().and_then(Value::as_object);
         let judgement = policy.judge(&Subject { tool: &tool, agent: None, principal: None, arguments });
-        (judgement.verdict, judgement.rule, judgement.limit.map(|used| used.amount.to_string()))
+        let [used] = &judgement.limits[..] else { return (judgement.verdict, judgement.rule, None) };
+        (judgement.verdict, judgement.rule, Some(used.amount.to_string()))
     }
 
     #[test]
@@ -299,6 +305,66 @@ mod tests {
         assert_eq!(judged(&alone, None), (Verdict::Ask, small(), None));
         assert_eq!(judged(&alone, Some(json!({"amount": "7"}))), (Verdict::Ask, small(), None));
         assert_eq!(judged(&alone, Some(json!({}))), (Verdict::Ask, small(), None));
+    }
+
+    #[test]
+    fn every_limit_of_a_rule_that_allows_the_call_counts() {
+        let calls = RuleLimit { per: LimitWindow::Hour, max: LimitAmount::ONE, sum: Vec::new() };
+        let few = rule("few", Verdict::Allow).with_limit(Some(calls));
+        let tool = Example { server: Some("shop".into()), tool: "refund".into(), ..Example::default() }.tool();
+        let arguments = json!({"amount": 7});
+        let limits = |policy: &Policy, tool: &Tool| {
+            let subject = Subject { tool, agent: None, principal: None, arguments: arguments.as_object() };
+            let judgement = policy.judge(&subject);
+            let limits = judgement.limits.into_iter().map(|used| format!("{} {}", used.rule, used.amount));
+            (judgement.rule, limits.collect::<Vec<_>>().join(", "))
+        };
+        let both = policy(vec![few.clone()]);
+        assert_eq!(limits(&both, &tool), (Some("few".to_owned()), "few 1, small 7".to_owned()));
+        let asked = policy(vec![few, rule("ask", Verdict::Ask)]);
+        assert_eq!(limits(&asked, &tool), (Some("ask".to_owned()), String::new()));
+    }
+
+    #[test]
+    fn a_limit_by_one_of_two_names_counts() {
+        let (long, own) = ("mcp_shop_refund_2", "mcp_shop_refund");
+        let named = |id: &str, name: &str| {
+            let matches = Match { server: Some("shop".into()), tool: Some(name.into()), ..Match::default() };
+            Rule::new(id, Verdict::Allow, "because", matches, Vec::new(), Vec::new()).unwrap()
+        };
+        let limit = RuleLimit { per: LimitWindow::Day, max: LimitAmount::ONE, sum: Vec::new() };
+        let tool = Example { server: Some("shop".into()), tool: "refund".into(), ..Example::default() }.tool();
+        let (name, own_name) = (ToolName::parse(long).unwrap(), ToolName::parse(own));
+        let tool = Tool { name, own_name, ..tool };
+        let arguments = json!({});
+        let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_object() };
+        for (free, limited) in [(long, own), (own, long)] {
+            let rules = vec![named("free", free), named("limited", limited).with_limit(Some(limit.clone()))];
+            let judgement = Policy { rules, ..Policy::ask_always() }.judge(&subject);
+            assert_eq!((judgement.rule.as_deref(), judgement.limits.len()), (Some("limited"), 1), "{limited}");
+        }
+    }
+
+    #[test]
+    fn a_limit_that_cannot_be_counted_is_not_a_condition() {
+        let with_condition =
+            |rule: Rule| rule.with_condition(crate::policy::Condition::parse("args.amount != 3").unwrap());
+        let policy = Policy {
+            rules: policy(Vec::new()).rules.into_iter().map(with_condition).collect(),
+            ..Policy::ask_always()
+        };
+        let tool = Example { server: Some("shop".into()), tool: "refund".into(), ..Example::default() }.tool();
+        let told = |arguments: Value| {
+            let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_object() };
+            let [(rule, finding)] = &policy.explain(&subject)[..] else { panic!("one rule") };
+            (policy.judge(&subject).reason, finding.in_words(rule, &subject))
+        };
+        let (reason, explained) = told(json!({"amount": -1}));
+        assert!(reason.starts_with("the limit of rule `small` cannot be evaluated"), "{reason}");
+        assert!(explained.starts_with("its limit cannot be counted"), "{explained}");
+        let (reason, explained) = told(json!({}));
+        assert!(reason.starts_with("the condition of rule `small` cannot be evaluated"), "{reason}");
+        assert!(explained.starts_with("`args.amount != 3` cannot be evaluated"), "{explained}");
     }
 
     #[test]

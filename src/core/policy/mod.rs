@@ -25,7 +25,7 @@ pub use condition::{
     Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, StopCondition, TextFunction, TextTest, VARIABLES,
 };
 pub use example::Example;
-pub use finding::{Finding, Hint, UnmetCriterion};
+pub use finding::{Finding, Hint, UnclearCriterion, UnmetCriterion};
 pub use limit::{LimitAmount, LimitUse, LimitWindow, RuleLimit};
 pub use on_timeout::OnTimeout;
 pub use path::Links;
@@ -89,8 +89,9 @@ pub struct Judgement {
     pub answer_timeout_s: Option<u64>,
     /// The effect of no answer in time.
     pub on_timeout: OnTimeout,
-    /// The use that the call makes of the limit of the rule that allows it. The call runs only if that is counted.
-    pub limit: Option<LimitUse>,
+    /// The uses that the call makes of the limits of all rules that allow it, in file order. The call runs only if each is
+    /// counted.
+    pub limits: Vec<LimitUse>,
 }
 
 impl Policy {

@@ -3,7 +3,9 @@
 use super::command::Comparison;
 use super::condition::Facts;
 use super::finding::{Finding, Hint, UnmetCriterion, kind, own_name};
-use super::{CommandPattern, Condition, Example, LimitUse, OnTimeout, Outlook, RuleLimit, Subject, Verdict};
+use super::{
+    CommandPattern, Condition, Example, LimitUse, OnTimeout, Outlook, RuleLimit, Subject, UnclearCriterion, Verdict,
+};
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::{Pattern, SIGNS};
 use crate::tool::{LeftOut, Tool, ToolName, mcp_name};
@@ -206,11 +208,6 @@ impl Rule {
         self.limit.as_ref()
     }
 
-    /// The use that a call which it allows makes of its limit.
-    pub(super) fn limit_use(&self, subject: &Subject<'_>) -> Option<LimitUse> {
-        self.limit.as_ref()?.use_by(subject.arguments?).ok()
-    }
-
     /// The examples that must match, and those that must not.
     pub fn examples(&self) -> (&[Example], &[Example]) {
         (&self.examples.0, &self.examples.1)
@@ -259,35 +256,37 @@ impl Rule {
         findings.max_by_key(Finding::rank).unwrap_or(Finding::Misses(UnmetCriterion::Tool))
     }
 
-    /// Compares it by one name. The most expensive criterion is last.
+    /// Compares it by one name.
     pub(super) fn find(&self, facts: &Facts<'_>) -> Finding {
+        self.match_call(facts).map_or_else(|finding| finding, |_| Finding::Matches)
+    }
+
+    /// Compares it by one name; the most expensive criterion is last. The use of its limit if it matches, and otherwise the
+    /// finding.
+    pub(super) fn match_call(&self, facts: &Facts<'_>) -> Result<Option<LimitUse>, Finding> {
         if let Some(miss) = self.miss(facts.subject, facts.name) {
-            return Finding::Misses(miss);
+            return Err(Finding::Misses(miss));
         }
         match self.compare_command(facts.subject) {
             Comparison::Matches => {}
-            Comparison::Differs(_) => return Finding::Misses(UnmetCriterion::Command),
-            Comparison::Unknown => return Finding::Depends,
+            Comparison::Differs(_) => return Err(Finding::Misses(UnmetCriterion::Command)),
+            Comparison::Unknown => return Err(Finding::Depends),
         }
         match self.when.as_ref().map(|condition| condition.holds(facts)) {
-            None | Some(Some(Ok(true))) => self.find_limit(facts.subject),
-            Some(Some(Ok(false))) => Finding::Misses(UnmetCriterion::Condition),
-            Some(Some(Err(error))) => Finding::Unclear(error.to_string()),
-            Some(None) => Finding::Depends,
+            None | Some(Some(Ok(true))) => self.limit_use(facts.subject),
+            Some(Some(Ok(false))) => Err(Finding::Misses(UnmetCriterion::Condition)),
+            Some(Some(Err(error))) => Err(Finding::Unclear(UnclearCriterion::Condition(error.to_string()))),
+            Some(None) => Err(Finding::Depends),
         }
     }
 
-    /// The finding of a rule whose criteria all hold: whether its limit can be counted.
-    fn find_limit(&self, subject: &Subject<'_>) -> Finding {
-        match (&self.limit, subject.arguments) {
-            (None, _) => Finding::Matches,
-            // Some calls are beyond the limit, whatever the arguments.
-            (Some(_), None) => Finding::Depends,
-            (Some(limit), Some(arguments)) => match limit.use_by(arguments) {
-                Ok(_) => Finding::Matches,
-                Err(reason) => Finding::Unclear(reason),
-            },
-        }
+    /// The use that a call makes of its limit, if its criteria all hold.
+    fn limit_use(&self, subject: &Subject<'_>) -> Result<Option<LimitUse>, Finding> {
+        let Some(limit) = &self.limit else { return Ok(None) };
+        // Some calls are beyond the limit, whatever the arguments.
+        let arguments = subject.arguments.ok_or(Finding::Depends)?;
+        let amount = limit.amount_of(arguments).map_err(|why| Finding::Unclear(UnclearCriterion::Limit(why)))?;
+        Ok(Some(LimitUse { rule: self.id.clone(), limit: limit.clone(), amount }))
     }
 
     /// The result of the command pattern; without one everything matches.

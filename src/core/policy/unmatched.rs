@@ -107,6 +107,7 @@ impl UnmatchedRule {
             verdict: Verdict::Ask,
             rule: Some(self.rule.clone()),
             reason: self.to_string(),
+            limits: Vec::new(),
             ..allowed.asked_otherwise()
         }
     }

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 use super::grant_proposal::{Breadth, GrantProposal};
 use crate::policy::{CommandPattern, FollowingWords, Verdict, command, grant_condition};
 
-/// Programs that read and print, whatever their arguments, except for the options that [`CommandPattern`] refuses.
-const READERS: [&str; 32] = [
+/// Programs that read and print, whatever their arguments, except for the options that [`CommandPattern`] refuses. `date` is
+/// not one of them, because it sets the clock, nor is `tree`, because it writes files.
+const READERS: [&str; 30] = [
     "basename",
     "cat",
     "cmp",
     "cut",
-    "date",
     "df",
     "diff",
     "dirname",
@@ -37,7 +37,6 @@ const READERS: [&str; 32] = [
     "stat",
     "tail",
     "tr",
-    "tree",
     "uname",
     "wc",
     "which",
@@ -48,19 +47,19 @@ const READERS: [&str; 32] = [
 /// A program whose next word says what it does.
 struct Subcommands {
     programs: &'static [&'static str],
-    /// The subcommands that do what they say.
+    /// The subcommands that do what they say, whatever follows: not `git branch`, `git tag` and `git reflog`, which list and
+    /// delete, nor `git push`, which goes to any remote, nor `npm audit`, which also repairs.
     plain: &'static [&'static str],
     /// The subcommands whose next word is needed as well: `npm run test`, `gh pr view`.
     nested: &'static [&'static str],
 }
 
-const SUBCOMMANDS: [Subcommands; 8] = [
+const SUBCOMMANDS: [Subcommands; 10] = [
     Subcommands {
         programs: &["git"],
         plain: &[
             "add",
             "blame",
-            "branch",
             "checkout",
             "cherry-pick",
             "commit",
@@ -73,8 +72,6 @@ const SUBCOMMANDS: [Subcommands; 8] = [
             "merge",
             "mv",
             "pull",
-            "push",
-            "reflog",
             "restore",
             "rev-parse",
             "rm",
@@ -82,7 +79,6 @@ const SUBCOMMANDS: [Subcommands; 8] = [
             "show",
             "status",
             "switch",
-            "tag",
         ],
         nested: &["remote", "stash", "worktree"],
     },
@@ -91,11 +87,10 @@ const SUBCOMMANDS: [Subcommands; 8] = [
         plain: &["build", "check", "clippy", "doc", "fmt", "metadata", "test", "tree", "update"],
         nested: &[],
     },
-    Subcommands {
-        programs: &["npm", "pnpm", "yarn", "bun"],
-        plain: &["audit", "ls", "outdated", "test"],
-        nested: &["run", "run-script"],
-    },
+    Subcommands { programs: &["npm", "pnpm"], plain: &["ls", "outdated", "test"], nested: &["run", "run-script"] },
+    // `yarn x`, `yarn run x` and `bun run x` run the program `x` where there is no script of this name.
+    Subcommands { programs: &["yarn"], plain: &["test"], nested: &[] },
+    Subcommands { programs: &["bun"], plain: &["outdated", "test"], nested: &[] },
     Subcommands { programs: &["go"], plain: &["doc", "fmt", "list", "test", "version", "vet"], nested: &["mod"] },
     Subcommands {
         programs: &["docker", "podman"],
@@ -133,9 +128,12 @@ fn proposal(pattern: &CommandPattern) -> Option<GrantProposal> {
     Some(GrantProposal { words, condition: grant_condition(pattern)?, breadth })
 }
 
-/// The first words of a command, if they say what it does.
+/// The first words of a command, if they say what it does. A relative path says nothing: it is a file of the project.
 fn leading_words(words: &[String]) -> Option<&[String]> {
     let (program, rest) = words.split_first()?;
+    if !program.starts_with('/') && program.contains(['/', '\\']) {
+        return None;
+    }
     let program = command::base_name(program);
     if READERS.contains(&program) {
         return words.get(..1);
@@ -212,6 +210,20 @@ mod tests {
             "git diff HEAD; rm -rf /",
             "git diff --output=x",
             "find . -delete",
+            "bun run bash",
+            "yarn run bash",
+            "yarn ls",
+            "./ls x",
+            "tmp/git log",
+            r"'tmp\ls' x",
+            "npm audit",
+            "git branch x",
+            "git tag x",
+            "git reflog",
+            "git push",
+            "date",
+            "tree",
+            "terraform plan -out=x",
         ] {
             assert_eq!(proposed(&json!({"command": command})), [], "{command}");
         }

@@ -23,28 +23,17 @@ const UNSAFE_OPTIONS: [(&[&str], &[&str]); 13] = [
         ],
     ),
     (&["cargo"], &["--config", "--manifest-path", "-C", "-Z"]),
-    (&["npm", "pnpm", "yarn", "bun"], &["--prefix", "--script-shell", "--node-options", "--dir", "--cwd", "-C"]),
     (
-        &["go"],
-        &[
-            "-exec",
-            "--exec",
-            "-toolexec",
-            "--toolexec",
-            "-vettool",
-            "--vettool",
-            "-overlay",
-            "--overlay",
-            "-C",
-            "-ldflags",
-        ],
+        &["npm", "pnpm", "yarn", "bun"],
+        &["--prefix", "--script-shell", "--node-options", "--userconfig", "--globalconfig", "--dir", "--cwd", "-C"],
     ),
+    (&["bun"], &["--preload", "--require", "--import", "-r"]),
     (&["kubectl"], &["--kubeconfig"]),
     (&["find"], &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fprint0", "-fls"]),
     (&["fd", "fdfind"], &["--exec", "--exec-batch", "-x", "-X"]),
     (&["rg"], &["--pre", "--hostname-bin", "--search-zip", "-z"]),
     (&["sort"], &["--output", "--compress-program", "-o"]),
-    (&["tree"], &["-o"]),
+    (&["tree"], &["-o", "-R"]),
     (&["base64"], &["--output", "-o"]),
     (&["date"], &["--set", "-s"]),
     (
@@ -61,6 +50,30 @@ const UNSAFE_OPTIONS: [(&[&str], &[&str]); 13] = [
     ),
 ];
 
+/// Options, without hyphens, of programs that accept one hyphen or two before a whole name: `-o x`, `--out=x`.
+const UNSAFE_FLAGS: [(&str, &[&str]); 2] = [
+    (
+        "go",
+        &[
+            "exec",
+            "toolexec",
+            "vettool",
+            "overlay",
+            "C",
+            "ldflags",
+            "o",
+            "coverprofile",
+            "cpuprofile",
+            "memprofile",
+            "blockprofile",
+            "mutexprofile",
+            "trace",
+            "outputdir",
+        ],
+    ),
+    ("terraform", &["out", "generate-config-out"]),
+];
+
 /// Whether a word is an option: it begins with `-` and is neither `-` nor `--`.
 pub(super) fn is_option(word: &str) -> bool {
     word.starts_with('-') && !matches!(word, "-" | "--")
@@ -75,8 +88,18 @@ pub(super) fn is_listed(word: &str, options: &[String]) -> bool {
 /// Whether a word is an option with which the program is known to write files or to run other programs. Programs accept
 /// abbreviated long options, and several short ones in one word.
 pub(super) fn may_write_or_run(program: &str, word: &str) -> bool {
-    let known = UNSAFE_OPTIONS.iter().filter(|(programs, _)| programs.contains(&base_name(program)));
-    is_option(word) && known.flat_map(|(_, options)| options.iter()).any(|option| may_be(option, word))
+    let program = base_name(program);
+    let known = UNSAFE_OPTIONS.iter().filter(|(programs, _)| programs.contains(&program));
+    let flags = UNSAFE_FLAGS.iter().filter(|(other, _)| *other == program);
+    is_option(word)
+        && (known.flat_map(|(_, options)| options.iter()).any(|option| may_be(option, word))
+            || flags.flat_map(|(_, flags)| flags.iter()).any(|flag| is_flag(flag, word)))
+}
+
+/// Whether a word is this flag. `go test` also accepts the names of flags after `test.`.
+fn is_flag(flag: &str, word: &str) -> bool {
+    let name = word.split_once('=').map_or(word, |(name, _)| name).trim_start_matches('-');
+    name.strip_prefix("test.").unwrap_or(name) == flag
 }
 
 fn may_be(option: &str, word: &str) -> bool {

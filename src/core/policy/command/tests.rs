@@ -108,6 +108,41 @@ fn an_allowance_matches_only_plain_commands() {
 }
 
 #[test]
+fn options_that_write_files_or_run_programs_may_not_follow() {
+    let follows = |command: &str| {
+        let words: Vec<&str> = command.split(' ').collect();
+        let leading: Vec<&[&str]> = words[..2].iter().map(std::slice::from_ref).collect();
+        matches(&pattern(&leading), &json!({ "command": command }), Verdict::Allow)
+    };
+    for command in [
+        "terraform plan -out=x",
+        "terraform plan --out x",
+        "terraform plan -generate-config-out=x.tf",
+        "go test -o x",
+        "go test --coverprofile=x",
+        "go test -test.cpuprofile=x",
+        "go test -memprofile x",
+        "go test -trace=x",
+        "go test -blockprofile x",
+        "go test -mutexprofile x",
+        "go test -outputdir /etc",
+        "go test -exec sudo",
+        "npm test --userconfig=x",
+        "npm test --globalconfig x",
+        "npm test --script-shell=x",
+        "bun test --preload ./x.ts",
+        "bun test -r ./x.ts",
+        "tree /srv -R",
+    ] {
+        assert!(!follows(command), "{command}");
+    }
+    for command in ["go test -count=1 -v", "go list -json", "terraform plan -no-color", "npm test -r", "bun test -t x"]
+    {
+        assert!(follows(command), "{command}");
+    }
+}
+
+#[test]
 fn a_command_may_be_a_list_or_have_a_list_of_words_beside_it() {
     for arguments in [
         json!({"command": ["git", "diff", "HEAD"]}),

@@ -1,5 +1,7 @@
 //! Dead rules: no call matches them, or another rule decides wherever they match.
 
+use std::cmp::Ordering;
+
 use super::warning::{Part, SIGNS, Warning};
 use crate::pattern::Pattern;
 use crate::policy::{Match, Policy, Rule, Verdict};
@@ -87,17 +89,24 @@ fn never_true(rule: &Rule) -> Option<Warning> {
 /// Warns about a rule that is shadowed by a stricter rule, or by an equally strict rule before it.
 fn covered(policy: &Policy, position: usize, rule: &Rule) -> Option<Warning> {
     let decides = |(other_position, other): &(usize, &Rule)| {
-        let goes_first = other.verdict > rule.verdict || (other.verdict == rule.verdict && *other_position < position);
+        let is_limited = rule.limit().is_some() && other.verdict == rule.verdict;
+        let goes_first = match policy.strictness(other).cmp(&policy.strictness(rule)) {
+            Ordering::Greater => true,
+            // Every limit counts, whichever rule decides.
+            Ordering::Equal => *other_position < position && !is_limited,
+            Ordering::Less => false,
+        };
         *other_position != position && goes_first && covers(other, rule)
     };
     let (_, other) = policy.rules.iter().enumerate().find(decides)?;
-    let is_same = other.conditions() == rule.conditions() && other.verdict == rule.verdict;
+    let is_stricter = policy.strictness(other) > policy.strictness(rule);
+    let is_same = other.conditions() == rule.conditions() && !is_stricter;
     let message = match is_same {
         true => format!("it duplicates rule `{}`, which comes before it and decides", other.id),
         false => format!(
             "it never decides: rule `{}`, which {}, matches all of its calls",
             other.id,
-            if other.verdict > rule.verdict { "is stricter" } else { "comes before it" }
+            if is_stricter { "is stricter" } else { "comes before it" }
         ),
     };
     Some(Warning::new(Part::Whole, message, "remove it, or narrow the other rule"))
@@ -155,4 +164,38 @@ fn is_anything(pattern: &str) -> bool {
 
 fn is_literal(pattern: &str) -> bool {
     !pattern.contains(SIGNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{LimitAmount, LimitWindow, RuleLimit};
+
+    /// A rule that allows tools of the shop: all of them, or one.
+    fn allowed(id: &str, tool: Option<&str>, is_limited: bool) -> Rule {
+        let matches = Match { server: Some("shop".into()), tool_name: tool.map(str::to_owned), ..Match::default() };
+        let limit = RuleLimit { per: LimitWindow::Day, max: LimitAmount::ONE, sum: Vec::new() };
+        let rule = Rule::new(id, Verdict::Allow, "because", matches, Vec::new(), Vec::new()).unwrap();
+        rule.with_limit(is_limited.then_some(limit))
+    }
+
+    /// The warning about each rule; empty without one.
+    fn warnings(rules: Vec<Rule>) -> Vec<String> {
+        let policy = Policy { rules, ..Policy::ask_always() };
+        let message = |(position, rule)| {
+            covered(&policy, position, rule).map_or(String::new(), |warning| warning.about(rule).message)
+        };
+        policy.rules.iter().enumerate().map(message).collect()
+    }
+
+    #[test]
+    fn a_rule_with_a_limit_is_stricter_than_one_without() {
+        let all = || allowed("all", None, false);
+        assert_eq!(warnings(vec![all(), allowed("small", Some("refund"), true)]), ["", ""]);
+        let few = || allowed("few", None, true);
+        let dead = "it never decides: rule `few`, which is stricter, matches all of its calls";
+        assert_eq!(warnings(vec![all(), few()]), [dead, ""]);
+        // Every limit counts, whichever rule is named.
+        assert_eq!(warnings(vec![few(), allowed("small", Some("refund"), true)]), ["", ""]);
+    }
 }
