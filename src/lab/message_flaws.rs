@@ -33,13 +33,13 @@ pub enum Flaw {
     SecondMessage,
     /// The second half is missing.
     Truncated,
-    /// The id as text.
+    /// The number of the id in quotes, so that it is another id.
     TextId,
     /// No `jsonrpc`.
     NoVersion,
     /// The id twice, a wrong one first.
     DuplicateKeys,
-    /// No id.
+    /// Without the id, so that it answers no request.
     NoId,
     /// Nothing after the id.
     IdOnly,

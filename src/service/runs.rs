@@ -15,7 +15,7 @@ use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, Retry, RunSubscription, RunnerError};
 
 use super::answers::Answers;
-use super::authorize::{Caller, Scope, is_theirs};
+use super::authorize::{Caller, Scope};
 use super::error::CurrentState;
 use super::error::ServiceError;
 use super::error_reason::ErrorReason;
@@ -190,7 +190,7 @@ impl TenantRun {
         if !self.caller.scopes.contains(Scope::ApprovalsDecide) {
             return Ok(Answerable::WithoutApprovals);
         }
-        if self.four_eyes && is_theirs(&self.caller, self.started().await?) {
+        if self.four_eyes && self.caller.is_author_of(self.started().await?) {
             // They may deny, and nothing more.
             return Ok(if resume.decisions().next().is_none() {
                 Answerable::WithoutApprovals

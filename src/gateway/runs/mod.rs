@@ -15,6 +15,7 @@ pub(super) mod pending;
 pub(super) mod read;
 pub(super) mod response_mode;
 mod resume;
+pub(crate) mod usage;
 pub(super) mod view;
 pub(super) mod wait;
 

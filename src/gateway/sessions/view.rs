@@ -14,7 +14,8 @@ use toolgate_ports::{SessionHead, SessionLimits, SessionRow, SessionRuntime, Ses
 use toolgate_service::TenantRunner;
 use utoipa::ToSchema;
 
-use crate::runs::view::{StatusView, UsageView};
+use crate::runs::usage::UsageView;
+use crate::runs::view::StatusView;
 
 /// A session: a conversation of successive runs.
 #[derive(Debug, Serialize, ToSchema)]

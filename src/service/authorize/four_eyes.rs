@@ -3,7 +3,7 @@
 
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::Principal;
-use toolgate_core::run::{Decision, DecisionKind, Resume, Scope, Started};
+use toolgate_core::run::{Decision, DecisionKind, Resume, Scope};
 
 use super::Caller;
 use super::scopes;
@@ -26,7 +26,7 @@ impl TenantRun {
             return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::FourEyes));
         }
         let started = self.started().await?;
-        if is_theirs(&self.caller, started) {
+        if self.caller.is_author_of(started) {
             let detail =
                 "you started this run, so another person has to approve its calls (four eyes); you may deny them";
             return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::FourEyes));
@@ -45,7 +45,7 @@ impl TenantRun {
         if !self.four_eyes || !self.caller.scopes.contains(scopes::Scope::ApprovalsDecide) {
             return Ok(());
         }
-        if is_theirs(&self.caller, self.started().await?) {
+        if self.caller.is_author_of(self.started().await?) {
             return Ok(());
         }
         let detail = "you may approve the calls of this run, so another person has to send its input (four eyes)";
@@ -63,12 +63,6 @@ impl TenantRunner {
                       start them has to create it";
         Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::FourEyes))
     }
-}
-
-/// Whether the caller started the run, or one that it was forked from, or has the run's principal.
-pub(crate) fn is_theirs(caller: &Caller, started: &Started) -> bool {
-    let acts_for_them = caller.principal.is_some() && caller.principal == started.spec.principal;
-    acts_for_them || started.authors().contains(&*caller.name)
 }
 
 /// Whether the caller may start runs of this principal.

@@ -6,10 +6,10 @@ mod scopes;
 
 use std::sync::Arc;
 
-pub(crate) use four_eyes::is_theirs;
 pub use scopes::{Scope, Scopes};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{Principal, Tenant};
+use toolgate_core::run::Started;
 
 use crate::error::ServiceError;
 use crate::error_reason::ErrorReason;
@@ -31,6 +31,12 @@ impl Caller {
     /// A caller with every scope, for a program with only one tenant.
     pub fn local() -> Self {
         Self { tenant: Tenant::default(), name: "local".into(), principal: None, scopes: Scopes::all() }
+    }
+
+    /// Whether the caller started the run, or one that it was forked from, or has the run's principal.
+    pub(crate) fn is_author_of(&self, started: &Started) -> bool {
+        let acts_for_them = self.principal.is_some() && self.principal == started.spec.principal;
+        acts_for_them || started.authors().contains(&*self.name)
     }
 
     /// Refuses a caller without this scope.

@@ -317,7 +317,7 @@ fn a_deadline_can_be_extended_but_not_shortened() {
     let less = approvals(&desk, &["extend", "last", "refund", "--for", "5m"]).expect(1);
     assert!(less.err.contains("give a later time"), "{}", less.err);
     let item = approvals(&desk, &["extend", "last", "refund", "--until", "2999-01-01T00:00:00Z", "--json"]).expect(0);
-    assert_eq!(item.json_lines()[0]["expires_at"], "2999-01-01T00:00:00Z");
+    assert_eq!(item.json_lines()[0]["expires_at"], "2999-01-01T00:00:00.000Z");
     assert_eq!(facts(&desk, "pending.extended")[0]["by"], "ann");
     approvals(&desk, &["extend", "last", "nope", "--for", "8h"]).expect(2);
 }

@@ -86,8 +86,8 @@ agents: { a: { model: main }, b: { model: main }, c: { model: local } }
     assert_eq!(row("local")["price"], Value::Null);
     assert_eq!(row("local")["where"], "127.0.0.1:11434");
     assert_eq!(
-        (row("main")["price"]["from"].as_str(), row("main")["price"]["input"].as_f64()),
-        (Some("list"), Some(0.25))
+        (row("main")["price"]["from"].as_str(), row("main")["price"]["input"].as_str()),
+        (Some("list"), Some("0.25"))
     );
     assert_eq!(row("priced")["price"]["from"], "configuration");
     assert_eq!(row("main")["agents"], json!(["a", "b"]));
