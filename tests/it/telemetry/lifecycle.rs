@@ -96,7 +96,7 @@ fn row_3_38_each_attempt_reports_the_cumulative_usage_of_its_run() {
         assert_eq!(totals.last(), Some(&&end["cost_usd"]), "the last total is that of the run");
         reported.push(json!(totals));
     }
-    let expected = [json!([null, 0.001, 0.001]), json!([null, 0.001, 0.002]), json!([0.001, 0.002])];
+    let expected = [json!([null, "0.001", "0.001"]), json!([null, "0.001", "0.002"]), json!(["0.001", "0.002"])];
     assert_eq!(reported, expected);
 }
 
@@ -115,7 +115,7 @@ fn a_waiting_run_lists_its_pending_items() {
     assert_eq!(
         serde_json::to_string(&event).unwrap(),
         concat!(
-            r#"{"run_id":"run_1","at":"1970-01-01T00:00:00Z","iteration":2,"type":"execution.pending","pending":["#,
+            r#"{"run_id":"run_1","at":"1970-01-01T00:00:00.000Z","iteration":2,"type":"execution.pending","pending":["#,
             r#"{"type":"external_result","call_id":"call_d","tool_name":"ext_ask_user","tool":{"type":"external","name":"ask_user"}}]}"#
         )
     );
