@@ -21,7 +21,7 @@ pub(super) fn reach(scope: Scope, coverage: &Coverage, until: Option<Timestamp>)
     let which = match coverage {
         Coverage::Tool => "any arguments".to_owned(),
         Coverage::Arguments => "only with these arguments".to_owned(),
-        Coverage::When(when) => format!("only when `{}`", escape_untrusted(when)),
+        Coverage::When(condition) => format!("only {}", when_met(condition)),
     };
     let until = until.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
     format!("{whose}, {which}{until},")
@@ -29,18 +29,25 @@ pub(super) fn reach(scope: Scope, coverage: &Coverage, until: Option<Timestamp>)
 
 /// The tools with grants, each with the calls that the grants cover.
 pub(super) fn covered(granted: &[ToolGrant]) -> impl Iterator<Item = String> {
-    let mut tools: BTreeMap<&ToolName, (bool, usize)> = BTreeMap::new();
+    let mut tools: BTreeMap<&ToolName, Vec<&ToolGrant>> = BTreeMap::new();
     for granted in granted {
-        let (any, some) = tools.entry(&granted.tool).or_default();
-        match granted.arguments {
-            None => *any = true,
-            Some(_) => *some += 1,
-        }
+        tools.entry(&granted.tool).or_default().push(granted);
     }
-    tools.into_iter().map(|(tool, (any, some))| match any {
-        true => format!("{tool} (any arguments)"),
-        false => format!("{tool} (only with the arguments of {})", count(some, "earlier call")),
+    tools.into_iter().map(|(tool, grants)| {
+        if grants.iter().any(|granted| granted.arguments.is_none() && granted.when.is_none()) {
+            return format!("{tool} (any arguments)");
+        }
+        let exact = grants.iter().filter(|granted| granted.arguments.is_some()).count();
+        let exact = (exact > 0).then(|| format!("with the arguments of {}", count(exact, "earlier call")));
+        let conditions = grants.iter().filter_map(|granted| granted.when.as_deref()).map(when_met);
+        let covers: Vec<String> = exact.into_iter().chain(conditions).collect();
+        format!("{tool} (only {})", covers.join(", or "))
     })
+}
+
+/// The calls that a grant with a condition covers.
+pub(super) fn when_met(condition: &str) -> String {
+    format!("when `{}`", escape_untrusted(condition))
 }
 
 #[cfg(test)]
@@ -55,5 +62,24 @@ mod tests {
         let until = Some(Timestamp::UNIX_EPOCH);
         let text = reach(Scope::Always, &Coverage::Tool, until);
         assert_eq!(text, " for every session, any arguments, until 1970-01-01 00:00:00 UTC,");
+    }
+
+    #[test]
+    fn a_grant_with_a_condition_is_not_shown_as_one_for_any_arguments() {
+        let granted = |when: Option<&str>, arguments: Option<&str>| ToolGrant {
+            tool: ToolName::parse("mcp_work_pay").unwrap(),
+            grant: "grant_1".into(),
+            arguments: arguments.map(str::to_owned),
+            when: when.map(str::to_owned),
+            expires_at: None,
+        };
+        let shown = |grants: &[ToolGrant]| covered(grants).collect::<Vec<_>>().join("; ");
+        let (narrow, exact) = (granted(Some("args.amount <= 30"), None), granted(None, Some("sha256:a")));
+        assert_eq!(shown(&[narrow.clone()]), "mcp_work_pay (only when `args.amount <= 30`)");
+        assert_eq!(
+            shown(&[narrow.clone(), exact]),
+            "mcp_work_pay (only with the arguments of 1 earlier call, or when `args.amount <= 30`)"
+        );
+        assert_eq!(shown(&[narrow, granted(None, None)]), "mcp_work_pay (any arguments)");
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::text::{list, one_line};
 use crate::cli::view::approval::{because, by_way_of, clock, marked};
-use crate::cli::view::approval_scope::reach;
+use crate::cli::view::approval_scope::{reach, when_met};
 use crate::core::id::{CallId, GrantId};
 use crate::core::policy::PolicyMark;
 use crate::core::run::{Authorization, CallVerdict, Channel, Decision, DecisionKind, Event, JournalEntry, Rejection};
@@ -226,9 +226,10 @@ pub(super) fn grant(id: &GrantId, grants: &Grants) -> String {
         Some(grant) => {
             let until = grant.expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
             let revoked = grant.revoked.as_ref().map(|revoked| format!(", revoked {}", clock(revoked.at)));
-            let covers = match grant.arguments {
-                None => "any arguments".to_owned(),
-                Some(_) => format!("only {}", grant.summary),
+            let covers = match (&grant.arguments, &grant.when) {
+                (Some(_), _) => format!("only {}", grant.summary),
+                (None, Some(condition)) => format!("only {}", when_met(condition)),
+                (None, None) => "any arguments".to_owned(),
             };
             let by = format!("{} {}", escape_untrusted(&grant.by), by_way_of(grant.via));
             format!("{id}, {covers}, by {by} {}{until}{}", clock(grant.created_at), revoked.unwrap_or_default())
