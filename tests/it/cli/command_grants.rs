@@ -62,9 +62,9 @@ fn a_command_approved_by_its_first_words_runs_later_with_others() {
     let desk = running(&["git diff HEAD", "git diff --stat", "git diff; rm -rf /", "git push"]);
     let typed = [
         (DECIDE, "l"),
-        ("3. a command `git diff …`", ""),
+        ("2. a command `git diff …`", ""),
         ("counted: 0 other calls of this tool in the newest 1 run of this agent", ""),
-        ("(its number; empty: none): ", "3\n"),
+        ("(its number; empty: none): ", "2\n"),
         ("calls of this tool with a command `git diff …` from now on", ""),
         ("(empty: neither): ", "w"),
         // `git diff --stat` runs without a question.
@@ -91,7 +91,7 @@ fn a_proposal_shows_the_past_calls_that_it_would_have_allowed() {
         ("why", "secret\n"),
         decide("a"),
         decide("l"),
-        ("3. a command `git diff …`", ""),
+        ("2. a command `git diff …`", ""),
         ("would also have allowed 2 past calls, ", ""),
         ("1 of them refused", ""),
         ("counted: 3 other calls of this tool in the newest 1 run of this agent", ""),
