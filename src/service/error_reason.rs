@@ -121,32 +121,52 @@ impl ErrorReason {
 
     /// The reason of a runner's error, where a program can act on it.
     pub(crate) fn of_runner(error: &RunnerError) -> Option<Self> {
-        const REASONS: [(fn(&RunnerError) -> bool, ErrorReason); 12] = [
-            (
-                |error| matches!(error, RunnerError::NotOver { .. } | RunnerError::NotEnded { .. }),
-                ErrorReason::RunNotOver,
-            ),
-            (
-                |error| matches!(error, RunnerError::Purged { .. } | RunnerError::SessionDeleted { .. }),
-                ErrorReason::Deleted,
-            ),
-            (
-                |error| matches!(error, RunnerError::DrivenElsewhere { .. } | RunnerError::StillDriven(_)),
-                ErrorReason::OwnedElsewhere,
-            ),
-            (|error| matches!(error, RunnerError::SessionVersion(_)), ErrorReason::VersionMoved),
-            (|error| matches!(error, RunnerError::NotTheHead { .. }), ErrorReason::NotLatestRun),
-            (|error| matches!(error, RunnerError::SessionBusy { .. }), ErrorReason::SessionBusy),
-            (|error| matches!(error, RunnerError::SessionChanging(_)), ErrorReason::SessionChanging),
-            (|error| matches!(error, RunnerError::SessionExists(_)), ErrorReason::SessionExists),
-            (|error| matches!(error, RunnerError::SessionLimit { .. }), ErrorReason::LimitReached),
-            (|error| matches!(error, RunnerError::SessionOfAnotherPrincipal(_)), ErrorReason::OtherPrincipal),
-            (|error| matches!(error, RunnerError::Busy), ErrorReason::QueueFull),
-            (|error| matches!(error, RunnerError::Closed | RunnerError::Released(_)), ErrorReason::ServerStopping),
-        ];
-        match error {
-            RunnerError::Refused(refusals) => Self::of_refusals(refusals),
-            error => REASONS.iter().find(|(is_it, _)| is_it(error)).map(|(_, reason)| *reason),
-        }
+        Some(match error {
+            RunnerError::Refused(refusals) => return Self::of_refusals(refusals),
+            RunnerError::NotOver { .. } | RunnerError::NotEnded { .. } => Self::RunNotOver,
+            RunnerError::Purged { .. } | RunnerError::SessionDeleted { .. } => Self::Deleted,
+            RunnerError::DrivenElsewhere { .. } | RunnerError::StillDriven(_) => Self::OwnedElsewhere,
+            RunnerError::SessionVersion(_) => Self::VersionMoved,
+            RunnerError::NotTheHead { .. } => Self::NotLatestRun,
+            RunnerError::SessionBusy { .. } => Self::SessionBusy,
+            RunnerError::SessionChanging(_) => Self::SessionChanging,
+            RunnerError::SessionExists(_) => Self::SessionExists,
+            RunnerError::SessionLimit { .. } => Self::LimitReached,
+            RunnerError::SessionOfAnotherPrincipal(_) => Self::OtherPrincipal,
+            RunnerError::Busy => Self::QueueFull,
+            RunnerError::Closed | RunnerError::Released(_) => Self::ServerStopping,
+            RunnerError::Incomplete(_)
+            | RunnerError::ModelTwice { .. }
+            | RunnerError::NoSuchAgent { .. }
+            | RunnerError::NoSuchTool { .. }
+            | RunnerError::NotOfAServer(_)
+            | RunnerError::InvalidArguments { .. }
+            | RunnerError::NoSuchModel { .. }
+            | RunnerError::NoSuchMode { .. }
+            | RunnerError::UnusableCondition(_)
+            | RunnerError::NoSuchServer { .. }
+            | RunnerError::ForeignTool { .. }
+            | RunnerError::WiderLimit { .. }
+            | RunnerError::InjectionMissing { .. }
+            | RunnerError::ServerMissing { .. }
+            | RunnerError::ModeMissing { .. }
+            | RunnerError::ServerTwice(_)
+            | RunnerError::DuplicateTool(_)
+            | RunnerError::UnusableTool { .. }
+            | RunnerError::UnusableOutputSchema(_)
+            | RunnerError::EmptyMessage
+            | RunnerError::NoSuchRun(_)
+            | RunnerError::NoSuchSession(_)
+            | RunnerError::InvalidSession { .. }
+            | RunnerError::RunOfAnotherSession { .. }
+            | RunnerError::WiderThanSession { .. }
+            | RunnerError::SessionHasHistory(_)
+            | RunnerError::SessionOfAnotherAgent { .. }
+            | RunnerError::NoSuchPosition { .. }
+            | RunnerError::ForkEnds { .. }
+            | RunnerError::Drive(_)
+            | RunnerError::Envelope(_)
+            | RunnerError::Lost(_) => return None,
+        })
     }
 }
