@@ -75,7 +75,7 @@ mod tests {
         };
         let shown = |grants: &[ToolGrant]| covered(grants).collect::<Vec<_>>().join("; ");
         let (narrow, exact) = (granted(Some("args.amount <= 30"), None), granted(None, Some("sha256:a")));
-        assert_eq!(shown(&[narrow.clone()]), "mcp_work_pay (only when `args.amount <= 30`)");
+        assert_eq!(shown(std::slice::from_ref(&narrow)), "mcp_work_pay (only when `args.amount <= 30`)");
         assert_eq!(
             shown(&[narrow.clone(), exact]),
             "mcp_work_pay (only with the arguments of 1 earlier call, or when `args.amount <= 30`)"
