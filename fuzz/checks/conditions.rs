@@ -33,7 +33,7 @@ fn judged_as_it_was_found(rule: Rule, arguments: &Map<String, Value>) {
         Finding::Matches => rule.verdict,
         Finding::Misses(_) => Verdict::Allow,
         Finding::Unclear(why) => {
-            assert!(!why.is_empty());
+            assert!(!why.reason().is_empty());
             Verdict::Ask
         }
         Finding::Depends => unreachable!("the arguments are known"),

@@ -339,7 +339,7 @@ pub struct LimitsDescription {
     /// Input and output tokens.
     max_tokens: Option<u64>,
     /// US dollars, as decimal text or as a number.
-    #[schema(value_type = Option<String>, example = "2.5")]
+    #[schema(value_type = Option<String>, pattern = r"^[0-9]{1,12}(\.[0-9]{1,12})?$", example = "2.5")]
     max_cost_usd: Option<String>,
     /// Seconds from the start, including pending time.
     deadline_s: Option<u64>,

@@ -95,7 +95,7 @@ pub(super) struct SessionLimitsView {
     max_tokens: Option<u64>,
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = "0.0213")]
+    #[schema(value_type = Option<String>, pattern = r"^[0-9]{1,12}(\.[0-9]{1,12})?$", example = "0.0213")]
     max_cost_usd: Option<Usd>,
     /// Seconds since the session was created.
     #[serde(skip_serializing_if = "Option::is_none")]
