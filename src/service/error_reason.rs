@@ -170,3 +170,15 @@ impl ErrorReason {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_reason_is_the_one_in_json() {
+        for reason in ErrorReason::ALL {
+            assert_eq!(serde_json::json!(reason), reason.as_str());
+        }
+    }
+}

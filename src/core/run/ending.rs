@@ -155,9 +155,8 @@ impl Status {
         }
     }
 
-    /// Parses a status. Stores of earlier versions have `turn_limit` for `incomplete`.
+    /// Parses a status.
     pub fn parse(word: &str) -> Option<Self> {
-        let word = if word == "turn_limit" { Self::Incomplete.as_str() } else { word };
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 

@@ -80,7 +80,7 @@ async fn sessions_and_conversations_survive_a_restart() {
 async fn a_file_without_sessions_is_migrated() {
     let directory = TempDir::new().unwrap();
     let store = open(&file(&directory)).await;
-    let old = append(run(1), 0, 2).leaving(Status::Completed);
+    let old = append(run(1), 0, 2).leaving(Status::Incomplete);
     store.append(old.clone()).await.unwrap();
     store.close().await;
     for sql in [
@@ -98,6 +98,7 @@ async fn a_file_without_sessions_is_migrated() {
         "DROP INDEX approval_grant_by_session",
         "DROP TABLE rule_counter",
         "DROP TABLE rule_use",
+        "UPDATE run SET status = 'turn_limit'",
         "PRAGMA user_version = 1",
     ] {
         tamper(&file(&directory), sql);
@@ -105,7 +106,10 @@ async fn a_file_without_sessions_is_migrated() {
 
     let store = open(&file(&directory)).await;
     let unknown = RunRow { usage: Usage::default(), result: None, ..old.row };
-    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [unknown]);
+    for status in [None, Some(Status::Incomplete)] {
+        let listed = store.list(&RunFilter { status, ..RunFilter::default() }).await.unwrap();
+        assert_eq!(listed, std::slice::from_ref(&unknown), "{status:?}");
+    }
     assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
     let next = claiming(run(2), "session_1", 0).after(run(1)).with_segment(segment("Hello"));
     store.append(next).await.unwrap();
