@@ -1,7 +1,7 @@
 //! Fault proxy: stands between any client and an MCP server, injects faults, and reports what both sides made of them.
 //!
-//! Over stdio it is the command that a client starts, and starts the server itself ([`stdio`]). Over HTTP it serves on
-//! 127.0.0.1 and forwards to a URL ([`http`]). The [`plan`] chooses the request, the [`faults`] table says what there is,
+//! Over stdio it is the command that a client starts, and starts the server itself (`stdio`). Over HTTP it serves on
+//! 127.0.0.1 and forwards to a URL (`http`). The `plan` chooses the request, the `faults` table says what there is,
 //! the interceptor changes the answers, and the observer records facts for the [`Report`]. Messages without a fault pass
 //! as they are. No SDK and no model is involved.
 
