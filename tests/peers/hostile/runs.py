@@ -27,7 +27,7 @@ def events(seen):
 
 
 def ended(seen, name):
-    return [event for event in events(seen) if event.get("type") == "tool.mcp.completed" and event.get("name") == name]
+    return [event for event in events(seen) if event.get("type") == "tool.mcp.completed" and event.get("tool_name") == name]
 
 
 def healthy(seen):
