@@ -417,7 +417,7 @@ impl Lifecycle {
             Ending::Cancelled { reason } => {
                 LifecycleKind::Cancelled { reason: reason.clone(), tool_interactions, usage }
             }
-            Ending::Completed { .. } | Ending::Failed { .. } | Ending::TurnLimit { .. } | Ending::Expired => {
+            Ending::Completed { .. } | Ending::Failed { .. } | Ending::Incomplete { .. } | Ending::Expired => {
                 let error = self.run.as_ref().map_or_else(|| ending.failure(), |run| run.failure_of(ending));
                 failed(error.map(|error| self.content.failure(&error).of_run(&self.id)))
             }

@@ -232,15 +232,15 @@ impl Run {
             (Ending::Completed { .. }, Phase::Accepted { .. }) => true,
             (Ending::Completed { .. }, Phase::Ready { .. }) => self.is_compaction_alone(),
             (Ending::Completed { .. }, Phase::Validating { .. }) => !self.started.spec.rules.validate_output,
-            (Ending::TurnLimit { .. }, Phase::Validating { tool_access, .. }) => {
+            (Ending::Incomplete { .. }, Phase::Validating { tool_access, .. }) => {
                 *tool_access == ToolAccess::FinalAnswer
             }
-            (Ending::TurnLimit { .. }, Phase::Ready { .. }) => self.last_word.is_some() || self.limit_step().is_some(),
-            (Ending::TurnLimit { .. }, Phase::Retrying { .. }) => self.failed_last_word().is_some(),
+            (Ending::Incomplete { .. }, Phase::Ready { .. }) => self.last_word.is_some() || self.limit_step().is_some(),
+            (Ending::Incomplete { .. }, Phase::Retrying { .. }) => self.failed_last_word().is_some(),
             (Ending::Expired, Phase::Working { .. }) => true,
             (Ending::Expired, _) if self.pause().is_some() => true,
             (
-                Ending::Completed { .. } | Ending::TurnLimit { .. } | Ending::Expired,
+                Ending::Completed { .. } | Ending::Incomplete { .. } | Ending::Expired,
                 Phase::Ready { .. }
                 | Phase::Asking(_)
                 | Phase::Compacting(_)

@@ -67,7 +67,7 @@ impl Run {
     fn has_to_compensate(&self, ending: &Ending) -> bool {
         let is_compensated = match ending {
             Ending::Failed { .. } | Ending::Cancelled { .. } => true,
-            Ending::Completed { .. } | Ending::TurnLimit { .. } | Ending::Expired => false,
+            Ending::Completed { .. } | Ending::Incomplete { .. } | Ending::Expired => false,
         };
         is_compensated && self.compensating.ending.is_none() && !self.compensating.effects.is_empty()
     }

@@ -24,7 +24,8 @@ pub enum Ending {
         reason: Option<String>,
     },
     /// A hard limit was reached. The transcript holds all results so far.
-    TurnLimit {
+    #[serde(alias = "turn_limit")]
+    Incomplete {
         limit: Limit,
         /// The last answer, given without tools, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +76,7 @@ impl Ending {
             Self::Completed { .. } => Status::Completed,
             Self::Failed { .. } => Status::Failed,
             Self::Cancelled { .. } => Status::Cancelled,
-            Self::TurnLimit { .. } => Status::Incomplete,
+            Self::Incomplete { .. } => Status::Incomplete,
             Self::Expired => Status::Expired,
         }
     }
@@ -84,7 +85,7 @@ impl Ending {
     pub fn output(&self) -> Option<&Output> {
         match self {
             Self::Completed { output } => Some(output),
-            Self::TurnLimit { output, .. } => output.as_ref(),
+            Self::Incomplete { output, .. } => output.as_ref(),
             Self::Failed { .. } | Self::Cancelled { .. } | Self::Expired => None,
         }
     }
@@ -92,7 +93,7 @@ impl Ending {
     /// The hard limit that ended the run.
     pub fn limit(&self) -> Option<Limit> {
         match self {
-            Self::TurnLimit { limit, .. } => Some(*limit),
+            Self::Incomplete { limit, .. } => Some(*limit),
             Self::Completed { .. } | Self::Failed { .. } | Self::Cancelled { .. } | Self::Expired => None,
         }
     }
@@ -106,7 +107,7 @@ impl Ending {
                 let why = reason.as_deref().unwrap_or("no reason was given");
                 Some(Failure::new(ErrorCode::Cancelled, format!("the run was cancelled: {why}")))
             }
-            Self::TurnLimit { limit, .. } => {
+            Self::Incomplete { limit, .. } => {
                 Some(Failure::new(ErrorCode::TurnLimit, format!("the run reached its limit `{}`", limit.name())))
             }
             Self::Expired => {

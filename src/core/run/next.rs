@@ -87,7 +87,7 @@ impl Run {
             ),
             Phase::Ready { .. } if self.last_word.is_some() => {
                 let limit = self.exceeded_limit()?;
-                Some(Ending::TurnLimit { limit, output: self.last_word.clone().filter(|words| !words.is_empty()) })
+                Some(Ending::Incomplete { limit, output: self.last_word.clone().filter(|words| !words.is_empty()) })
             }
             Phase::Ready { .. } if self.budget.corrections > self.budget.limits.max_corrections => {
                 let times = self.budget.corrections;
@@ -148,7 +148,7 @@ impl Run {
             Stop::End | Stop::ToolCalls | Stop::Pause | Stop::Unknown | Stop::MaxTokens => {
                 match (tool_access, self.exceeded_limit()) {
                     (ToolAccess::FinalAnswer, Some(limit)) => {
-                        Ending::TurnLimit { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }
+                        Ending::Incomplete { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }
                     }
                     _ if self.started.spec.rules.validate_output => return Step::ValidateOutput(answer.text.clone()),
                     _ if let Some(correction) = self.empty_answer_correction(answer) => {

@@ -9,10 +9,10 @@ use crate::chat::{Usage, Usd};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExceed {
-    /// The model gives a last answer without tools, and the run ends with `turn_limit`.
+    /// The model gives a last answer without tools, and the run ends as `incomplete`.
     #[default]
     LastWord,
-    /// The run ends with `turn_limit` at once.
+    /// The run ends as `incomplete` at once.
     Fail,
     /// The run is paused. It continues with raised limits, or else with a last answer.
     Ask,

@@ -68,7 +68,7 @@ impl Run {
     pub(super) fn limit_step(&self) -> Option<Step> {
         let limit = self.exceeded_limit()?;
         let event = match self.started.spec.rules.on_exceed {
-            OnExceed::Fail => Event::Ended { ending: Ending::TurnLimit { limit, output: None } },
+            OnExceed::Fail => Event::Ended { ending: Ending::Incomplete { limit, output: None } },
             OnExceed::Ask if !self.answers_at_limit => {
                 let what = match &self.refused {
                     Some((_, reason)) => reason.clone(),
@@ -131,6 +131,6 @@ impl Run {
         let Phase::Retrying { attempts, .. } = &self.phase else { return None };
         let limit = self.exceeded_limit().filter(|limit| matches!(limit, Limit::Tokens | Limit::Cost))?;
         let is_over = attempts.tool_access == ToolAccess::FinalAnswer && attempts.was_charged;
-        is_over.then_some(Ending::TurnLimit { limit, output: None })
+        is_over.then_some(Ending::Incomplete { limit, output: None })
     }
 }

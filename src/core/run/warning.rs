@@ -71,10 +71,10 @@ impl Run {
         // A compaction that had nothing to replace has no answer.
         let is_empty = match ending {
             Ending::Completed { output } => output.is_blank() && !self.is_compaction_alone(),
-            Ending::Failed { .. } | Ending::Cancelled { .. } | Ending::TurnLimit { .. } | Ending::Expired => false,
+            Ending::Failed { .. } | Ending::Cancelled { .. } | Ending::Incomplete { .. } | Ending::Expired => false,
         };
         let servers = match ending {
-            Ending::Completed { .. } | Ending::TurnLimit { .. } => self.incomplete_servers(),
+            Ending::Completed { .. } | Ending::Incomplete { .. } => self.incomplete_servers(),
             Ending::Failed { .. } | Ending::Cancelled { .. } | Ending::Expired => Vec::new(),
         };
         let is_incomplete = !servers.is_empty();

@@ -237,7 +237,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
                 },
                 1 => Ending::Expired,
                 2 => Ending::Cancelled { reason: None },
-                3 => Ending::TurnLimit { limit: toolgate_core::run::Limit::Iterations, output: None },
+                3 => Ending::Incomplete { limit: toolgate_core::run::Limit::Iterations, output: None },
                 _ => Ending::Failed { error: Failure::new(ErrorCode::Internal, "wild") },
             },
         },

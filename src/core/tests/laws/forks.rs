@@ -79,7 +79,8 @@ fn stops_at_limit(journal: &[Event], own: usize) -> bool {
     journal[own..].iter().any(|event| {
         matches!(
             event,
-            Event::Paused { via: Channel::Limit, .. } | Event::Ended { ending: Ending::TurnLimit { output: None, .. } }
+            Event::Paused { via: Channel::Limit, .. }
+                | Event::Ended { ending: Ending::Incomplete { output: None, .. } }
         )
     })
 }
@@ -129,7 +130,7 @@ proptest! {
         let own = journal.len();
         let foregone = Run::replay(&journal).unwrap().unwrap().foregone_ending();
         // A limit of zero at which the agent fails, or a stop condition of a turn that sent calls.
-        let may_end = matches!(foregone, Some(Ending::TurnLimit { output: None, .. })) || has_stop_condition(&journal);
+        let may_end = matches!(foregone, Some(Ending::Incomplete { output: None, .. })) || has_stop_condition(&journal);
         prop_assert!(foregone.is_none() || may_end, "{:?} in\n{}", foregone, to_json(&journal).join("\n"));
         let whole = World::resume_run(&journal, Tape::blank()).into_ended();
         let ends_early = is_denied_by_check(&whole, own)

@@ -198,7 +198,7 @@ fn row_2_39_the_hard_limit_ends_the_run_with_one_last_answer() {
     let hand = Hand::with(bounded(30, 1)).model_calls([call("a", "mcp_files_read")]);
     assert_eq!(offered(&hand), ToolAccess::FinalAnswer);
     let hand = hand.model_says(Reply::text("so far"));
-    let Some(Ending::TurnLimit { limit: Limit::Iterations, output: Some(output) }) = hand.run.ending() else {
+    let Some(Ending::Incomplete { limit: Limit::Iterations, output: Some(output) }) = hand.run.ending() else {
         panic!("{:?}", hand.run.ending())
     };
     assert_eq!(output.text, "so far");
@@ -208,7 +208,7 @@ fn row_2_39_the_hard_limit_ends_the_run_with_one_last_answer() {
 #[test]
 fn row_2_39_a_model_that_calls_tools_at_the_limit_is_not_retried() {
     let hand = Hand::with(bounded(30, 0)).model_calls([call("a", "mcp_files_read"), call("b", "no_such_tool")]);
-    assert_eq!(hand.run.ending(), Some(&Ending::TurnLimit { limit: Limit::Iterations, output: None }));
+    assert_eq!(hand.run.ending(), Some(&Ending::Incomplete { limit: Limit::Iterations, output: None }));
     assert_eq!(hand.started_calls(), Vec::<String>::new());
 }
 

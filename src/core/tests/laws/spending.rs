@@ -50,7 +50,7 @@ fn continued(hand: Hand, limits: TighterLimits) -> Hand {
 #[test]
 fn row_3_42_a_limit_that_fails_ends_the_run_without_a_last_answer() {
     let hand = spent(OnExceed::Fail, 1.0);
-    assert_eq!(hand.run.ending(), Some(&Ending::TurnLimit { limit: Limit::Cost, output: None }));
+    assert_eq!(hand.run.ending(), Some(&Ending::Incomplete { limit: Limit::Cost, output: None }));
     assert_eq!(access(&spent(OnExceed::LastWord, 1.0)), ToolAccess::FinalAnswer);
 }
 
@@ -168,7 +168,7 @@ fn row_3_11_a_refused_call_is_a_hard_limit() {
         hand.settled()
     };
     let hand = refused(spent(OnExceed::Fail, 0.1));
-    assert_eq!(hand.run.ending(), Some(&Ending::TurnLimit { limit: Limit::Governor, output: None }));
+    assert_eq!(hand.run.ending(), Some(&Ending::Incomplete { limit: Limit::Governor, output: None }));
     assert_eq!(access(&refused(spent(OnExceed::LastWord, 0.1))), ToolAccess::FinalAnswer);
     let hand = refused(spent(OnExceed::Ask, 0.1));
     let reason = hand.run.pause().unwrap().reason.clone().unwrap();
@@ -190,5 +190,5 @@ fn row_3_40_a_last_answer_that_cost_something_and_failed_is_not_repeated() {
     let hand = fails(spent(OnExceed::LastWord, 1.0), Usage::default());
     assert_eq!(access(&hand), ToolAccess::FinalAnswer, "an attempt that cost nothing");
     let hand = fails(hand, costing(0.2));
-    assert_eq!(hand.run.ending(), Some(&Ending::TurnLimit { limit: Limit::Cost, output: None }));
+    assert_eq!(hand.run.ending(), Some(&Ending::Incomplete { limit: Limit::Cost, output: None }));
 }

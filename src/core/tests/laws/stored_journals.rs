@@ -133,13 +133,34 @@ fn copies() -> [Vec<Event>; 2] {
     ]
 }
 
+/// Writes the words and the amounts of an earlier build as this one does.
+fn modernize(stored: &mut Value) {
+    match stored {
+        Value::Object(object) => {
+            if let Some(rule) = object.remove("in_doubt") {
+                object.insert("on_unknown_outcome".to_owned(), rule);
+            }
+            for (name, value) in object {
+                match value {
+                    Value::Number(amount) if name.ends_with("cost_usd") => *value = json!(amount.to_string()),
+                    Value::String(status) if name == "status" && status == "turn_limit" => *value = json!("incomplete"),
+                    _ => modernize(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(modernize),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 #[test]
 fn every_stored_journal_is_read_with_its_outcome() {
     let stored = stored();
     assert!(!stored.is_empty(), "no journal is stored");
-    for (number, expected) in stored.iter().enumerate() {
+    for (number, mut expected) in stored.into_iter().enumerate() {
         let events: Vec<Event> = serde_json::from_value(expected["events"].clone()).unwrap();
-        assert_eq!(line(&events), *expected, "line {}", number + 1);
+        modernize(&mut expected);
+        assert_eq!(line(&events), expected, "line {}", number + 1);
     }
 }
 
