@@ -14,7 +14,7 @@ use super::follow::Display;
 use super::interrupt::OnInterrupt;
 use super::output::Output;
 use super::session_arg;
-use super::setup::{self, ConfigFlag, ConfigOverrides};
+use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::stdin;
 use super::text::count;
 use crate::app::{self, App};
@@ -100,6 +100,9 @@ pub(super) struct Run {
     changes: ConfigOverrides,
 
     #[command(flatten)]
+    choice: RunChoice,
+
+    #[command(flatten)]
     caller: Caller,
 }
 
@@ -108,12 +111,14 @@ impl Run {
         let mut settings = setup::settings(&self.config)?;
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
+        self.choice.apply(&mut settings, Some(&agent))?;
         setup::require_model(&settings, &agent)?;
         // The local user may change the configuration, so this limit may be higher than the configured one.
         if let (Some(most), Some(agent)) = (self.max_iterations, settings.agents.get_mut(&agent)) {
             agent.limits.max_iterations = most;
         }
         let mut request = self.request(&agent)?;
+        request.mode = settings.agents.get(&agent).and_then(|agent| self.choice.mode(&self.changes, agent));
         request.trace = self.caller.trace(out)?;
         let scripted = setup::stand_in_warning(&settings, &agent);
         let app = setup::open(settings).await?;
@@ -156,6 +161,7 @@ impl Run {
         let (is_live, again) = (display.is_live(), setup::again(&self.config, &self.changes));
         let exit = settle(app, execution, &[], display, options, &again, out).await?;
         if is_live && exit == Exit::Done && app.settings.store != StoreSettings::Memory {
+            let again = setup::again_for_new(&self.config, &self.changes, &self.choice);
             let words = format!("continue with: {} \"…\"", again.command(&["run", "-c"]));
             out.note(out.note_paint().dim(words));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -10,9 +11,10 @@ use super::output::Output;
 use super::text::list;
 use super::view::RepeatedFlags;
 use crate::app::App;
-use crate::config::{self, AgentSettings, Settings, StdioSettings, TransportSettings};
+use crate::config::{self, AgentSettings, ModelSettings, Settings, StdioSettings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, ServerId};
+use crate::core::policy::Policy;
 use crate::core::tool::escape_untrusted;
 use crate::telemetry::logging;
 
@@ -32,13 +34,18 @@ pub(super) struct ConfigOverrides {
     #[arg(long, value_name = "FILE")]
     pub(super) mcp_config: Vec<PathBuf>,
 
-    /// Uses another configured model
-    #[arg(long, value_name = "NAME")]
-    pub(super) model: Option<String>,
-
     /// Uses this variant of the agent
     #[arg(long, value_name = "NAME")]
     pub(super) variant: Option<String>,
+}
+
+/// The model and the policy of a new run, which keeps both.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "For this run")]
+pub(super) struct RunChoice {
+    /// Uses another configured model
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
 
     /// Uses another approval policy: default, accept-edits, dont-ask, delegate, plan, bypass, or a configured one
     #[arg(long, value_name = "NAME")]
@@ -65,11 +72,31 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
 /// The default log filter of a command.
 const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate_mcp::supervisor=error,rmcp=off,opentelemetry=off";
 
-/// Opens the log on standard error first, then everything that the settings name.
+/// Opens the log on standard error first, then everything that the settings name. A run may choose each configured model
+/// and policy: the user of this terminal may change the configuration.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
     // The live view and the result line report most events; by default, the log adds only the rest.
     log(settings.log.as_deref().unwrap_or(USUAL_LOG))?;
-    Ok(App::open(settings, Vec::new()).await?)
+    let mut app = App::open(with_every_choice(settings.clone()), Vec::new()).await?;
+    // What the configuration warns of concerns what it offers itself.
+    app.settings = settings;
+    Ok(app)
+}
+
+/// The settings with each usable model and each policy among those that a run of an agent may choose.
+fn with_every_choice(mut settings: Settings) -> Settings {
+    let is_usable = |model: &ModelSettings| !matches!(model, ModelSettings::Missing { .. });
+    let models: Vec<ModelName> =
+        settings.models.iter().filter(|(_, model)| is_usable(model)).map(|(name, _)| name.clone()).collect();
+    for agent in settings.agents.values_mut() {
+        let is_new = |name: &&ModelName| !agent.models().any(|known| known == *name);
+        let new: Vec<ModelName> = models.iter().filter(is_new).cloned().collect();
+        agent.selectable_models.extend(new);
+        let has = |name: &str| agent.policy.name == name || agent.modes.iter().any(|mode| mode.name == name);
+        let new: Vec<_> = settings.policies.values().filter(|policy| !has(&policy.name)).cloned().collect();
+        agent.modes.extend(new);
+    }
+    settings
 }
 
 /// Closes the resources that a command opened.
@@ -127,21 +154,12 @@ pub(super) fn environment(name: &str) -> Option<String> {
 impl ConfigOverrides {
     /// Applies the changes to one agent, or to every agent when `agent` is `None`.
     pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
-        if let Some(name) = &self.model {
-            model(settings, name)?;
-        }
-        let policy = match &self.policy {
-            None => None,
-            Some(name) => Some(settings.policies.get(name).cloned().ok_or_else(|| unknown_policy(settings, name))?),
-        };
         let added = self.added_servers()?;
         let concerned = |settings: &AgentSettings| agent.is_none_or(|agent| *agent == settings.name);
         if let Some(variant) = &self.variant {
             choose(variant, settings.agents.values_mut().filter(|settings| concerned(settings)))?;
         }
         for settings in settings.agents.values_mut().filter(|settings| concerned(settings)) {
-            settings.model = self.model.as_deref().map_or(settings.model.clone(), ModelName::from);
-            settings.policy = policy.clone().unwrap_or_else(|| settings.policy.clone());
             let new = added.iter().map(|(id, _)| id).filter(|id| !settings.servers.contains(id));
             let new: Vec<_> = new.cloned().collect();
             settings.servers.extend(new);
@@ -150,8 +168,40 @@ impl ConfigOverrides {
         Ok(())
     }
 
+    /// The flags, for a further command.
+    fn words(&self) -> Vec<String> {
+        let servers = self.mcp_config.iter().flat_map(|file| flag("--mcp-config", Some(path(file))));
+        servers.chain(flag("--variant", self.variant.clone())).collect()
+    }
+
     fn added_servers(&self) -> Result<Vec<(ServerId, config::ServerSettings)>, CliError> {
         servers_of(&self.mcp_config)
+    }
+}
+
+impl RunChoice {
+    /// The chosen model and policy of the configuration.
+    pub(super) fn find(&self, settings: &Settings) -> Result<(Option<ModelName>, Option<Arc<Policy>>), CliError> {
+        let policy = |name: &String| settings.policies.get(name).cloned().ok_or_else(|| unknown_policy(settings, name));
+        let model = self.model.as_deref().map(|name| model(settings, name)).transpose()?;
+        Ok((model, self.policy.as_ref().map(policy).transpose()?))
+    }
+
+    /// Applies the choice to one agent, or to every agent when `agent` is `None`.
+    pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
+        let (model, policy) = self.find(settings)?;
+        let concerned = |settings: &&mut AgentSettings| agent.is_none_or(|agent| *agent == settings.name);
+        for settings in settings.agents.values_mut().filter(concerned) {
+            settings.model = model.clone().unwrap_or_else(|| settings.model.clone());
+            settings.policy = policy.clone().unwrap_or_else(|| settings.policy.clone());
+        }
+        Ok(())
+    }
+
+    /// The permission mode of a new run of an agent with these changes: the name of the policy that decides about its
+    /// calls in later commands as well. `None` for the policy of the configured agent.
+    pub(super) fn mode(&self, changes: &ConfigOverrides, agent: &AgentSettings) -> Option<String> {
+        (self.policy.is_some() || changes.variant.is_some()).then(|| agent.policy.name.clone())
     }
 }
 
@@ -221,16 +271,24 @@ pub(super) fn stand_in_warning(settings: &Settings, agent: &AgentName) -> Option
     }
 }
 
-/// The flags that a further command on the same run needs.
+/// The flags that a further command on the same run needs. The run keeps its model and its policy.
 pub(super) fn again(config: &ConfigFlag, changes: &ConfigOverrides) -> RepeatedFlags {
-    let path = |path: &Path| path.to_string_lossy().into_owned();
-    let flag = |name: &'static str, value: Option<String>| value.into_iter().flat_map(|v| [name.to_owned(), v]);
-    let config = flag("--config", config.config.as_deref().map(path));
-    let servers = changes.mcp_config.iter().flat_map(|file| flag("--mcp-config", Some(path(file))));
-    let others = flag("--model", changes.model.clone())
-        .chain(flag("--variant", changes.variant.clone()))
-        .chain(flag("--policy", changes.policy.clone()));
-    RepeatedFlags::new(config.collect(), servers.chain(others).collect())
+    RepeatedFlags::new(flag("--config", config.config.as_deref().map(path)).collect(), changes.words())
+}
+
+/// The flags that a further run needs.
+pub(super) fn again_for_new(config: &ConfigFlag, changes: &ConfigOverrides, choice: &RunChoice) -> RepeatedFlags {
+    let choice = flag("--model", choice.model.clone()).chain(flag("--policy", choice.policy.clone()));
+    let changes = changes.words().into_iter().chain(choice).collect();
+    RepeatedFlags::new(flag("--config", config.config.as_deref().map(path)).collect(), changes)
+}
+
+fn flag(name: &'static str, value: Option<String>) -> impl Iterator<Item = String> {
+    value.into_iter().flat_map(|value| [name.to_owned(), value])
+}
+
+fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// Finds the agent: the named one, the only one, or `assistant`.

@@ -7,11 +7,13 @@ use clap::Args;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
-use super::setup::{self, ConfigFlag, ConfigOverrides};
+use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::table;
 use super::text::{count, gutter, one_line};
 use super::view::left_out_lines;
+use crate::core::policy::Subject;
 use crate::core::tool::{Origin, Tool, Toolset, escape_untrusted};
+use crate::gateway::ToolsView;
 
 /// The length limit of a description. Descriptions are written for models, so people see only the start.
 const DESCRIPTION: usize = 160;
@@ -66,6 +68,9 @@ pub(super) struct Tools {
 
     #[command(flatten)]
     changes: ConfigOverrides,
+
+    #[command(flatten)]
+    choice: RunChoice,
 }
 
 impl Tools {
@@ -77,19 +82,22 @@ impl Tools {
         let mut settings = setup::settings(&self.config)?;
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
+        self.choice.apply(&mut settings, Some(&agent))?;
         let app = setup::open(settings).await?;
         let model = self.fits.as_deref().map(|name| compatibility::model(&app.models, name).map(|model| (name, model)));
-        let tools = app.runner.tools(&agent).await;
-        let known = app.runner.agents().find(|known| known.name == agent).cloned();
+        let (agent, tools) = (app.runner.agent(&agent), app.runner.tools(&agent).await);
         setup::close(app, out).await;
-        let (model, tools) = (model.transpose()?, tools?);
-        let tools = match known.filter(|_| model.is_none()) {
-            Some(agent) => agent.within_tool_limit(&agent.model_name, tools),
-            None => tools,
+        let (model, agent, tools) = (model.transpose()?, agent?, tools?);
+        let tools = match model {
+            Some(_) => tools,
+            None => agent.within_tool_limit(&agent.model_name, tools),
         };
         match model {
             Some((name, model)) => compatibility::print(name, model.as_ref(), &tools, self.json, out),
-            None if self.json => out.pretty(&tools),
+            None if self.json => {
+                let subject = |tool| Subject { tool, agent: Some(&agent.name), principal: None, arguments: None };
+                out.pretty(&ToolsView::new(&agent, tools.iter().map(|tool| subject(tool)), tools.left_out()));
+            }
             None if self.long || self.schema => print_long(&tools, self.schema, out),
             None => print(&tools, out),
         }

@@ -109,7 +109,7 @@ pub enum RunnerError {
     /// The run has a permission mode that its agent does not have in this process.
     #[error(
         "run `{run}` has the permission mode `{mode}`, which agent `{agent}` does not have here; the input was not \
-         accepted. Add it to the `modes` of the agent"
+         accepted. Add it to the `modes` of the agent, or name the `--variant` that has it"
     )]
     ModeMissing { run: RunId, agent: AgentName, mode: String },
     /// An injected server has the name of another server of the run.

@@ -18,6 +18,7 @@ mod hostile;
 mod images;
 mod ineffective;
 mod init;
+mod kept_choices;
 mod keys;
 mod mcp;
 mod mcp_check;

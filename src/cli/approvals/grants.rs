@@ -2,7 +2,6 @@
 
 use clap::Args;
 use jiff::Timestamp;
-use serde::Serialize;
 
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -12,6 +11,7 @@ use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::count;
 use crate::cli::view::{by_way_of, clock};
 use crate::core::tool::escape_untrusted;
+use crate::gateway::GrantView;
 use crate::ports::{ApprovedCall, Grant, GrantFilter};
 
 /// List grants: the calls that they cover run without approval
@@ -37,14 +37,6 @@ pub(super) struct Grants {
     json: bool,
 }
 
-/// A grant and whether it is in force.
-#[derive(Serialize)]
-struct Row<'a> {
-    #[serde(flatten)]
-    grant: &'a Grant,
-    active: bool,
-}
-
 impl Grants {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
@@ -59,7 +51,7 @@ impl Grants {
         setup::close(app, out).await;
         let (grants, now) = (grants?, Timestamp::now());
         if self.json {
-            grants.iter().for_each(|grant| out.json(&Row { grant, active: grant.holds(now) }));
+            grants.into_iter().for_each(|grant| out.json(&GrantView::new(grant, now)));
             return Ok(Exit::Done);
         }
         let Some(first) = grants.first() else {

@@ -15,6 +15,7 @@ use crate::cli::text::list;
 use crate::cli::view::clock;
 use crate::core::id::GrantId;
 use crate::core::tool::escape_untrusted;
+use crate::gateway::GrantView;
 use crate::ports::{Grant, GrantFilter};
 
 /// Revoke grants: calls that nothing else covers require approval again
@@ -47,7 +48,7 @@ impl Revoke {
             let others: Vec<&Grant> = active.iter().filter(|other| overlaps(other, grant)).collect();
             if self.json {
                 let still_covered_by = others.iter().map(|other| &other.id).collect();
-                out.json(&RevokedGrant { grant, active: grant.holds(now), still_covered_by });
+                out.json(&RevokedGrant { grant: GrantView::new(grant.clone(), now), still_covered_by });
                 continue;
             }
             if let Some(revoked) = &grant.revoked {
@@ -74,8 +75,7 @@ impl Revoke {
 #[derive(Serialize)]
 struct RevokedGrant<'a> {
     #[serde(flatten)]
-    grant: &'a Grant,
-    active: bool,
+    grant: GrantView,
     /// The grants that still cover some or all of the same calls.
     still_covered_by: Vec<&'a GrantId>,
 }

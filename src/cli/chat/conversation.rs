@@ -35,6 +35,8 @@ pub(super) struct Conversation<'a> {
     model: Option<ModelName>,
     /// The permission mode: the name of a policy.
     mode: Option<String>,
+    /// Whether the policy of the agent is that of a flag, which the runs keep.
+    keeps_policy: bool,
     attachments: Vec<Part>,
 }
 
@@ -47,7 +49,12 @@ impl<'a> Conversation<'a> {
     ) -> Result<Self, CliError> {
         let agent = app.runner.agent(&agent)?;
         let (last, forks, model, mode) = (None, false, None, None);
-        Ok(Self { app, again, agent, session, last, forks, model, mode, attachments: Vec::new() })
+        Ok(Self { app, again, agent, session, last, forks, model, mode, keeps_policy: false, attachments: Vec::new() })
+    }
+
+    /// Whether the runs keep the policy that their agent has in this process, in later commands as well.
+    pub(super) fn keep_policy(&mut self, keeps: bool) {
+        self.keeps_policy = keeps;
     }
 
     pub(super) fn session(&self) -> Option<&SessionId> {
@@ -78,14 +85,18 @@ impl<'a> Conversation<'a> {
         let mut message = Message::user(text);
         message.content.append(&mut self.attachments.clone());
         let runner = &self.app.runner;
+        let mode = self.mode.clone().or_else(|| self.keeps_policy.then(|| self.agent.policy.name.clone()));
         let execution = match &self.last {
-            Some(run) if self.forks => runner.fork(run, Fork { message: Some(message), ..Fork::default() }).await?,
+            Some(run) if self.forks => {
+                let fork = Fork { message: Some(message), model: self.model.clone(), mode, ..Fork::default() };
+                runner.fork(run, fork).await?
+            }
             Some(_) | None => {
                 let mut request = Request::new(self.agent.name.clone(), "");
                 request.input = message;
                 request.session = Some(self.known_session().await?);
                 request.model.clone_from(&self.model);
-                request.mode.clone_from(&self.mode);
+                request.mode = mode;
                 self.app.runner.start(request).await?
             }
         };

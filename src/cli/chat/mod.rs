@@ -15,13 +15,13 @@ use super::output::Output;
 use super::prompt::{self, Recall};
 use super::prompt_line::{Entered, next_line};
 use super::session_arg;
-use super::setup::{self, ConfigFlag, ConfigOverrides};
+use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::text::{age, count, one_line};
 use super::view::message_lines;
 use crate::app::App;
-use crate::config::{ModelSettings, Settings, StoreSettings};
+use crate::config::StoreSettings;
 use crate::core::chat::{Part, Role};
-use crate::core::id::{AgentName, ModelName, SessionId, Tenant};
+use crate::core::id::{AgentName, SessionId, Tenant};
 use crate::ports::SessionFilter;
 
 /// The number of conversations that `--pick` offers.
@@ -61,6 +61,9 @@ pub(super) struct Chat {
 
     #[command(flatten)]
     changes: ConfigOverrides,
+
+    #[command(flatten)]
+    choice: RunChoice,
 }
 
 impl Chat {
@@ -71,7 +74,7 @@ impl Chat {
         }
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
-        offer_all(&mut settings);
+        self.choice.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         prompt::claim_terminal();
         let ended = self.converse(&app, out).await;
@@ -93,6 +96,7 @@ impl Chat {
         setup::require_model(&app.settings, &agent)?;
         let again = setup::again(&self.config, &self.changes);
         let mut conversation = Conversation::new(app, agent, session, again)?;
+        conversation.keep_policy(self.choice.policy.is_some() || self.changes.variant.is_some());
         let mut recall = Recall { messages: Vec::new(), words: Command::names() };
         self.begin(&conversation, &mut recall, out).await?;
         let mut is_leaving = false;
@@ -126,7 +130,7 @@ impl Chat {
             interrupts = Interrupts::listen();
         }
         if let (Some(session), false) = (conversation.session(), app.settings.store == StoreSettings::Memory) {
-            let again = setup::again(&self.config, &self.changes);
+            let again = setup::again_for_new(&self.config, &self.changes, &self.choice);
             out.note(format!("continue with:\n  {}", again.command(&["chat", "--session", session.as_str()])));
         }
         Ok(Exit::Done)
@@ -212,22 +216,5 @@ impl Chat {
         let (runner, agent) = (app.runner.clone(), conversation.agent().clone());
         tokio::spawn(async move { runner.tools(&agent).await });
         Ok(())
-    }
-}
-
-/// Lets a conversation choose every configured model and policy: its user may change the configuration as well.
-fn offer_all(settings: &mut Settings) {
-    let is_usable = |model: &ModelSettings| !matches!(model, ModelSettings::Missing { .. });
-    let models: Vec<ModelName> =
-        settings.models.iter().filter(|(_, model)| is_usable(model)).map(|(name, _)| name.clone()).collect();
-    for agent in settings.agents.values_mut() {
-        let others: Vec<ModelName> =
-            models.iter().filter(|model| !agent.models().any(|own| own == *model)).cloned().collect();
-        agent.selectable_models.extend(others);
-        let own = agent.policy.name.clone();
-        let others = settings.policies.values().filter(|policy| policy.name != own);
-        let others: Vec<_> =
-            others.filter(|policy| !agent.modes.iter().any(|mode| mode.name == policy.name)).cloned().collect();
-        agent.modes.extend(others);
     }
 }

@@ -15,7 +15,7 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
-use crate::cli::setup::{self, ConfigOverrides};
+use crate::cli::setup::{self, ConfigOverrides, RunChoice};
 use crate::cli::text::{count, shell_word};
 use crate::cli::view::RepeatedFlags;
 use crate::config::{Settings, StoreSettings};
@@ -62,13 +62,8 @@ pub(super) struct Record {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Uses another configured model
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-
-    /// Uses another approval policy: default, accept-edits, dont-ask, delegate, plan, bypass, or a configured one
-    #[arg(long, value_name = "NAME")]
-    policy: Option<String>,
+    #[command(flatten)]
+    choice: RunChoice,
 
     #[command(flatten)]
     reach: TargetFlags,
@@ -84,12 +79,11 @@ impl Record {
             return recorded;
         }
         let agent = setup::agent(&settings, self.agent.as_deref())?;
-        let changes = ConfigOverrides { model: self.model.clone(), policy: self.policy.clone(), ..Default::default() };
-        changes.apply(&mut settings, Some(&agent))?;
+        self.choice.apply(&mut settings, Some(&agent))?;
         setup::require_model(&settings, &agent)?;
         let addresses = self.use_server(&mut settings, &agent)?;
         let app = setup::open(settings).await?;
-        let again = setup::again(self.reach.config(), &changes);
+        let again = setup::again(self.reach.config(), &ConfigOverrides::default());
         let recorded = self.record_new(&app, agent, addresses, &again, out).await;
         setup::close_after(&recorded, app, out).await;
         recorded
@@ -124,7 +118,8 @@ impl Record {
         again: &RepeatedFlags,
         out: &mut Output,
     ) -> Result<Exit, CliError> {
-        let request = Request::new(agent, self.task.clone().unwrap_or_default());
+        let mut request = Request::new(agent, self.task.clone().unwrap_or_default());
+        request.mode.clone_from(&self.choice.policy);
         let execution = app.runner.start(request).await?;
         let run = execution.run.clone();
         let display = Display::choose(false, false, out);

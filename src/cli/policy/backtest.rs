@@ -19,7 +19,7 @@ use crate::config;
 use crate::core::id::AgentName;
 use crate::core::policy::analysis::{PastCall, PastOutcome, past_calls};
 use crate::core::policy::{Judgement, Policy, Verdict};
-use crate::core::tool::escape_untrusted;
+use crate::core::tool::{ToolRef, escape_untrusted};
 use crate::ports::{RunFilter, RunRow};
 
 /// Runs in one read of the index.
@@ -249,7 +249,8 @@ fn as_json(policy: &Policy, history: &History, judged: usize, changes: usize) ->
     let calls = history.tested.iter().map(|tested| {
         let BacktestResult { past, now } = tested;
         json!({
-            "run": past.run, "call": past.call, "at": past.at, "agent": past.agent, "tool": past.tool.name,
+            "run_id": past.run, "call_id": past.call, "at": past.at, "agent": past.agent,
+            "tool": ToolRef::new(&past.tool), "tool_name": past.tool.name,
             "then": { "verdict": past.became.verdict(), "became": past.became },
             "now": { "verdict": now.verdict, "rule": now.rule, "reason": now.reason },
             "changed": tested.is_changed(), "overrides_refusal": tested.overrides_refusal(),

@@ -14,7 +14,8 @@ use crate::cli::text::{list, one_line};
 use crate::config::{self, Settings};
 use crate::core::id::{AgentName, Principal, ServerId};
 use crate::core::policy::{Example, Finding, Judgement, OnTimeout, Policy, Rule, Subject, Verdict};
-use crate::core::tool::{Annotations, Builtin, Origin, Tool, escape_untrusted};
+use crate::core::tool::{Annotations, Arguments, Builtin, Origin, Tool, ToolRef, escape_untrusted};
+use crate::ports::{Grant, GrantFilter};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,8 +24,9 @@ Examples:
   toolgate policy explain get_order --external --file strict.yaml
   toolgate policy explain mcp_shop_refund --principal kim --json
 
-Without arguments it explains the verdict before any call is known. Grants are not considered: `ask`
-means that a call requires approval unless a grant covers it.";
+Without arguments it explains the verdict before any call is known. For a tool that the agent has now it names
+the grants that cover the call; of a hypothetical tool, `ask` means that it requires approval unless a grant
+covers it.";
 
 /// Explain which rule decides about a call, and why
 #[derive(Args, Debug)]
@@ -107,8 +109,8 @@ impl Explain {
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         let policy = self.chosen_policy(&settings, &agent)?;
         let unknown = self.made_up.unknown_server(&settings);
-        let tool = match self.made_up.tool(&self.tool, &settings) {
-            Some(tool) => Arc::new(tool),
+        let (tool, grants) = match self.made_up.tool(&self.tool, &settings) {
+            Some(tool) => (Arc::new(tool), Vec::new()),
             None => self.offered(settings, &agent, out).await?,
         };
         if let Some(unknown) = unknown {
@@ -122,10 +124,13 @@ impl Explain {
             arguments: self.arguments.as_ref(),
         };
         let (judgement, findings) = (policy.judge(&subject), policy.explain(&subject));
+        let is_asked = judgement.verdict == Verdict::Ask;
+        let covering: Vec<&Grant> = grants.iter().filter(|grant| is_asked && covers(grant, &subject)).collect();
         if self.json {
-            out.pretty(&as_json(&policy, &subject, &judgement, &findings));
+            out.pretty(&as_json(&policy, &subject, &judgement, &findings, &covering));
         } else {
             print_explanation(&policy, &subject, &judgement, &findings, out);
+            covering.iter().for_each(|grant| out.line(covered(grant)));
         }
         Ok(Exit::Done)
     }
@@ -142,14 +147,22 @@ impl Explain {
         })
     }
 
-    /// The tool as it is available to the agent now.
-    async fn offered(&self, settings: Settings, agent: &AgentName, out: &mut Output) -> Result<Arc<Tool>, CliError> {
+    /// The tool as it is available to the agent now, and the grants for it.
+    async fn offered(
+        &self,
+        settings: Settings,
+        agent: &AgentName,
+        out: &mut Output,
+    ) -> Result<(Arc<Tool>, Vec<Grant>), CliError> {
         let app = setup::open(settings).await?;
         let tools = app.runner.tools(agent).await;
+        let filter =
+            GrantFilter { agent: Some(agent.clone()), tool: Some(self.tool.clone()), ..GrantFilter::default() };
+        let grants = app.runner.grants(&filter).await;
         setup::close(app, out).await;
-        let tools = tools?;
+        let (tools, grants) = (tools?, grants?);
         if let Some(tool) = tools.get(&self.tool) {
-            return Ok(tool.clone());
+            return Ok((tool.clone(), grants));
         }
         let remedy = format!(
             "available are: {}. `--server ID` or `--external` explains any other tool",
@@ -193,6 +206,30 @@ impl HypotheticalTool {
         };
         Some(example.tool())
     }
+}
+
+/// Whether a grant covers the call. Without arguments, only one for any arguments does.
+fn covers(grant: &Grant, subject: &Subject<'_>) -> bool {
+    let is_for_any = grant.arguments.is_none() && grant.when.is_none();
+    let covers_arguments = match subject.arguments {
+        Some(object) => {
+            let arguments = Arguments::Object(object.clone());
+            grant.granted(&subject.tool.name).covers(subject, &arguments, Some(jiff::Timestamp::now()))
+        }
+        None => is_for_any,
+    };
+    grant.origin == subject.tool.origin
+        && grant.definition == subject.tool.hash
+        && grant.principal.as_ref() == subject.principal
+        && covers_arguments
+}
+
+fn covered(grant: &Grant) -> String {
+    let scope = match &grant.session {
+        Some(session) => format!("in session {}", escape_untrusted(session.as_str())),
+        None => "in any session".to_owned(),
+    };
+    format!("  no approval is required {scope}: grant {} by {} covers it", grant.id, escape_untrusted(&grant.by))
 }
 
 fn print_explanation(
@@ -255,7 +292,13 @@ fn known_of(subject: &Subject<'_>) -> String {
     one_line(&known.join("; "), 400)
 }
 
-fn as_json(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement, findings: &[(&Rule, Finding)]) -> Value {
+fn as_json(
+    policy: &Policy,
+    subject: &Subject<'_>,
+    judgement: &Judgement,
+    findings: &[(&Rule, Finding)],
+    covering: &[&Grant],
+) -> Value {
     let rules = findings.iter().map(|(rule, finding)| {
         json!({
             "id": rule.id, "verdict": rule.verdict, "finding": finding.as_str(),
@@ -263,10 +306,11 @@ fn as_json(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement, findin
         })
     });
     let mut explained = json!({
-        "tool": subject.tool.name, "origin": subject.tool.origin, "trusted": subject.tool.trusted,
+        "tool": ToolRef::new(subject.tool), "tool_name": subject.tool.name, "trusted": subject.tool.trusted,
         "agent": subject.agent, "principal": subject.principal, "arguments": subject.arguments,
         "policy": policy.mark(), "verdict": judgement.verdict, "rule": judgement.rule, "reason": judgement.reason,
         "answer_timeout_s": judgement.answer_timeout_s, "default": policy.fallback, "rules": rules.collect::<Vec<Value>>(),
+        "grants": covering.iter().map(|grant| &grant.id).collect::<Vec<_>>(),
     });
     if let Some(explained) = explained.as_object_mut().filter(|_| !judgement.on_timeout.is_expire()) {
         explained.insert("on_timeout".into(), json!(judgement.on_timeout));

@@ -11,8 +11,9 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
-use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use crate::core::chat::Message;
+use crate::core::id::ModelName;
 use crate::core::run::TighterLimits;
 use crate::core::trace::Trace;
 use crate::runner;
@@ -85,6 +86,9 @@ pub(super) struct Copy {
     changes: ConfigOverrides,
 
     #[command(flatten)]
+    choice: RunChoice,
+
+    #[command(flatten)]
     caller: Caller,
 }
 
@@ -118,9 +122,11 @@ impl Copy {
                 agent.limits.max_iterations = agent.limits.max_iterations.max(most);
             });
         }
+        let (model, policy) = self.choice.find(&settings)?;
+        let chosen = (model, policy.map(|policy| policy.name.clone()));
         let trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
-        let ended = self.start(&app, relation, trace, out).await;
+        let ended = self.start(&app, relation, chosen, trace, out).await;
         setup::close_after(&ended, app, out).await;
         ended
     }
@@ -129,6 +135,7 @@ impl Copy {
         &self,
         app: &App,
         relation: Relation,
+        (model, mode): (Option<ModelName>, Option<String>),
         trace: Option<Trace>,
         out: &mut Output,
     ) -> Result<Exit, CliError> {
@@ -137,11 +144,11 @@ impl Copy {
         let limits = TighterLimits { max_iterations: self.max_iterations, ..TighterLimits::default() };
         let (execution, verb) = match relation {
             Relation::Fork { at } => {
-                let fork = runner::Fork { at, message, limits, trace, ..runner::Fork::default() };
+                let fork = runner::Fork { at, message, limits, model, mode, trace, ..runner::Fork::default() };
                 (app.runner.fork(&run, fork).await?, "forks")
             }
             Relation::Retry => {
-                let retry = runner::Retry { message, limits, trace, ..runner::Retry::default() };
+                let retry = runner::Retry { message, limits, model, mode, trace, ..runner::Retry::default() };
                 (app.runner.retry(&run, retry).await?, "retries")
             }
         };

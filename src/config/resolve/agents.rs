@@ -20,7 +20,7 @@ use crate::settings::{ModelSettings, ServerSettings};
 use crate::spanned::{Located, Location, Text};
 use crate::written::{
     Agent, AskHumanChoice, Backoff as WrittenBackoff, Compaction as WrittenCompaction, Fallback,
-    Limits as WrittenLimits, Tools,
+    Limits as WrittenLimits, PolicyChoice, Tools,
 };
 use crate::{external, markdown, yaml};
 
@@ -188,7 +188,12 @@ impl KnownNames<'_> {
             let instructions = written.instructions.as_ref().map(|text| text.value().trim_end().to_owned());
             let model = written.model.as_ref().map(|model| self.named_model(model, scope));
             let model = model.unwrap_or_else(|| agent.model.clone());
-            variants.insert(variant.clone(), self.with(&agent, model, written, instructions, place, scope));
+            let mut made = self.with(&agent, model, written, instructions, place, scope);
+            if matches!(written.policy.as_ref().map(Located::value), Some(PolicyChoice::Here(_))) {
+                // Runs keep the name of their policy; the name of the agent is that of the agent's own.
+                Arc::make_mut(&mut made.policy).name = format!("{name}/{variant}");
+            }
+            variants.insert(variant.clone(), made);
         }
         AgentSettings { variants, ..agent }
     }

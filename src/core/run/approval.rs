@@ -116,10 +116,12 @@ pub struct Binding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolGrant {
     /// The name the model sees.
+    #[serde(rename = "tool_name", alias = "tool")]
     pub tool: ToolName,
+    #[serde(rename = "grant_id", alias = "grant")]
     pub grant: GrantId,
     /// Hash of the only arguments it covers; `None` if it covers any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "arguments_hash", alias = "arguments", skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
     /// The condition that covered calls meet; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,7 +186,7 @@ impl Binding {
 impl ToolGrant {
     /// Whether it covers a call of its tool with these arguments at that time. A condition that cannot be evaluated covers
     /// nothing.
-    pub(super) fn covers(&self, subject: &Subject<'_>, arguments: &Arguments, now: Option<Timestamp>) -> bool {
+    pub fn covers(&self, subject: &Subject<'_>, arguments: &Arguments, now: Option<Timestamp>) -> bool {
         let fits = self.arguments.as_ref().is_none_or(|hash| *hash == arguments.hash());
         let holds = self.expires_at.zip(now).is_none_or(|(until, now)| now < until);
         let meets = |when: &String| Condition::for_grant(when).is_ok_and(|when| when.holds_for(subject));

@@ -182,15 +182,15 @@ fn tighter_if_any<T: PartialOrd + Copy + Display>(
 
 /// The hard limit that ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// `max_iterations`.
+    #[serde(rename = "max_iterations", alias = "iterations")]
     Iterations,
-    /// `max_tokens`.
+    #[serde(rename = "max_tokens", alias = "tokens")]
     Tokens,
-    /// `max_cost_usd`.
+    #[serde(rename = "max_cost_usd", alias = "cost")]
     Cost,
     /// The governor refused a model call.
+    #[serde(rename = "governor")]
     Governor,
 }
 

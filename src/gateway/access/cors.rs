@@ -57,6 +57,7 @@ impl Origins {
                 LOCATION,
                 RETRY_AFTER,
                 named("idempotent-replayed"),
+                named("preference-applied"),
                 named("ratelimit"),
                 named("ratelimit-policy"),
                 named("x-request-id"),

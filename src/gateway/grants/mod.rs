@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::view::GrantView;
+pub use self::view::GrantView;
 use crate::access::Admitted;
 use crate::body::{Body, Path, Query};
 use crate::idempotency::QuotedSession;

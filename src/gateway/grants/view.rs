@@ -14,7 +14,7 @@ use crate::runs::pending::ToolDescription;
 /// A grant: later calls of a tool run without a person, as long as the tool's definition does not change.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Grant)]
-pub(super) struct GrantView {
+pub struct GrantView {
     /// The grant's id.
     id: String,
     /// Always `approval.grant`.
@@ -76,7 +76,8 @@ pub(super) struct GrantView {
 }
 
 impl GrantView {
-    pub(super) fn new(grant: Grant, now: Timestamp) -> Self {
+    /// The view of a grant at that time.
+    pub fn new(grant: Grant, now: Timestamp) -> Self {
         let (run_id, call_id) =
             grant.given_with.as_ref().map(|with| (with.run.to_string(), with.call.to_string())).unzip();
         Self {

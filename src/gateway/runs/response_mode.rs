@@ -111,7 +111,9 @@ impl ResponsePreference {
             Some(idle) => (rested, RunView::of_run(&run, idle.run())),
             None => (StatusCode::ACCEPTED, RunView::read(&run).await?),
         };
-        Ok((status, state(view, location)).into_response())
+        let mut response = (status, state(view, location)).into_response();
+        response.headers_mut().extend(self.wait.applied());
+        Ok(response)
     }
 
     /// The response to the request that started a run, once more: the run as it is now, or a stream of all its events

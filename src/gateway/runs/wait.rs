@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use toolgate_runner::{Execution, IdleRun, RunnerError};
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -18,11 +18,11 @@ use crate::state::Gateway;
 
 /// How long a request prefers to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaitPreference {
-    /// Respond at once.
-    None,
-    /// Wait until the run is pending or has ended, but no longer than this.
-    UpTo(Duration),
+pub(crate) struct WaitPreference {
+    /// How long it waits until the run is pending or has ended; `None` to respond at once.
+    longest: Option<Duration>,
+    /// Whether the request names it.
+    is_requested: bool,
 }
 
 impl FromRequestParts<Gateway> for WaitPreference {
@@ -48,25 +48,35 @@ impl WaitPreference {
     /// requires.
     pub(crate) fn from_headers(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
         let given = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-        let mut preferred = Self::UpTo(settings.default_wait);
+        let mut preferred = Self { longest: Some(settings.default_wait), is_requested: false };
         for preference in given.flat_map(|value| value.split(',')).map(str::trim) {
             let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
             if name.trim().eq_ignore_ascii_case("respond-async") {
-                return Self::None;
+                return Self { longest: None, is_requested: true };
             }
             if name.trim().eq_ignore_ascii_case("wait")
                 && let Ok(seconds) = value.trim().parse().map(Duration::from_secs)
             {
-                preferred = Self::UpTo(seconds.min(settings.longest_wait));
+                preferred = Self { longest: Some(seconds.min(settings.longest_wait)), is_requested: true };
             }
         }
         preferred
     }
 
+    /// `Preference-Applied` (RFC 7240, section 3) of a response that honours a named preference, with the time after the
+    /// server's limit.
+    pub(crate) fn applied(self) -> Option<(HeaderName, HeaderValue)> {
+        let preference = match self.longest {
+            Some(longest) => HeaderValue::from_str(&format!("wait={}", longest.as_secs())).ok()?,
+            None => HeaderValue::from_static("respond-async"),
+        };
+        self.is_requested.then_some((HeaderName::from_static("preference-applied"), preference))
+    }
+
     /// Waits until the run is pending or has ended, and returns it. `None`: the time passed, or the client disconnected.
     /// The run continues either way.
     pub(crate) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<Option<IdleRun>, Problem> {
-        let Self::UpTo(longest) = self else { return Ok(None) };
+        let Some(longest) = self.longest else { return Ok(None) };
         let rested = tokio::select! {
             rested = tokio::time::timeout(longest, execution.idle_or_elicitation()) => rested,
             () = gone.closed() => return Ok(None),
@@ -93,14 +103,19 @@ mod tests {
             headers.insert("prefer", value.parse().unwrap());
             WaitPreference::from_headers(&headers, &settings)
         };
-        assert_eq!(
-            WaitPreference::from_headers(&HeaderMap::new(), &settings),
-            WaitPreference::UpTo(settings.default_wait)
-        );
-        assert_eq!(of("wait=5"), WaitPreference::UpTo(Duration::from_secs(5)));
-        assert_eq!(of("handling=lenient, wait = 7"), WaitPreference::UpTo(Duration::from_secs(7)));
-        assert_eq!(of("wait=100000"), WaitPreference::UpTo(settings.longest_wait));
-        assert_eq!(of("wait=soon"), WaitPreference::UpTo(settings.default_wait));
-        assert_eq!(of("respond-async, wait=10"), WaitPreference::None);
+        let applied = |preference: WaitPreference| preference.applied().map(|(_, value)| value);
+        let usual = WaitPreference::from_headers(&HeaderMap::new(), &settings);
+        assert_eq!((usual.longest, applied(usual)), (Some(settings.default_wait), None));
+        for (value, longest, expected) in [
+            ("wait=5", Some(Duration::from_secs(5)), Some("wait=5".to_owned())),
+            ("handling=lenient, wait = 7", Some(Duration::from_secs(7)), Some("wait=7".to_owned())),
+            ("wait=100000", Some(settings.longest_wait), Some(format!("wait={}", settings.longest_wait.as_secs()))),
+            ("wait=soon", Some(settings.default_wait), None),
+            ("respond-async, wait=10", None, Some("respond-async".to_owned())),
+        ] {
+            let preference = of(value);
+            let expected = expected.map(|value| HeaderValue::from_str(&value).unwrap());
+            assert_eq!((preference.longest, applied(preference)), (longest, expected), "{value}");
+        }
     }
 }

@@ -139,7 +139,9 @@ pub(super) async fn call(
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let location = gateway.address_of(&id);
     let view = CallView::new(&id, &run, tool, result, error);
-    Ok((status, [(LOCATION, location)], Json(view)).into_response())
+    let mut response = (status, [(LOCATION, location)], Json(view)).into_response();
+    response.headers_mut().extend(wait.applied());
+    Ok(response)
 }
 
 impl NewCall {

@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::view::{SkippedView, ToolView, ToolsView};
+pub use self::view::ToolsView;
 use crate::body::Query;
 use crate::etag::IfNoneMatch;
 use crate::problem::Problem;
@@ -59,13 +59,8 @@ async fn list(
     let name = which.agent.clone().map_or_else(|| runner.default_agent(), Ok);
     let agent = name.and_then(|name| runner.agent(name.as_str())).map_err(|unknown| unknown.of_parameter("agent"))?;
     let tools = runner.tools(&agent.name).await?;
-    let wanted = tools.iter().filter(|tool| which.wants(tool));
-    let view = ToolsView {
-        object: "list",
-        agent: agent.name.to_string(),
-        data: wanted.map(|tool| ToolView::new(&agent.policy, &runner.subject(&agent, tool))).collect(),
-        skipped: tools.left_out().iter().filter(|left| which.misses(left)).map(SkippedView::new).collect(),
-    };
+    let wanted = tools.iter().filter(|tool| which.wants(tool)).map(|tool| runner.subject(&agent, tool));
+    let view = ToolsView::new(&agent, wanted, tools.left_out().iter().filter(|left| which.misses(left)));
     if_none_match.hashed(&view)
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::policy::{Finding, Judgement, Policy, Subject, Verdict};
 use toolgate_core::tool::{LeftOut, Tool, ToolRef};
+use toolgate_runner::Agent;
 use utoipa::ToSchema;
 
 use crate::runs::pending::{AnnotationsView, ToolDescription};
@@ -11,15 +12,15 @@ use crate::runs::pending::{AnnotationsView, ToolDescription};
 /// The tools of an agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Tools)]
-pub(super) struct ToolsView {
+pub struct ToolsView {
     /// Always `list`.
-    pub(super) object: &'static str,
+    object: &'static str,
     /// The name of the agent.
-    pub(super) agent: String,
+    agent: String,
     /// The tools, in the order in which a model sees them.
-    pub(super) data: Vec<ToolView>,
+    data: Vec<ToolView>,
     /// The tools and servers that are not available, and why.
-    pub(super) skipped: Vec<SkippedView>,
+    skipped: Vec<SkippedView>,
 }
 
 /// A tool.
@@ -94,9 +95,25 @@ pub(super) struct SkippedView {
     reason: String,
 }
 
+impl ToolsView {
+    /// The view of these tools of an agent, and of those that are not available.
+    pub fn new<'a>(
+        agent: &Agent,
+        tools: impl IntoIterator<Item = Subject<'a>>,
+        skipped: impl IntoIterator<Item = &'a LeftOut>,
+    ) -> Self {
+        Self {
+            object: "list",
+            agent: agent.name.to_string(),
+            data: tools.into_iter().map(|tool| ToolView::new(&agent.policy, &tool)).collect(),
+            skipped: skipped.into_iter().map(SkippedView::new).collect(),
+        }
+    }
+}
+
 impl ToolView {
     /// The view of a tool, with the policy's verdict.
-    pub(super) fn new(policy: &Policy, subject: &Subject<'_>) -> Self {
+    fn new(policy: &Policy, subject: &Subject<'_>) -> Self {
         let tool: &Tool = subject.tool;
         let judgement = policy.judge(subject);
         Self {
@@ -135,7 +152,7 @@ impl VerdictView {
 }
 
 impl SkippedView {
-    pub(super) fn new(left: &LeftOut) -> Self {
+    fn new(left: &LeftOut) -> Self {
         let LeftOut { server, tool, reason } = left.clone();
         Self { server: server.map(|server| server.to_string()), name: tool, reason }
     }

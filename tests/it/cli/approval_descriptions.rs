@@ -207,7 +207,8 @@ fn revoking_a_grant_names_the_grants_that_still_apply() {
     approvals(&desk, &["approve", "last", "one", "--scope", "session"]).expect(10);
     approvals(&desk, &["approve", "last", "two", "--scope", "always", "--match", "tool"]).expect(0);
     let grants = approvals(&desk, &["grants", "--json"]).expect(0).json_lines();
-    let of = |call: &str| grants.iter().find(|grant| grant["call"] == call).unwrap()["id"].as_str().unwrap().to_owned();
+    let of =
+        |call: &str| grants.iter().find(|grant| grant["call_id"] == call).unwrap()["id"].as_str().unwrap().to_owned();
     let narrow = approvals(&desk, &["revoke", &of("one")]).expect(0).out;
     assert!(narrow.contains(&format!("still covered by {}, in every session: any arguments", of("two"))), "{narrow}");
     let wide = approvals(&desk, &["revoke", &of("two"), "--json"]).expect(0).json_lines();

@@ -253,7 +253,7 @@ fn an_approval_with_a_scope_creates_a_revocable_grant() {
     }
     let [grant] = &approvals(&desk, &["grants", "--json"]).expect(0).json_lines()[..] else { panic!("one grant") };
     assert_eq!(
-        (&grant["active"], &grant["call"], &grant["tool"]),
+        (&grant["active"], &grant["call_id"], &grant["tool_name"]),
         (&json!(true), &json!("one"), &json!("mcp_shop_add_note"))
     );
     let id = grant["id"].as_str().unwrap();

@@ -155,7 +155,7 @@ fn backtest_separates_approved_denied_changed_and_unanswered() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|call| (call["call"].as_str().unwrap().to_owned(), call["then"]["became"].as_str().unwrap().to_owned()))
+        .map(|call| (call["call_id"].as_str().unwrap().to_owned(), call["then"]["became"].as_str().unwrap().to_owned()))
         .collect();
     became.sort();
     let expected = [

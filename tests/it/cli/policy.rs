@@ -597,7 +597,7 @@ fn policy_backtest_says_which_past_calls_would_get_another_verdict() {
     let told = json_of(&desk.toolgate(&["policy", "backtest", "paying.yaml", "--json"]).expect(0).out);
     assert_eq!((&told["runs"], &told["judged"], &told["changed"]), (&json!(1), &json!(2), &json!(2)), "{told}");
     let calls: Vec<Value> = told["calls"].as_array().unwrap().clone();
-    let row = |tool: &str| calls.iter().find(|call| call["tool"] == tool).unwrap();
+    let row = |tool: &str| calls.iter().find(|call| call["tool_name"] == tool).unwrap();
     assert_eq!(row("mcp_shop_find_customer")["then"], json!({"verdict": "allow", "became": "allowed"}));
     assert_eq!(row("mcp_shop_find_customer")["now"]["verdict"], "ask");
     assert_eq!(row("mcp_shop_add_note")["then"], json!({"verdict": "ask", "became": "unanswered"}));

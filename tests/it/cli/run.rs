@@ -104,7 +104,7 @@ fn the_printed_command_repeats_what_the_run_was_started_with() {
     std::fs::rename(desk.path().join("toolgate.yaml"), desk.path().join("my desk.yaml")).unwrap();
     let ended = desk.toolgate(&["run", "--config", "my desk.yaml", "--policy", "default", "Sort it out"]).expect(10);
     let command = ended.offered_command();
-    assert!(command.ends_with("--config 'my desk.yaml' --policy default"), "{command}");
+    assert!(command.ends_with("--config 'my desk.yaml'"), "{command}");
     desk.paste(&command).expect(0);
 }
 

@@ -41,7 +41,11 @@ fn tools_as_json_carry_their_schemas() {
     let ended = Desk::playing(CONVERSATION).toolgate(&["tools", "--json"]).expect(0);
     let tools: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
     let invoice =
-        tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "mcp_shop_get_invoice").unwrap();
+        tools["data"].as_array().unwrap().iter().find(|tool| tool["tool_name"] == "mcp_shop_get_invoice").unwrap();
+    assert_eq!(
+        invoice["tool"],
+        serde_json::json!({"type": "mcp", "server": "shop", "name": "get_invoice", "title": "Fetch an invoice"})
+    );
     assert_eq!(invoice["input_schema"]["properties"]["order_id"]["pattern"], "^A-[0-9]{4}$");
 }
 

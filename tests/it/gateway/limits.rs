@@ -85,7 +85,9 @@ async fn an_open_stream_has_a_permit_of_its_own() {
     let limits = Limits { concurrent_requests: Some(1), concurrent_streams: Some(1), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
     let begun = served.request(Method::POST, "/v1/runs").header("prefer", "respond-async");
-    let begun = HttpAnswer::of(begun.json(&json!({"input": "Read"})).send().await.unwrap()).await;
+    let begun = begun.json(&json!({"input": "Read"})).send().await.unwrap();
+    assert_eq!(begun.headers()["preference-applied"], "respond-async");
+    let begun = HttpAnswer::of(begun).await;
     let events = format!("/v1/runs/{}/events", begun.text("id"));
     let open = served.request(Method::GET, &events).header("accept", "*/*").send().await.unwrap();
     assert_eq!(open.headers()["content-type"], "text/event-stream");

@@ -133,6 +133,14 @@ fn copies() -> [Vec<Event>; 2] {
     ]
 }
 
+/// The words that other ones replaced: a member, its word, and the present one.
+const RENAMED: &[(&str, &str, &str)] = &[
+    ("status", "turn_limit", "incomplete"),
+    ("limit", "iterations", "max_iterations"),
+    ("limit", "tokens", "max_tokens"),
+    ("limit", "cost", "max_cost_usd"),
+];
+
 /// Writes the words and the amounts of an earlier build as this one does.
 fn modernize(stored: &mut Value) {
     match stored {
@@ -140,10 +148,20 @@ fn modernize(stored: &mut Value) {
             if let Some(rule) = object.remove("in_doubt") {
                 object.insert("on_unknown_outcome".to_owned(), rule);
             }
+            if object.contains_key("grant") && object.contains_key("tool") {
+                for (old, new) in [("tool", "tool_name"), ("grant", "grant_id"), ("arguments", "arguments_hash")] {
+                    if let Some(value) = object.remove(old) {
+                        object.insert(new.to_owned(), value);
+                    }
+                }
+            }
             for (name, value) in object {
                 match value {
                     Value::Number(amount) if name.ends_with("cost_usd") => *value = json!(amount.to_string()),
-                    Value::String(status) if name == "status" && status == "turn_limit" => *value = json!("incomplete"),
+                    Value::String(word) => {
+                        let renamed = RENAMED.iter().find(|(member, old, _)| name == member && word == old);
+                        *word = renamed.map_or(word.clone(), |(_, _, new)| (*new).to_owned());
+                    }
                     _ => modernize(value),
                 }
             }

@@ -57,7 +57,7 @@ agents:
     let compaction = &of("conversation.compaction.failed")["error"];
     assert_eq!((&compaction["code"], &compaction["message"]), (&json!("turn_limit"), &json!(reason)));
     let refused = of("llm.call.refused");
-    assert_eq!((&refused["limit"], &refused["estimate"]["output_tokens"]), (&json!("cost"), &json!(1000)));
+    assert_eq!((&refused["limit"], &refused["estimate"]["output_tokens"]), (&json!("max_cost_usd"), &json!(1000)));
     assert!(refused["estimate"]["cost_usd"].as_str().unwrap().parse::<f64>().unwrap() > 1.01, "{refused}");
 
     let more = json!({"continue": true, "limits": {"max_cost_usd": 3}});
