@@ -23,6 +23,9 @@ use crate::config::{DEMO_MESSAGE, FILE_NAME, Starter, StarterModel, USUAL_MESSAG
 /// What the store of the starter configuration adds to a folder.
 const IGNORED: &str = ".toolgate/";
 
+/// The files with the permissions of Claude Code in a project.
+const PERMISSIONS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+
 const EXAMPLES: &str = "\
 Examples:
   toolgate init                           in a terminal, asks for model, servers and policy
@@ -154,6 +157,13 @@ impl Init {
         out.line("  toolgate doctor         what works, and what is missing");
         out.line("  toolgate tools          the agent's tools, and which require approval");
         out.line("  toolgate config check   after you changed something");
+        let permissions = PERMISSIONS.iter().filter(|file| self.folder.join(file).is_file());
+        let permissions: Vec<&str> = permissions.copied().collect();
+        if !permissions.is_empty() {
+            let files = permissions.join(" ");
+            out.line(format!("  {enter}toolgate policy import {files} -o imported.yaml"));
+            out.line("      makes a policy of the permissions that Claude Code has here; --tool says which tools they are for");
+        }
         Ok(())
     }
 }

@@ -63,7 +63,7 @@ pub(in crate::cli) fn position(number: &str, most: usize) -> Option<usize> {
 }
 
 /// The positions that the numbers of a line name, each once; `None` if a word is not one of them.
-fn numbers(line: &str, most: usize) -> Option<Vec<usize>> {
+pub(super) fn numbers(line: &str, most: usize) -> Option<Vec<usize>> {
     let words = line.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty());
     let mut chosen = Vec::new();
     for word in words {

@@ -3,9 +3,11 @@
 
 use std::io;
 
+use super::Prompt;
+use super::choice::numbers;
 use super::console::Console;
-use super::{Prompt, position};
-use crate::cli::text::count;
+use crate::cli::text::{count, list};
+use crate::core::policy::Condition;
 use crate::core::policy::analysis::{GrantProposal, PastCall, grant_proposals};
 use crate::core::run::Scope;
 use crate::core::tool::{Arguments, escape_untrusted};
@@ -21,6 +23,42 @@ pub(in crate::cli) struct PastCalls {
 /// when the proposals are opened.
 pub(in crate::cli) type ReadPastCalls<'a> = &'a dyn Fn() -> Option<PastCalls>;
 
+/// The words and the condition of a line: the proposals with these numbers, all of which have to hold, or a condition.
+fn chosen(line: &str, proposals: &[GrantProposal]) -> Result<(String, String), String> {
+    if line.starts_with(|sign: char| sign.is_ascii_digit()) {
+        let positions = numbers(line, proposals.len()).filter(|positions| !positions.is_empty());
+        let all: Vec<&GrantProposal> = positions.iter().flatten().filter_map(|at| proposals.get(*at)).collect();
+        return match &all[..] {
+            [] => Err(format!("type a number from 1 to {}", proposals.len())),
+            [only] => Ok((only.words.clone(), only.condition.clone())),
+            several => {
+                let words: Vec<&str> = several.iter().map(|proposal| proposal.words.as_str()).collect();
+                let conditions: Vec<String> =
+                    several.iter().map(|proposal| format!("({})", proposal.condition)).collect();
+                Ok((words.join(" and "), conditions.join(" && ")))
+            }
+        };
+    }
+    Condition::for_grant(line).map(|_| (line.to_owned(), line.to_owned())).map_err(|error| error.to_string())
+}
+
+/// The arguments that a condition leaves open, as the end of a sentence.
+fn other_arguments(arguments: &Arguments, condition: &str) -> String {
+    let Arguments::Object(object) = arguments else { return String::new() };
+    let paths = || condition.split(|sign: char| !(sign.is_alphanumeric() || matches!(sign, '_' | '.')));
+    let compares_command = paths().any(|path| path.starts_with("args.command"));
+    let is_open = |name: &&String| {
+        let of_command = ["command", "cmd", "command_line", "args", "arguments", "argv"].contains(&name.as_str());
+        let is_named = paths()
+            .filter_map(|path| path.strip_prefix("args."))
+            .any(|path| path.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
+        !is_named && !(compares_command && of_command)
+    };
+    let open: Vec<String> =
+        object.keys().filter(is_open).map(|name| format!("any `{}`", escape_untrusted(name))).collect();
+    if open.is_empty() { String::new() } else { format!(", and {}", list(open)) }
+}
+
 impl<C: Console> Prompt<C> {
     /// Asks for a condition that covers the call and calls like it, and for the scope of the approval.
     pub(super) fn condition(
@@ -32,25 +70,29 @@ impl<C: Console> Prompt<C> {
             Arguments::Object(object) => grant_proposals(object),
             Arguments::Malformed(_) => Vec::new(),
         };
-        if proposals.is_empty() {
-            self.say(
-                "  no condition can be made from these arguments; `toolgate approvals approve --when` takes yours",
-            )?;
-            return Ok(None);
-        }
-        self.show(&proposals, past().as_ref())?;
+        let question = match proposals.is_empty() {
+            true => {
+                self.say("  no condition can be made from these arguments; type one, such as args.amount < 100")?;
+                "  calls with (a condition; empty: none): "
+            }
+            false => {
+                self.show(&proposals, past().as_ref())?;
+                "  calls with (its number, several with commas, or a condition; empty: none): "
+            }
+        };
         loop {
-            let Some(line) = self.text("  calls with (its number; empty: none): ")? else { return Ok(None) };
+            let Some(line) = self.text(question)? else { return Ok(None) };
             if line.trim().is_empty() {
                 return Ok(None);
             }
-            let chosen = position(&line, proposals.len()).and_then(|position| proposals.get(position));
-            let Some(chosen) = chosen else {
-                self.say(&format!("  type a number from 1 to {}", proposals.len()))?;
-                continue;
-            };
-            let scope = self.reach(&format!("calls of this tool with {}", escape_untrusted(&chosen.words)))?;
-            return Ok(scope.map(|scope| (chosen.condition.clone(), scope)));
+            match chosen(line.trim(), &proposals) {
+                Ok((words, condition)) => {
+                    let others = other_arguments(arguments, &condition);
+                    let scope = self.reach(&format!("calls of this tool with {}{others}", escape_untrusted(&words)))?;
+                    return Ok(scope.map(|scope| (condition, scope)));
+                }
+                Err(reason) => self.say(&format!("  {}", escape_untrusted(&reason)))?,
+            }
         }
     }
 
@@ -82,5 +124,34 @@ impl<C: Console> Prompt<C> {
             Some("w" | "always") => Some(Scope::Always),
             Some(_) | None => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_chooses_proposals_or_is_a_condition() {
+        let proposals = grant_proposals(json!({"amount": 100, "order": 7}).as_object().unwrap());
+        let condition = |line: &str| chosen(line, &proposals).map(|(_, condition)| condition);
+        assert_eq!(condition("1").unwrap(), "args.amount == 100");
+        assert_eq!(
+            chosen("2,3", &proposals).unwrap(),
+            (
+                "the same order and amount at most 100".to_owned(),
+                "(args.order == 7) && (args.amount <= 100)".to_owned()
+            )
+        );
+        assert_eq!(condition("args.amount < 50").unwrap(), "args.amount < 50");
+        let arguments =
+            Arguments::Object(json!({"amount": 100, "amounts": 1, "order": 7}).as_object().unwrap().clone());
+        assert_eq!(other_arguments(&arguments, "args.amount <= 100"), ", and any `amounts`, any `order`");
+        let command = Arguments::Object(json!({"command": "ls", "timeout": 1}).as_object().unwrap().clone());
+        assert_eq!(other_arguments(&command, "args.commandStartsWith(['ls'])"), ", and any `timeout`");
+        assert_eq!(condition("9").unwrap_err(), "type a number from 1 to 3");
+        assert!(condition("args.amount <").is_err());
     }
 }

@@ -20,7 +20,7 @@ mod unmatched;
 mod verdict;
 
 pub use command::{CommandPattern, FollowingWords, plain_words};
-use condition::grant_condition;
+use condition::{CHANGE_FOLDER, WantedCommand};
 pub use condition::{
     Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, StopCondition, TextFunction, TextTest, VARIABLES,
 };

@@ -64,8 +64,9 @@ fn a_command_approved_by_its_first_words_runs_later_with_others() {
         (DECIDE, "l"),
         ("2. a command `git diff …`", ""),
         ("counted: 0 other calls of this tool in the newest 1 run of this agent", ""),
-        ("(its number; empty: none): ", "2\n"),
-        ("calls of this tool with a command `git diff …` from now on", ""),
+        ("(its number, several with commas, or a condition; empty: none): ", "2\n"),
+        ("calls of this tool with a command `git diff …`", ""),
+        (", and any `timeout` from now on", ""),
         ("(empty: neither): ", "w"),
         // `git diff --stat` runs without a question.
         ("git diff; rm -rf /", ""),
@@ -79,6 +80,40 @@ fn a_command_approved_by_its_first_words_runs_later_with_others() {
     assert_eq!(decided(&desk), ["c0 approve", "c2 deny", "c3 deny"]);
     let grants = desk.toolgate(&["approvals", "grants"]).expect(0).out;
     assert!(grants.contains(r#"args.commandStartsWith(["git","diff"])"#), "{grants}");
+
+    let explain = |command: &str| {
+        let arguments = json!({"command": command}).to_string();
+        desk.toolgate(&["policy", "explain", "mcp_work_run_command", &arguments]).expect(0).out
+    };
+    let covered = explain("git diff HEAD~1");
+    assert!(covered.contains("no approval is required in any session: grant grant_"), "{covered}");
+    assert!(!explain("git push").contains("no approval is required"));
+}
+
+#[test]
+fn a_chained_command_is_approved_by_the_words_of_its_parts_or_by_a_typed_condition() {
+    let desk =
+        running(&["cd app && git diff | head -3", "cd app && git log; head x", "git diff 2>&1", "FOO=1 make", "ls"]);
+    let typed = [
+        (DECIDE, "l"),
+        ("1. the same command", ""),
+        ("2. only commands `cd app`, `git diff …`, `head …`", ""),
+        ("or a condition; empty: none): ", "2\n"),
+        ("(empty: neither): ", "s"),
+        ("git log; head x", ""),
+        (DECIDE, "d"),
+        ("why", "not the log\n"),
+        // `git diff 2>&1` runs without a question.
+        ("FOO=1 make", ""),
+        (DECIDE, "l"),
+        ("1. the same command", ""),
+        ("or a condition; empty: none): ", "args.timeout <\n"),
+        ("or a condition; empty: none): ", "args.timeout < 9\n"),
+        ("calls of this tool with args.timeout < 9", ""),
+        ("(empty: neither): ", "s"),
+    ];
+    at_a_terminal(&desk, &["run", "Show the changes"], &typed).expect(0);
+    assert_eq!(decided(&desk), ["c0 approve", "c1 deny", "c3 approve"]);
 }
 
 #[test]
@@ -95,7 +130,7 @@ fn a_proposal_shows_the_past_calls_that_it_would_have_allowed() {
         ("would also have allowed 2 past calls, ", ""),
         ("1 of them refused", ""),
         ("counted: 3 other calls of this tool in the newest 1 run of this agent", ""),
-        ("(its number; empty: none): ", "\n"),
+        ("(its number, several with commas, or a condition; empty: none): ", "\n"),
         decide("a"),
         decide("a"),
     ];

@@ -99,6 +99,19 @@ fn the_command_that_init_ends_with_works() {
     assert!(ran.out.contains("C-1001"), "{}", ran.out);
 }
 
+#[test]
+fn init_names_the_import_of_permissions_that_are_there() {
+    let desk = Desk::empty();
+    std::fs::create_dir(desk.path().join(".claude")).unwrap();
+    desk.write(".claude/settings.json", r#"{"permissions": {"allow": ["Read(./src/**)"]}}"#);
+    let wrote = desk.toolgate(&["init", "--model", "auto"]).expect(0);
+    let command = "toolgate policy import .claude/settings.json -o imported.yaml";
+    assert!(wrote.out.contains(command), "{}", wrote.out);
+    desk.paste(command).expect(0);
+    assert!(desk.path().join("imported.yaml").is_file());
+    assert!(!Desk::empty().toolgate(&["init"]).expect(0).out.contains("policy import"));
+}
+
 #[cfg(target_os = "linux")]
 mod asking {
     use super::super::at_a_terminal::at_a_terminal;

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::grant_proposal::{Breadth, GrantProposal};
-use crate::policy::{CommandPattern, FollowingWords, Verdict, command, grant_condition};
+use crate::policy::{CHANGE_FOLDER, CommandPattern, FollowingWords, WantedCommand, command};
 
 /// Programs that read and print, whatever their arguments, except for the options that [`CommandPattern`] refuses. `date` is
 /// not one of them, because it sets the clock, nor is `tree`, because it writes files.
@@ -102,30 +102,68 @@ const SUBCOMMANDS: [Subcommands; 10] = [
     Subcommands { programs: &["terraform"], plain: &["output", "plan", "show", "validate", "version"], nested: &[] },
 ];
 
-/// The proposals for the command of a call, if it is plain.
-pub(super) fn command_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
-    let Ok((words, has_more)) = command::words_of_call(arguments) else { return Vec::new() };
-    let same = has_more.then_some((words.as_slice(), FollowingWords::Nothing));
-    let first = leading_words(&words).map(|leading| (leading, FollowingWords::Any));
-    let patterns = [same, first].into_iter().flatten().map(|(words, rest)| CommandPattern {
-        argument: None,
-        words: words.iter().map(|word| vec![word.clone()]).collect(),
-        rest,
-    });
-    // The command itself may have an option after which nothing is certain.
-    let covers = |pattern: &CommandPattern| pattern.covers(arguments, Verdict::Allow);
-    patterns.filter(covers).filter_map(|pattern| proposal(&pattern)).collect()
-}
+/// The longest command whose text is proposed, in bytes.
+const LONGEST_TEXT: usize = 400;
 
-fn proposal(pattern: &CommandPattern) -> Option<GrantProposal> {
-    let leading: Vec<&str> = pattern.words.iter().flatten().map(String::as_str).collect();
-    let (words, breadth) = match pattern.rest {
-        FollowingWords::Nothing => ("the same command".to_owned(), Breadth::SameValue),
-        FollowingWords::Any | FollowingWords::Options(_) => {
-            (format!("a command `{} …`", leading.join(" ")), Breadth::SomeValues)
+/// The proposals for the command of a call: of a plain one by its words, of a chained one by the words of each part, and of
+/// any other by its text.
+pub(super) fn command_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
+    // A command without further arguments is that of a grant for the same arguments.
+    let has_more = command::has_further_arguments(arguments);
+    let wanted = match command::words_of_call(arguments) {
+        Ok(words) => {
+            let same = has_more.then(|| plain(&words, FollowingWords::Nothing));
+            let first = leading_words(&words).map(|leading| plain(leading, FollowingWords::Any));
+            [same.map(WantedCommand::Words), first.map(WantedCommand::Words)]
+        }
+        Err(_) => {
+            let text = command::text_of_call(arguments).unwrap_or_default();
+            let same = has_more && !text.is_empty() && text.len() <= LONGEST_TEXT;
+            [same.then(|| WantedCommand::Text(text.to_owned())), chained(text)]
         }
     };
-    Some(GrantProposal { words, condition: grant_condition(pattern)?, breadth })
+    // The command itself may have an option after which nothing is certain.
+    let covering = wanted.into_iter().flatten().filter(|wanted| wanted.covers(arguments));
+    covering.filter_map(|wanted| proposal(&wanted)).collect()
+}
+
+fn plain(words: &[String], rest: FollowingWords) -> CommandPattern {
+    CommandPattern { argument: None, words: words.iter().map(|word| vec![word.clone()]).collect(), rest }
+}
+
+/// The parts of a chained command, if the first words of each say what it does.
+fn chained(text: &str) -> Option<WantedCommand> {
+    let parts = command::chained_parts(text).ok()?;
+    let mut patterns: Vec<CommandPattern> = Vec::new();
+    for words in &parts {
+        let is_change = words.first().is_some_and(|program| program == CHANGE_FOLDER);
+        let pattern = plain(if is_change { words } else { leading_words(words)? }, FollowingWords::Any);
+        if !patterns.contains(&pattern) {
+            patterns.push(pattern);
+        }
+    }
+    Some(WantedCommand::Parts(patterns))
+}
+
+fn proposal(wanted: &WantedCommand) -> Option<GrantProposal> {
+    let leading = |pattern: &CommandPattern| pattern.words.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let (words, breadth) = match wanted {
+        WantedCommand::Text(_) => ("the same command".to_owned(), Breadth::SameValue),
+        WantedCommand::Words(pattern) => match pattern.rest {
+            FollowingWords::Nothing => ("the same command".to_owned(), Breadth::SameValue),
+            FollowingWords::Any | FollowingWords::Options(_) => {
+                (format!("a command `{} …`", leading(pattern)), Breadth::SomeValues)
+            }
+        },
+        WantedCommand::Parts(patterns) => {
+            let shown = patterns.iter().map(|pattern| match pattern.words.first() {
+                Some(program) if program.iter().any(|word| word == CHANGE_FOLDER) => format!("`{}`", leading(pattern)),
+                _ => format!("`{} …`", leading(pattern)),
+            });
+            (format!("only commands {}", shown.collect::<Vec<_>>().join(", ")), Breadth::SomeValues)
+        }
+    };
+    Some(GrantProposal { words, condition: wanted.condition()?, breadth })
 }
 
 /// The first words of a command, if they say what it does. A relative path says nothing: it is a file of the project.
@@ -139,13 +177,15 @@ fn leading_words(words: &[String]) -> Option<&[String]> {
         return words.get(..1);
     }
     let known = SUBCOMMANDS.iter().find(|known| known.programs.contains(&program))?;
-    let subcommand = rest.first()?.as_str();
+    // `git -C FOLDER diff`: the folder is one of the words.
+    let before = if program == "git" && rest.first().is_some_and(|word| word == "-C") { 2 } else { 0 };
+    let subcommand = rest.get(before)?.as_str();
     if known.plain.contains(&subcommand) {
-        return words.get(..2);
+        return words.get(..before + 2);
     }
     let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let is_nested = known.nested.contains(&subcommand) && rest.get(1).is_some_and(is_name);
-    is_nested.then(|| words.get(..3)).flatten()
+    let is_nested = known.nested.contains(&subcommand) && rest.get(before + 1).is_some_and(is_name);
+    is_nested.then(|| words.get(..before + 3)).flatten()
 }
 
 #[cfg(test)]
@@ -181,6 +221,7 @@ mod tests {
             ("npm run test -- --watch", "npm run test"),
             ("cargo clippy", "cargo clippy"),
             ("/usr/bin/git log", "/usr/bin/git log"),
+            ("git -C sub diff HEAD", "git -C sub diff"),
         ] {
             let [(shown, _)] = &proposed(&json!({"command": command}))[..] else { panic!("{command}") };
             assert_eq!(*shown, format!("a command `{words} …`"), "{command}");
@@ -229,6 +270,71 @@ mod tests {
         }
         let other = json!({"command": "python -c pass", "cwd": "/srv"});
         assert_eq!(proposed(&other)[0].1, r#"args.commandEquals(["python","-c","pass"])"#);
+    }
+
+    #[test]
+    fn a_chained_command_is_proposed_by_the_first_words_of_its_parts() {
+        for (command, words, condition) in [
+            (
+                "cd sub && git diff HEAD | head -20",
+                "only commands `cd sub`, `git diff …`, `head …`",
+                r#"args.commandPartsStartWith(["cd","sub"], ["git","diff"], ["head"])"#,
+            ),
+            (
+                "cargo test 2>&1 | tail -5",
+                "only commands `cargo test …`, `tail …`",
+                r#"args.commandPartsStartWith(["cargo","test"], ["tail"])"#,
+            ),
+            ("git log >/dev/null", "only commands `git log …`", r#"args.commandPartsStartWith(["git","log"])"#),
+        ] {
+            let expected = (words.to_owned(), condition.to_owned());
+            assert_eq!(proposed(&json!({"command": command})), [expected.clone()], "{command}");
+            let [(same, text), parts] = &proposed(&json!({"command": command, "description": "x"}))[..] else {
+                panic!("{command}")
+            };
+            assert_eq!((same.as_str(), parts), ("the same command", &expected), "{command}");
+            assert_eq!(*text, format!("args.commandEquals({})", Value::from(command)));
+            assert!(covers(text, &json!({"command": command, "description": "y"})));
+        }
+        for command in ["cd sub && rm x", "git diff && cd sub", "cat x | sh", "FOO=1 make test", "ls > x", "ls; ./x"] {
+            assert_eq!(proposed(&json!({"command": command})), [], "{command}");
+            let same = &proposed(&json!({"command": command, "timeout": 1}))[..];
+            assert!(matches!(same, [(words, _)] if words == "the same command"), "{command}: {same:?}");
+        }
+    }
+
+    #[test]
+    fn a_grant_for_parts_covers_only_commands_of_these_parts() {
+        let condition = "args.commandPartsStartWith(['cd', 'sub'], ['git', 'diff'], ['head'])";
+        for covered in
+            ["git diff", "cd sub && git diff", "cd sub; git diff --stat | head -5 | head -1", "git diff 2>&1"]
+        {
+            assert!(covers(condition, &json!({"command": covered})), "{covered}");
+        }
+        for other in [
+            "cd sub && cd sub && git diff",
+            "git diff && cd sub",
+            "cd sub/.. && git diff",
+            "cd other && git diff",
+            "/bin/cd sub x && git diff",
+            "git diff | tee x",
+            "git diff > x",
+            "git diff --output=x | head",
+            "git diff && git push",
+            "git diff &",
+            "X=1 git diff",
+            "git diff $(rm x)",
+            "head x; rm y",
+            "",
+        ] {
+            assert!(!covers(condition, &json!({"command": other})), "{other}");
+        }
+        assert!(!covers(condition, &json!({"command": "git diff", "env": {"GIT_PAGER": "x"}})));
+        assert!(!covers(condition, &json!({"command": "git diff", "args": ["x"]})));
+        assert!(!covers(condition, &json!({"command": ["git", "diff"]})));
+        assert!(!covers("args.commandEquals('ls; pwd')", &json!({"command": "ls; pwd", "stdin": "x"})));
+        assert!(!covers("args.commandEquals('ls; pwd')", &json!({"command": "ls; pwd "})));
+        assert!(!covers("!args.commandPartsStartWith(['rm'])", &json!({"command": "ls"})));
     }
 
     #[test]
@@ -283,6 +389,10 @@ mod tests {
         ] {
             let error = Condition::for_grant(wrong).unwrap_err().to_string();
             assert!(error.contains("compares all arguments with a list of words"), "{wrong}: {error}");
+        }
+        for wrong in ["args.commandPartsStartWith()", "args.commandPartsStartWith('ls')"] {
+            let error = Condition::for_grant(wrong).unwrap_err().to_string();
+            assert!(error.contains("each part of a command with lists of words"), "{wrong}: {error}");
         }
     }
 }

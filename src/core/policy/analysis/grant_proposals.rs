@@ -56,7 +56,9 @@ fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
 }
 
 fn is_command(name: &str) -> bool {
-    ["command", "cmd", "script", "code", "query", "sql"].iter().any(|part| name.to_lowercase().contains(part))
+    // A `description` is no `script`.
+    let name = name.to_lowercase().replace("description", "");
+    ["command", "cmd", "script", "code", "query", "sql"].iter().any(|part| name.contains(part))
 }
 
 fn is_comparable(text: &str) -> bool {
@@ -110,7 +112,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            conditions(json!({"amount": 100, "dry_run": true, "order": 7})),
+            conditions(json!({"amount": 100, "dry_run": true, "order": 7, "description": ""})),
             [
                 "the same amount: args.amount == 100",
                 "the same order: args.order == 7",

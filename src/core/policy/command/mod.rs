@@ -5,6 +5,7 @@
 //! command, and matches a command that it cannot parse ([`parts`]). The words are those of a POSIX shell (sh, dash,
 //! bash, ksh, zsh).
 
+mod chain;
 mod options;
 mod parts;
 mod plain;
@@ -13,6 +14,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+pub(super) use chain::parts as chained_parts;
 pub(super) use options::base_name;
 pub use plain::words as plain_words;
 
@@ -97,17 +99,16 @@ impl CommandPattern {
         differs.map_or(Comparison::Matches, Comparison::Differs)
     }
 
-    /// Whether it matches the command of a call.
-    pub(super) fn covers(&self, arguments: &Map<String, Value>, verdict: Verdict) -> bool {
-        self.compare(Some(arguments), verdict) == Comparison::Matches
-    }
-
     /// Why a rule that allows does not match; `None` if it does.
     fn why_not_plain(&self, arguments: &Map<String, Value>) -> Option<String> {
-        let words = match self.plain_words(arguments) {
-            Ok(words) => words,
-            Err(reason) => return Some(reason),
-        };
+        match self.plain_words(arguments) {
+            Ok(words) => self.why_other_words(&words),
+            Err(reason) => Some(reason),
+        }
+    }
+
+    /// Why a rule that allows does not match a plain command with these words; `None` if it does.
+    pub(super) fn why_other_words(&self, words: &[String]) -> Option<String> {
         let differs = || Some(format!("the command does not begin with the words {self}"));
         let Some((leading, rest)) = words.split_at_checked(self.words.len()) else { return differs() };
         if !leading.iter().zip(&self.words).all(|(word, alternatives)| alternatives.contains(word)) {
@@ -133,6 +134,26 @@ impl CommandPattern {
 
     /// The words of a plain command, or the reason why it is not plain.
     fn plain_words(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, String> {
+        let (name, command, with_words) = self.sole_command(arguments)?;
+        let mut words = match command {
+            Value::String(command) => plain::words(command)?,
+            Value::Array(items) => plain::argument_words(items)?,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+                return Err(format!("the argument `{name}` is neither text nor a list of words"));
+            }
+        };
+        match with_words[..] {
+            [] => {}
+            [Value::Array(items)] => words.extend(plain::argument_words(items)?),
+            [Value::String(text)] => words.extend(plain::further_words(text)?),
+            _ => return Err("the arguments of the command cannot be read".to_owned()),
+        }
+        Ok(words)
+    }
+
+    /// The only command of a call, with the name of its argument, and the arguments with further words; or the reason why
+    /// nothing is certain about it.
+    fn sole_command<'a>(&self, arguments: &'a Map<String, Value>) -> Result<SoleCommand<'a>, String> {
         if self.is_too_long(arguments) {
             return Err(format!("the command is longer than {} KiB", MAX_COMMAND_BYTES / 1024));
         }
@@ -143,32 +164,16 @@ impl CommandPattern {
                 false => "the call has more than one argument with a command".to_owned(),
             });
         };
-        let mut words = match command {
-            Value::String(command) => plain::words(command)?,
-            Value::Array(items) => plain::argument_words(items)?,
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-                return Err(format!("the argument `{name}` is neither text nor a list of words"));
-            }
-        };
-        let others = arguments.iter().filter(|(other, value)| *other != name && !is_blank(value));
         let mut with_words = Vec::new();
-        for (other, value) in others {
+        for (other, value) in arguments.iter().filter(|(other, value)| *other != name && !is_blank(value)) {
             let lowercase = other.to_ascii_lowercase();
             if WORD_ARGUMENTS.contains(&other.as_str()) {
-                with_words.push((other, value));
-            } else if COMMAND_ARGUMENTS.contains(&lowercase.as_str())
-                || CONTEXT_ARGUMENTS.iter().any(|part| lowercase.contains(part))
-            {
+                with_words.push(value);
+            } else if COMMAND_ARGUMENTS.contains(&lowercase.as_str()) || is_context(&lowercase) {
                 return Err(format!("the argument `{other}` may change what the command does"));
             }
         }
-        match with_words[..] {
-            [] => {}
-            [(_, Value::Array(items))] => words.extend(plain::argument_words(items)?),
-            [(_, Value::String(text))] => words.extend(plain::further_words(text)?),
-            _ => return Err("the arguments of the command cannot be read".to_owned()),
-        }
-        Ok(words)
+        Ok((name, command, with_words))
     }
 
     /// Why a rule that asks or denies does not match; `None` if it does, or may.
@@ -209,13 +214,35 @@ impl CommandPattern {
     }
 }
 
-/// The words of the plain command of a call, and whether the call has further arguments.
-pub(super) fn words_of_call(arguments: &Map<String, Value>) -> Result<(Vec<String>, bool), String> {
-    let pattern = CommandPattern { argument: None, words: Vec::new(), rest: FollowingWords::Any };
-    let words = pattern.plain_words(arguments)?;
+/// Whether an argument of this name, in lower case, changes what a command does. A `description` is no `script`.
+fn is_context(name: &str) -> bool {
+    let name = name.replace("description", "");
+    CONTEXT_ARGUMENTS.iter().any(|part| name.contains(part))
+}
+
+/// The name of the argument with the only command of a call, the command, and the arguments with further words.
+type SoleCommand<'a> = (&'a String, &'a Value, Vec<&'a Value>);
+
+/// The pattern of any command.
+const ANY: CommandPattern = CommandPattern { argument: None, words: Vec::new(), rest: FollowingWords::Any };
+
+/// The words of the plain command of a call, or the reason why it is not plain.
+pub(super) fn words_of_call(arguments: &Map<String, Value>) -> Result<Vec<String>, String> {
+    ANY.plain_words(arguments)
+}
+
+/// The command of a call, if it is a text to which nothing is added, or the reason why it is not.
+pub(super) fn text_of_call(arguments: &Map<String, Value>) -> Result<&str, String> {
+    let (name, command, with_words) = ANY.sole_command(arguments)?;
+    let text = command.as_str().filter(|_| with_words.is_empty());
+    text.ok_or_else(|| format!("the argument `{name}` is not the text of a command"))
+}
+
+/// Whether a call has arguments besides its command.
+pub(super) fn has_further_arguments(arguments: &Map<String, Value>) -> bool {
     let is_further =
         |name: &String| ![&COMMAND_ARGUMENTS, &WORD_ARGUMENTS].iter().any(|own| own.contains(&name.as_str()));
-    Ok((words, arguments.iter().any(|(name, value)| is_further(name) && !is_blank(value))))
+    arguments.iter().any(|(name, value)| is_further(name) && !is_blank(value))
 }
 
 /// The length in bytes of a text, or of the texts of a list.

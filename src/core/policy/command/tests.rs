@@ -306,3 +306,10 @@ fn ambiguous_patterns_are_refused() {
         assert!(fault.contains(expected), "{fault}");
     }
 }
+
+#[test]
+fn a_description_beside_a_command_is_no_script() {
+    assert!(reads(&json!({"command": "git diff", "description": "Shows the changes", "timeout": 5})));
+    assert!(!reads(&json!({"command": "git diff", "script": "x"})));
+    assert!(!reads(&json!({"command": "git diff", "description_script": "x"})));
+}

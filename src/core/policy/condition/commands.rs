@@ -1,5 +1,7 @@
-//! Command conditions of grants: `args.commandStartsWith(['git', 'diff'])` compares the words of a call's command, and
-//! `args.commandEquals(['git', 'diff', 'HEAD'])` all of them, as a rule that allows does with `command` (decision 0015).
+//! Command conditions of grants (decision 0015). `args.commandStartsWith(['git', 'diff'])` compares the words of a call's
+//! command, and `args.commandEquals(['git', 'diff', 'HEAD'])` all of them, as a rule that allows does with `command`.
+//! `args.commandPartsStartWith(['git', 'diff'], ['head'])` compares each part of a chained command, and
+//! `args.commandEquals('git diff > x')` the text of any command.
 //!
 //! The result is true or an error, never false: a command that is not plain, or has other words, may do the same in
 //! another way. An error covers no call, also behind `!`.
@@ -13,23 +15,36 @@ use serde_json::{Map, Value};
 
 use super::error::ConditionError;
 use super::patterns::parts;
-use crate::policy::{CommandPattern, FollowingWords, Verdict, command::Comparison};
+use crate::policy::command::{self, Comparison};
+use crate::policy::{CommandPattern, FollowingWords, Verdict};
 
 /// The functions that a condition of a grant calls.
-pub(super) const GRANT_FUNCTIONS: [&str; 2] = [COMMAND_STARTS_WITH, COMMAND_EQUALS];
+pub(super) const GRANT_FUNCTIONS: [&str; 3] = [COMMAND_STARTS_WITH, COMMAND_PARTS_START_WITH, COMMAND_EQUALS];
 
 const COMMAND_STARTS_WITH: &str = "commandStartsWith";
+const COMMAND_PARTS_START_WITH: &str = "commandPartsStartWith";
 const COMMAND_EQUALS: &str = "commandEquals";
 
 /// The internal function that replaces them. A condition cannot write this name.
 const COMPARE: &str = "@command";
 
-/// The words that a condition compares a command with.
+/// What a condition compares a command with.
 #[derive(Clone, Debug)]
-pub(super) struct CommandWords {
+pub(super) struct CommandTest {
     /// The name of the variable that holds the comparison.
     name: String,
-    pattern: CommandPattern,
+    wanted: WantedCommand,
+}
+
+/// The commands that a condition covers.
+#[derive(Clone, Debug)]
+pub(in crate::policy) enum WantedCommand {
+    /// Plain commands with these words.
+    Words(CommandPattern),
+    /// Chained commands, each part of which begins with the words of one of these patterns.
+    Parts(Vec<CommandPattern>),
+    /// The command with this text.
+    Text(String),
 }
 
 /// The comparison of a call's command during an evaluation: the reason why it differs, or `None`.
@@ -37,7 +52,7 @@ pub(super) struct CommandWords {
 struct ComparedCommand(Option<String>);
 
 /// Parses the words of an expression and replaces its calls by variables.
-pub(super) fn compiled(expression: &mut IdedExpr) -> Result<Vec<CommandWords>, ConditionError> {
+pub(super) fn compiled(expression: &mut IdedExpr) -> Result<Vec<CommandTest>, ConditionError> {
     let mut commands = Vec::new();
     take(expression, &mut commands)?;
     Ok(commands)
@@ -50,16 +65,11 @@ pub(super) fn register(context: &mut Context<'_, '_>) {
 }
 
 /// Provides an expression with the comparisons of its words with the command of a call.
-pub(super) fn provide(
-    commands: &[CommandWords],
-    arguments: Option<&Map<String, Value>>,
-    context: &mut Context<'_, '_>,
-) {
-    for CommandWords { name, pattern } in commands {
-        let differs = match pattern.compare(arguments, Verdict::Allow) {
-            Comparison::Matches => None,
-            Comparison::Differs(reason) => Some(reason),
-            Comparison::Unknown => Some("the arguments are not known".to_owned()),
+pub(super) fn provide(commands: &[CommandTest], arguments: Option<&Map<String, Value>>, context: &mut Context<'_, '_>) {
+    for CommandTest { name, wanted } in commands {
+        let differs = match arguments {
+            Some(arguments) => wanted.why_other(arguments),
+            None => Some("the arguments are not known".to_owned()),
         };
         let compared: Arc<dyn Opaque> = Arc::new(ComparedCommand(differs));
         context.add_variable_from_value(name.clone(), Cel::Opaque(compared));
@@ -73,11 +83,11 @@ fn result(compared: Arc<dyn Opaque>) -> Result<bool, ExecutionError> {
     }
 }
 
-fn take(expression: &mut IdedExpr, commands: &mut Vec<CommandWords>) -> Result<(), ConditionError> {
+fn take(expression: &mut IdedExpr, commands: &mut Vec<CommandTest>) -> Result<(), ConditionError> {
     if let Expr::Call(call) = &mut expression.expr
         && GRANT_FUNCTIONS.contains(&call.func_name.as_str())
     {
-        let words = CommandWords::new(call, commands.len())?;
+        let words = CommandTest::new(call, commands.len())?;
         let Some(mut argument) = call.args.pop() else { return Err(usage(&call.func_name)) };
         argument.expr = Expr::Ident(words.name.clone());
         *call = CallExpr { func_name: COMPARE.to_owned(), target: None, args: vec![argument] };
@@ -86,30 +96,113 @@ fn take(expression: &mut IdedExpr, commands: &mut Vec<CommandWords>) -> Result<(
     parts(expression).into_iter().try_for_each(|part| take(part, commands))
 }
 
-impl CommandWords {
+impl CommandTest {
     fn new(call: &CallExpr, number: usize) -> Result<Self, ConditionError> {
         let usage = || usage(&call.func_name);
-        let of_arguments = |target: &IdedExpr| matches!(&target.expr, Expr::Ident(name) if name == "args");
-        let (Some(target), [words]) = (&call.target, &call.args[..]) else { return Err(usage()) };
-        let Expr::List(list) = &words.expr else { return Err(usage()) };
-        let word = |element: &IdedExpr| {
-            let Expr::Literal(LiteralValue::String(word)) = &element.expr else { return None };
-            Some(vec![word.inner().to_owned()])
+        let is_of_arguments = call.target.as_ref().is_some_and(|target| is_arguments(target));
+        let wanted = match (call.func_name.as_str(), &call.args[..]) {
+            (COMMAND_STARTS_WITH, [words]) => pattern(words, FollowingWords::Any).map(WantedCommand::Words),
+            (COMMAND_EQUALS, [words]) => match text(words) {
+                Some(text) => Some(WantedCommand::Text(text)),
+                None => pattern(words, FollowingWords::Nothing).map(WantedCommand::Words),
+            },
+            (COMMAND_PARTS_START_WITH, lists @ [_, ..]) => {
+                let patterns = lists.iter().map(|words| pattern(words, FollowingWords::Any));
+                patterns.collect::<Option<_>>().map(WantedCommand::Parts)
+            }
+            _ => None,
         };
-        let words: Option<Vec<Vec<String>>> = list.elements.iter().map(word).collect();
-        let words = words.filter(|_| of_arguments(target)).ok_or_else(usage)?;
-        let rest = if call.func_name == COMMAND_EQUALS { FollowingWords::Nothing } else { FollowingWords::Any };
-        let pattern = CommandPattern { argument: None, words, rest };
-        match pattern.fault(Verdict::Allow) {
-            Some(_) => Err(usage()),
-            None => Ok(Self { name: format!("@command{number}"), pattern }),
-        }
+        let wanted = wanted.filter(|_| is_of_arguments).ok_or_else(usage)?;
+        Ok(Self { name: format!("@command{number}"), wanted })
     }
 }
 
+fn is_arguments(target: &IdedExpr) -> bool {
+    matches!(&target.expr, Expr::Ident(name) if name == "args")
+}
+
+fn text(element: &IdedExpr) -> Option<String> {
+    let Expr::Literal(LiteralValue::String(text)) = &element.expr else { return None };
+    Some(text.inner().to_owned())
+}
+
+fn pattern(words: &IdedExpr, rest: FollowingWords) -> Option<CommandPattern> {
+    let Expr::List(list) = &words.expr else { return None };
+    let words: Option<Vec<Vec<String>>> = list.elements.iter().map(|word| Some(vec![text(word)?])).collect();
+    let pattern = CommandPattern { argument: None, words: words?, rest };
+    pattern.fault(Verdict::Allow).is_none().then_some(pattern)
+}
+
+impl WantedCommand {
+    /// Why the command of a call is another one; `None` if it is covered.
+    fn why_other(&self, arguments: &Map<String, Value>) -> Option<String> {
+        match self {
+            Self::Words(pattern) => match pattern.compare(Some(arguments), Verdict::Allow) {
+                Comparison::Matches => None,
+                Comparison::Differs(reason) => Some(reason),
+                Comparison::Unknown => Some("the arguments are not known".to_owned()),
+            },
+            Self::Text(wanted) => match command::text_of_call(arguments) {
+                Ok(text) => (text != wanted).then(|| "the command has another text".to_owned()),
+                Err(reason) => Some(reason),
+            },
+            Self::Parts(patterns) => {
+                let parts = command::text_of_call(arguments).and_then(command::chained_parts);
+                parts.map_or_else(Some, |parts| why_other_parts(&parts, patterns))
+            }
+        }
+    }
+
+    /// Whether the command of a call is covered.
+    pub(in crate::policy) fn covers(&self, arguments: &Map<String, Value>) -> bool {
+        self.why_other(arguments).is_none()
+    }
+
+    /// The condition of a grant for these commands.
+    pub(in crate::policy) fn condition(&self) -> Option<String> {
+        let json = |pattern: &CommandPattern| {
+            serde_json::to_string(&pattern.words.iter().flatten().collect::<Vec<&String>>()).ok()
+        };
+        let (function, argument) = match self {
+            Self::Words(pattern) => match pattern.rest {
+                FollowingWords::Any => (COMMAND_STARTS_WITH, json(pattern)?),
+                FollowingWords::Nothing => (COMMAND_EQUALS, json(pattern)?),
+                FollowingWords::Options(_) => return None,
+            },
+            Self::Parts(patterns) => {
+                let lists: Option<Vec<String>> = patterns.iter().map(json).collect();
+                (COMMAND_PARTS_START_WITH, lists?.join(", "))
+            }
+            Self::Text(text) => (COMMAND_EQUALS, Value::from(text.as_str()).to_string()),
+        };
+        Some(format!("args.{function}({argument})"))
+    }
+}
+
+/// Why a chained command has a part that no pattern covers; `None` if each is covered. A change of the folder decides what
+/// relative paths mean: it has to be the first part, and the same one.
+fn why_other_parts(parts: &[Vec<String>], patterns: &[CommandPattern]) -> Option<String> {
+    let is_covered = |(index, words): &(usize, &Vec<String>)| {
+        let is_change = words.first().is_some_and(|program| command::base_name(program) == CHANGE_FOLDER);
+        patterns.iter().any(|pattern| match is_change {
+            true => *index == 0 && pattern.words.iter().flatten().eq(words.iter()),
+            false => pattern.why_other_words(words).is_none(),
+        })
+    };
+    let other = parts.iter().enumerate().find(|part| !is_covered(part))?;
+    Some(format!("the part `{}` is not covered", other.1.join(" ")))
+}
+
+/// The command that changes the folder.
+pub(in crate::policy) const CHANGE_FOLDER: &str = "cd";
+
 fn usage(function: &str) -> ConditionError {
-    let message =
-        format!("`{function}` compares all arguments with a list of words: `args.{function}(['git', 'diff'])`");
+    let message = match function {
+        COMMAND_PARTS_START_WITH => format!(
+            "`{function}` compares each part of a command with lists of words: `args.{function}(['git', 'diff'], ['head'])`"
+        ),
+        _ => format!("`{function}` compares all arguments with a list of words: `args.{function}(['git', 'diff'])`"),
+    };
     ConditionError(message)
 }
 
@@ -117,15 +210,4 @@ impl Opaque for ComparedCommand {
     fn runtime_type_name(&self) -> &str {
         "command"
     }
-}
-
-/// The condition of a grant for calls whose command begins with these words, or has exactly them.
-pub(in crate::policy) fn grant_condition(pattern: &CommandPattern) -> Option<String> {
-    let function = match pattern.rest {
-        FollowingWords::Any => COMMAND_STARTS_WITH,
-        FollowingWords::Nothing => COMMAND_EQUALS,
-        FollowingWords::Options(_) => return None,
-    };
-    let words: Vec<&String> = pattern.words.iter().flatten().collect();
-    Some(format!("args.{function}({})", serde_json::to_string(&words).ok()?))
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CelArguments};
 use super::bounds::Bounds;
-use super::commands::{self, CommandWords};
+use super::commands::{self, CommandTest};
 use super::error::{ConditionError, TOO_LONG};
 use super::folders::{self, Folder, WITHIN};
 use super::kind::Dialect;
@@ -38,7 +38,7 @@ pub(super) struct Compiled {
     bounds: Bounds,
     patterns: Vec<CompiledPattern>,
     folders: Vec<Folder>,
-    commands: Vec<CommandWords>,
+    commands: Vec<CommandTest>,
     outlook: Outlook,
     text_tests: Vec<TextTest>,
     contradiction: Option<String>,
