@@ -65,6 +65,11 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
 /// The default log filter of a command.
 const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate_mcp::supervisor=error,rmcp=off,opentelemetry=off";
 
+/// A log filter without the records of runs, for a command whose view shows the same. A filter that names them stays.
+pub(super) fn without_runs(filter: &str) -> String {
+    if filter.contains("toolgate::run") { filter.to_owned() } else { format!("{filter},toolgate::run=off") }
+}
+
 /// Opens the log on standard error first, then everything that the settings name.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
     // The live view and the result line report most events; by default, the log adds only the rest.

@@ -72,6 +72,7 @@ impl Chat {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         offer_all(&mut settings);
+        settings.log = settings.log.as_deref().map(setup::without_runs);
         let app = setup::open(settings).await?;
         prompt::claim_terminal();
         let ended = self.converse(&app, out).await;
