@@ -70,13 +70,21 @@ pub(super) async fn settle(
     let run = execution.run.clone();
     let mut follow = Follow::new(app, &run, known, display);
     follow.on_interrupt = options.on_interrupt;
+    let seen_before = follow.seen;
     let mut report = until_idle(&mut follow, execution, out).await?;
     let waits = options.tasks == Tasks::Everywhere || follow.display.is_live();
     // A paused run waits for the command that continues it, whatever else is pending.
     while report.status == Status::Pending && !report.pending.iter().any(is_pause) {
-        if follow.display.is_live() && terminal_user::answer(&mut follow, &report, out).await? {
-            report = until_idle(&mut follow, app.runner.resume_or_follow(&run).await?, out).await?;
-            continue;
+        if follow.display.is_live() {
+            let prompted = terminal_user::answer(&mut follow, &report, out).await?;
+            if prompted.stops {
+                report = stop(&mut follow, &run, out).await?;
+                continue;
+            }
+            if prompted.has_news() {
+                report = until_idle(&mut follow, app.runner.resume_or_follow(&run).await?, out).await?;
+                continue;
+            }
         }
         let news = match waits {
             true => task_wait::for_tasks(app, &run, &report.pending, &mut follow, out).await?,
