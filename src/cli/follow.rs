@@ -180,6 +180,11 @@ impl<'a> Follow<'a> {
         self.display.event(event, out);
     }
 
+    /// Whether a call is in progress.
+    pub(super) fn is_calling(&self) -> bool {
+        self.activities.has_calls()
+    }
+
     /// Whether activities are shown while they last.
     pub(super) fn shows_activities(&self, out: &Output) -> bool {
         self.display.is_live() && out.shows_passing()

@@ -267,7 +267,7 @@ fn text_typed_while_the_answer_streams_is_visible() {
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("| one");
     shell.types("and then").sees("> and then");
-    assert!(!shell.sees("five").is_empty());
+    shell.sees("completed");
     shell.sees("> and then");
     shell.types("\x15");
     left(&mut shell);
@@ -288,4 +288,21 @@ fn the_policy_of_a_conversation_is_kept_when_it_is_continued() {
         shell.sees("> ");
         left(&mut shell);
     }
+}
+
+#[test]
+fn a_conversation_shows_a_failure_once_and_no_log_line() {
+    let desk = Desk::playing("turns: [{ say: One. }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{config}log: warn\n"));
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("One.");
+    shell.sees("> ");
+    shell.runs("/fork").sees("begins a copy");
+    shell.sees("> ");
+    shell.runs("Again");
+    let shown = shell.sees("failed: provider_rejected");
+    assert!(shown.contains("✗ model:") && !shown.contains("toolgate::run"), "{shown}");
+    shell.sees("> ");
+    left(&mut shell);
 }
