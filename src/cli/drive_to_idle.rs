@@ -70,13 +70,21 @@ pub(super) async fn settle(
     let run = execution.run.clone();
     let mut follow = Follow::new(app, &run, known, display);
     follow.on_interrupt = options.on_interrupt;
+    let seen_before = follow.seen;
     let mut report = until_idle(&mut follow, execution, out).await?;
     let waits = options.tasks == Tasks::Everywhere || follow.display.is_live();
     // A paused run waits for the command that continues it, whatever else is pending.
     while report.status == Status::Pending && !report.pending.iter().any(is_pause) {
-        if follow.display.is_live() && terminal_user::answer(&mut follow, &report, out).await? {
-            report = until_idle(&mut follow, app.runner.resume_or_follow(&run).await?, out).await?;
-            continue;
+        if follow.display.is_live() {
+            let prompted = terminal_user::answer(&mut follow, &report, out).await?;
+            if prompted.stops {
+                report = stop(&mut follow, &run, out).await?;
+                continue;
+            }
+            if prompted.has_news() {
+                report = until_idle(&mut follow, app.runner.resume_or_follow(&run).await?, out).await?;
+                continue;
+            }
         }
         let news = match waits {
             true => task_wait::for_tasks(app, &run, &report.pending, &mut follow, out).await?,
@@ -87,6 +95,9 @@ pub(super) async fn settle(
     }
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
+    if report.status.is_ended() && follow.seen == seen_before && follow.display.is_told() {
+        had_ended(&report, again, out);
+    }
     if report.status == Status::Pending && app.settings.store == StoreSettings::Memory && !follow.display.is_json() {
         out.warning(
             "the store is in memory, so this run is lost when the command ends, and no later command can answer it; to keep \
@@ -94,6 +105,18 @@ pub(super) async fn settle(
         );
     }
     Ok(Exit::from(report.status))
+}
+
+/// Cancels a pending run for the person at its prompts, and follows it to its end.
+async fn stop(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<Report, CliError> {
+    let app = follow.app;
+    let report = app.runner.cancel(run, Some("stopped at the terminal".to_owned()), None).await?;
+    if !report.status.is_ended() {
+        // Calls are undone first.
+        return until_idle(follow, app.runner.resume_or_follow(run).await?, out).await;
+    }
+    follow.catch_up(run, u64::MAX, out).await?;
+    Ok(report)
 }
 
 fn is_pause(item: &PendingItem) -> bool {
@@ -121,6 +144,16 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Repeat
             print_pending(report, again, out);
             print_warnings(report, out);
         }
+    }
+}
+
+/// Says that there was nothing to resume, and what can be done with a run that did not complete.
+fn had_ended(report: &Report, again: &RepeatedFlags, out: &mut Output) {
+    let (run, status) = (report.run_id.as_str(), report.status.as_str());
+    out.note(format!("{run} was {status} before; an ended run is not resumed"));
+    if report.status != Status::Completed {
+        let (retry, fork) = (again.command(&["runs", "retry", run]), again.command(&["runs", "fork", run]));
+        out.note(format!("call the model again in its place, or in a copy, with:\n  {retry}\n  {fork}"));
     }
 }
 

@@ -70,7 +70,10 @@ impl Display {
                 live_view.render(event).into_iter().for_each(|shown| match shown {
                     LiveOutput::Line(line) => out.line(line),
                     LiveOutput::Fragment(text) => out.fragment(&text),
-                    LiveOutput::Unfinished(lines) => out.passing(&lines),
+                    LiveOutput::Unfinished(mut lines) => {
+                        lines.extend(typed_ahead(out));
+                        out.passing(&lines);
+                    }
                 });
             }
             Self::Lines(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
@@ -96,11 +99,19 @@ impl Display {
         }
     }
 
-    /// Whether the last line is an unfinished one of the model's text.
-    fn is_mid_line(&self) -> bool {
+    /// Whether a person is told more than the answer.
+    pub(super) fn is_told(&self) -> bool {
         match self {
-            Self::Live(live_view) => live_view.is_mid_line(),
-            Self::Lines(_) | Self::Json | Self::Quiet => false,
+            Self::Live(_) | Self::Lines(_) => true,
+            Self::Json | Self::Quiet => false,
+        }
+    }
+
+    /// The temporary lines of the model's text; `None` if the last line is one that cannot be replaced.
+    fn unfinished(&self) -> Option<&[String]> {
+        match self {
+            Self::Live(live_view) => live_view.unfinished(),
+            Self::Lines(_) | Self::Json | Self::Quiet => Some(&[]),
         }
     }
 
@@ -111,6 +122,13 @@ impl Display {
             Self::Live(_) | Self::Lines(_) | Self::Quiet => false,
         }
     }
+}
+
+/// The line with the text that the person typed for the next message.
+fn typed_ahead(out: &Output) -> Option<String> {
+    let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
+    let typed = prompt::typed_ahead();
+    (!typed.is_empty()).then(|| look.paint.dim(format!("  > {}", one_line(&typed, look.room(6)))))
 }
 
 fn is_progress(event: &LifecycleEvent) -> bool {
@@ -162,6 +180,11 @@ impl<'a> Follow<'a> {
         self.display.event(event, out);
     }
 
+    /// Whether a call is in progress.
+    pub(super) fn is_calling(&self) -> bool {
+        self.activities.has_calls()
+    }
+
     /// Whether activities are shown while they last.
     pub(super) fn shows_activities(&self, out: &Output) -> bool {
         self.display.is_live() && out.shows_passing()
@@ -169,16 +192,12 @@ impl<'a> Follow<'a> {
 
     /// Updates the lines of the activities in progress.
     pub(super) fn show_activities(&self, out: &mut Output) {
-        if !self.display.is_mid_line() {
-            let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
-            let starting = self.app.starting_servers();
-            let mut lines = self.activities.lines(Instant::now(), &starting, look);
-            let typed = prompt::typed_ahead();
-            if !typed.is_empty() {
-                lines.push(look.paint.dim(format!("  > {}", one_line(&typed, look.room(6)))));
-            }
-            out.passing(&lines);
-        }
+        let Some(unfinished) = self.display.unfinished() else { return };
+        let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
+        let starting = self.app.starting_servers();
+        let activities = self.activities.lines(Instant::now(), &starting, look);
+        let lines: Vec<String> = unfinished.iter().cloned().chain(activities).chain(typed_ahead(out)).collect();
+        out.passing(&lines);
     }
 
     fn has_shown(&self, id: EventId) -> bool {

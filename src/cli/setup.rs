@@ -72,6 +72,11 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
 /// The default log filter of a command.
 const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate_mcp::supervisor=error,rmcp=off,opentelemetry=off";
 
+/// A log filter without the records of runs, for a command whose view shows the same. A filter that names them stays.
+pub(super) fn without_runs(filter: &str) -> String {
+    if filter.contains("toolgate::run") { filter.to_owned() } else { format!("{filter},toolgate::run=off") }
+}
+
 /// Opens the log on standard error first, then everything that the settings name. A run may choose each configured model
 /// and policy: the user of this terminal may change the configuration.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {

@@ -1,17 +1,21 @@
 //! Prompts for the person at the terminal: the pending items of a run, and elicitations of calls that stay open while
-//! the run continues. Each answer is recorded in the journal before the next question, so neither an answer that does not
-//! fit nor Ctrl-C loses the others.
+//! the run continues. An answer that may not fit is recorded in the journal before the next question. Decisions are recorded
+//! after the last one, because the person may go back to them; Ctrl-C records them too.
 
+mod round;
+
+use std::future::Future;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use self::round::{Round, is_approval, is_holdable};
 use super::error::CliError;
 use super::follow::Follow;
 use super::interrupt::Interrupt;
 use super::output::Output;
 use super::past_calls::read_past_calls;
-use super::prompt;
+use super::prompt::{self, AskedItem, Prompt, Reply, Terminal};
 use super::refusal;
 use super::text::block;
 use crate::core::id::{CallId, RunId};
@@ -25,17 +29,32 @@ const POLL: Duration = Duration::from_millis(500);
 /// What became of an answer.
 enum Recorded {
     Yes,
-    /// The answer does not fit, and the item still waits for one.
-    No,
+    /// The answer does not fit, for this reason, and the item still waits for one.
+    No(String),
     /// The item accepts no answer any more: it expired, or changed.
     TooLate,
 }
 
-/// Prompts for the pending items of a run. Whether the run has news: an answer from here or from another process, or an
-/// expired item.
-pub(super) async fn answer(follow: &mut Follow<'_>, report: &Report, out: &mut Output) -> Result<bool, CliError> {
+/// What the person at the prompts did.
+#[derive(Default)]
+pub(super) struct Prompted {
+    /// The calls that no longer wait: answered here or by another process, or expired.
+    settled: Vec<CallId>,
+    /// Whether the run is to be stopped, after a denial.
+    pub(super) stops: bool,
+}
+
+impl Prompted {
+    /// Whether the run has news: an answer from here or from another process, or an expired item.
+    pub(super) fn has_news(&self) -> bool {
+        !self.settled.is_empty()
+    }
+}
+
+/// Prompts for the pending items of a run.
+pub(super) async fn answer(follow: &mut Follow<'_>, report: &Report, out: &mut Output) -> Result<Prompted, CliError> {
     let items = unanswered(follow, &report.pending);
-    Ok(!prompt_for(follow, &report.run_id, report.version, items, out).await?.is_empty())
+    prompt_for(follow, &report.run_id, report.version, items, out).await
 }
 
 /// Prompts for the open calls of an active run. Releases a call when the person leaves its prompt open.
@@ -48,7 +67,7 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
             return Ok(());
         }
         let calls: Vec<CallId> = items.iter().filter_map(|item| item.call_id().cloned()).collect();
-        let settled = prompt_for(follow, run, state.length(), items, out).await?;
+        let settled = prompt_for(follow, run, state.length(), items, out).await?.settled;
         for call in calls.iter().filter(|call| !settled.contains(call)) {
             follow.app.runner.release_held(run, call);
         }
@@ -58,83 +77,165 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
     }
 }
 
+/// Prompts for the approvals of an active run.
+pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<Prompted, CliError> {
+    let state = follow.app.runner.load(run).await?;
+    let mut items = unanswered(follow, &state.pending_items());
+    items.retain(is_approval);
+    prompt_for(follow, run, state.length(), items, out).await
+}
+
 /// The items that the person has not left open.
 fn unanswered(follow: &Follow<'_>, items: &[PendingItem]) -> Vec<PendingItem> {
     let is_news = |item: &&PendingItem| item.wants_answer() && !follow.left_open.contains(&named(item));
     items.iter().filter(is_news).cloned().collect()
 }
 
-/// Prompts for each item in turn and records its answer. An answer that does not fit is asked for again. Withdraws the
-/// prompt when another process answers the item; the display of events then shows the decision and its author. Returns
-/// the calls that no longer wait: answered here or by another process, or expired.
+/// Prompts for each item in turn. An answer that does not fit is asked for again. Withdraws the prompt when another process
+/// answers the item; the display of events then shows the decision and its author. Records the answers, whatever ends the
+/// prompts.
 async fn prompt_for(
     follow: &mut Follow<'_>,
     run: &RunId,
-    mut version: u64,
+    version: u64,
     items: Vec<PendingItem>,
     out: &mut Output,
-) -> Result<Vec<CallId>, CliError> {
-    let mut settled = Vec::new();
-    if items.is_empty() {
-        return Ok(settled);
+) -> Result<Prompted, CliError> {
+    let (mut round, mut prompted) = (Round::new(items), Prompted::default());
+    let ended = prompt_through(follow, run, version, &mut round, &mut prompted, out).await;
+    record_held(follow, run, &mut round, &mut prompted, out).await?;
+    ended.map(|()| prompted)
+}
+
+async fn prompt_through(
+    follow: &mut Follow<'_>,
+    run: &RunId,
+    mut version: u64,
+    round: &mut Round,
+    prompted: &mut Prompted,
+    out: &mut Output,
+) -> Result<(), CliError> {
+    if round.current().is_none() {
+        return Ok(());
     }
     out.passed();
-    let Some(mut prompt) = prompt::at_terminal() else { return Ok(settled) };
+    let Some(mut prompt) = prompt::at_terminal() else { return Ok(()) };
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
     let operator = follow.app.operator();
-    let count = items.len();
-    let mut items = items.into_iter().enumerate().peekable();
-    while let Some((index, item)) = items.peek().cloned() {
-        let (question, runner, of_run) = (item.clone(), follow.app.runner.clone(), run.clone());
-        let runtime = Handle::current();
-        let asking = tokio::task::spawn_blocking(move || {
-            let past = || {
-                let call = question.call()?;
-                runtime.block_on(read_past_calls(&runner, &of_run, &call)).ok()
-            };
-            let answered = prompt.ask(&question, (index + 1, count), &past);
-            (prompt, answered)
-        });
+    while let Some(item) = round.current().cloned() {
+        let asking = ask_about(prompt, follow, run, round, item.clone());
         follow.left_open.insert(named(&item));
-        tokio::select! {
+        let reply = tokio::select! {
             answered = asking => {
                 // An unreadable terminal counts as no person.
-                let Ok((returned, Ok(given))) = answered else { return Ok(settled) };
+                let Some((returned, reply)) = answered else { return Ok(()) };
                 prompt = returned;
-                if !given.answers.is_empty() {
-                    // An answered item may need another prompt, because its server asks another question.
-                    follow.left_open.remove(&named(&item));
-                    match record(follow, run, version, given, &item, out).await? {
-                        Recorded::No => continue,
-                        Recorded::Yes | Recorded::TooLate => settled.extend(item.call_id().cloned()),
-                    }
-                }
+                reply
             }
             length = operator.settled(run, &item, POLL) => {
                 drop(open.take());
                 version = length;
                 follow.left_open.remove(&named(&item));
-                settled.extend(item.call_id().cloned());
+                prompted.settled.extend(item.call_id().cloned());
                 // The prompt does not end its line.
                 out.note("");
                 follow.catch_up(run, length, out).await?;
-                let Some(again) = prompt::at_terminal() else { return Ok(settled) };
+                let Some(again) = prompt::at_terminal() else { return Ok(()) };
                 prompt = again;
                 open = Some(prompt.withdrawal());
+                round.fix();
+                round.next();
+                continue;
             }
             // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
             interrupt = follow.interrupts.next() => match interrupt {
                 Interrupt::Stop => {
-                    follow.left_open.extend(items.map(|(_, item)| named(&item)));
-                    return Ok(settled);
+                    follow.left_open.extend(round.remaining().map(named));
+                    return Ok(());
                 }
                 Interrupt::Leave => return Err(CliError::Terminated(run.clone())),
             },
+        };
+        match reply {
+            Reply::LeftPending => round.next(),
+            Reply::Back => round.back(),
+            Reply::Stopped(call, answer) => {
+                prompted.stops = true;
+                round.hold(vec![(call, answer)], |_, _, _| false);
+                return Ok(());
+            }
+            Reply::Answered(answers) if answers.iter().all(|(_, answer)| is_holdable(answer)) => {
+                let state = follow.app.runner.load(run).await?;
+                let (name, count) = (item.call().map(|call| call.name.to_string()).unwrap_or_default(), round.count());
+                for covered in round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {
+                    out.note(format!("  {name} ({covered} of {count}): approved too, because your approval covers it"));
+                }
+            }
+            Reply::Answered(answers) => {
+                record_held(follow, run, round, prompted, out).await?;
+                // An answered item may need another prompt, because its server asks another question.
+                follow.left_open.remove(&named(&item));
+                match record(follow, run, version, answers.clone(), &item, out).await? {
+                    Recorded::No(why) => {
+                        for (call, answer) in &answers {
+                            if let Some(edited) =
+                                answer.decision().and_then(|decision| decision.edited_arguments.as_ref())
+                            {
+                                prompt.refuse_edit(call, edited, &why);
+                            }
+                        }
+                    }
+                    Recorded::Yes | Recorded::TooLate => {
+                        prompted.settled.extend(item.call_id().cloned());
+                        round.fix();
+                        round.next();
+                    }
+                }
+            }
         }
-        items.next();
     }
-    Ok(settled)
+    Ok(())
+}
+
+/// Asks about an item on a thread of its own. `None` if the terminal cannot be read.
+fn ask_about(
+    mut prompt: Prompt<Terminal>,
+    follow: &Follow<'_>,
+    run: &RunId,
+    round: &Round,
+    item: PendingItem,
+) -> impl Future<Output = Option<(Prompt<Terminal>, Reply)>> + use<> {
+    let (runner, of_run, runtime) = (follow.app.runner.clone(), run.clone(), Handle::current());
+    let (further, place) = (round.further(), round.place());
+    let asking = tokio::task::spawn_blocking(move || {
+        let past = || {
+            let call = item.call()?;
+            runtime.block_on(read_past_calls(&runner, &of_run, &call)).ok()
+        };
+        let reply = prompt.ask(&AskedItem { item: &item, further: &further, place }, &past);
+        reply.map(|reply| (prompt, reply))
+    });
+    async move { asking.await.ok()?.ok() }
+}
+
+/// Records the answers that are held.
+async fn record_held(
+    follow: &mut Follow<'_>,
+    run: &RunId,
+    round: &mut Round,
+    prompted: &mut Prompted,
+    out: &mut Output,
+) -> Result<(), CliError> {
+    for (item, call, answer) in round.take_held() {
+        follow.left_open.remove(&named(&item));
+        // A decision does not depend on the version: its digest binds it to the item.
+        match record(follow, run, 0, vec![(call.clone(), answer)], &item, out).await? {
+            Recorded::Yes | Recorded::TooLate => prompted.settled.push(call),
+            Recorded::No(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Records the answer to an item as it was shown at this version of the run.
@@ -142,10 +243,11 @@ async fn record(
     follow: &Follow<'_>,
     run: &RunId,
     version: u64,
-    mut given: Resume,
+    answers: Vec<(CallId, Answer)>,
     item: &PendingItem,
     out: &mut Output,
 ) -> Result<Recorded, CliError> {
+    let mut given = answers.into_iter().collect::<Resume>().partial();
     for (_, answer) in &mut given.answers {
         match answer {
             // An approval covers the call that was shown, whatever changed since.
@@ -161,9 +263,10 @@ async fn record(
     };
     let is_too_late = is_too_late(&error);
     let error = refusal::with_journal_details(error, &app.runner.journal(run).await?);
-    out.note(format!("error: {}", block(&error.to_string())));
+    let why = error.to_string();
+    out.note(format!("error: {}", block(&why)));
     let still_waits = || async { Ok::<_, CliError>(app.runner.load(run).await?.pending_items().contains(item)) };
-    Ok(if is_too_late || !still_waits().await? { Recorded::TooLate } else { Recorded::No })
+    Ok(if is_too_late || !still_waits().await? { Recorded::TooLate } else { Recorded::No(why) })
 }
 
 fn is_too_late(error: &RunnerError) -> bool {

@@ -5,6 +5,7 @@
 //! and does not read the environment of the process: variables come from the function that the caller passes.
 
 mod access;
+mod add_server;
 mod agent;
 mod error;
 mod expand;
@@ -36,6 +37,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 pub use access::{AuthSettings, ClientSettings};
+pub use add_server::{with_server, with_server_of_agent};
 pub use agent::AgentSettings;
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate_core::id::{CallId, RunId};
 use toolgate_core::json;
 use toolgate_core::run::{CallAuthorization, Coverage, DecisionKind, Run, Scope};
-use toolgate_core::tool::{Arguments, summary, summary_of_any};
+use toolgate_core::tool::{Arguments, summary, summary_of_any, summary_when};
 use toolgate_ports::{ApprovedCall, Grant};
 
 use super::{Driver, Journal};
@@ -52,7 +52,11 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
         tool: tool.name.clone(),
         origin: tool.origin.clone(),
         definition: tool.hash.clone(),
-        summary: arguments.map_or_else(|| summary_of_any(&tool.origin), |these| summary(&tool.origin, these)),
+        summary: match &decision.coverage {
+            Coverage::Tool => summary_of_any(&tool.origin),
+            Coverage::Arguments => summary(&tool.origin, call.arguments()),
+            Coverage::When(condition) => summary_when(&tool.origin, condition),
+        },
         arguments: arguments.map(Arguments::hash),
         when: if let Coverage::When(when) = &decision.coverage { Some(when.clone()) } else { None },
         by: decision.by.clone(),

@@ -9,6 +9,7 @@ mod command_grants;
 mod compensation;
 mod concurrent_changes;
 mod costs;
+mod deciding;
 mod desk;
 mod doctor;
 mod envelope;

@@ -54,16 +54,21 @@ impl Grants {
             grants.into_iter().for_each(|grant| out.json(&GrantView::new(grant, now)));
             return Ok(Exit::Done);
         }
-        let Some(first) = grants.first() else {
-            out.note("no grant is in force; `toolgate approvals approve … --scope session` creates one");
+        if grants.is_empty() {
+            let which = if self.ended { "there is no grant" } else { "no grant is in force" };
+            out.note(format!("{which}; `toolgate approvals approve … --scope session` creates one"));
             return Ok(Exit::Done);
-        };
+        }
         let paint = out.paint();
         grants.iter().flat_map(|grant| grant_lines(grant, now, paint)).for_each(|line| out.line(line));
         out.note(count(grants.len(), "grant"));
-        let again = setup::again(&self.config, &ConfigOverrides::default());
-        let command = again.elsewhere(&["approvals", "revoke", first.id.as_str()]);
-        out.note(format!("revoke the first with:\n  {command}"));
+        // A grant that is no longer in force cannot be revoked.
+        if let Some(first) = grants.iter().find(|grant| grant.holds(now)) {
+            let again = setup::again(&self.config, &ConfigOverrides::default());
+            let command = again.elsewhere(&["approvals", "revoke", first.id.as_str()]);
+            let which = if self.ended { "the first in force" } else { "the first" };
+            out.note(format!("revoke {which} with:\n  {command}"));
+        }
         Ok(Exit::Done)
     }
 }

@@ -57,7 +57,10 @@ async fn print(app: &App, out: &mut Output) -> Result<Vec<RunId>, CliError> {
     for item in &waiting {
         if !runs.contains(&item.run_id) {
             runs.push(item.run_id.clone());
-            out.line(format!("\n{}", paint.bold(format!("{}.", runs.len()))));
+            let asked_by = format!("{}. agent {}", runs.len(), item.agent);
+            let room = out.width().saturating_sub(asked_by.chars().count() + 2).max(24);
+            let task = one_line(&item.context.task, room);
+            out.line(format!("\n{}: {task}", paint.bold(asked_by)));
         }
         list::lines(item, now, paint).iter().for_each(|line| out.line(line));
     }

@@ -13,7 +13,7 @@ use crate::cli::output::Output;
 use crate::cli::runs::print_waterfall;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
-use crate::cli::view::{RepeatedFlags, spent};
+use crate::cli::view::{ASKS_AGAIN, RepeatedFlags, spent};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::run::{Event, JournalEntry, Status, Trigger};
@@ -35,8 +35,8 @@ pub(super) struct Conversation<'a> {
     model: Option<ModelName>,
     /// The permission mode: the name of a policy.
     mode: Option<String>,
-    /// Whether the policy of the agent is that of a flag, which the runs keep.
-    keeps_policy: bool,
+    /// Whether a flag chose the policy that the agent has in this process. The runs keep it.
+    pub(super) has_chosen_policy: bool,
     attachments: Vec<Part>,
 }
 
@@ -49,12 +49,34 @@ impl<'a> Conversation<'a> {
     ) -> Result<Self, CliError> {
         let agent = app.runner.agent(&agent)?;
         let (last, forks, model, mode) = (None, false, None, None);
-        Ok(Self { app, again, agent, session, last, forks, model, mode, keeps_policy: false, attachments: Vec::new() })
+        Ok(Self {
+            app,
+            again,
+            agent,
+            session,
+            last,
+            forks,
+            model,
+            mode,
+            has_chosen_policy: false,
+            attachments: Vec::new(),
+        })
     }
 
-    /// Whether the runs keep the policy that their agent has in this process, in later commands as well.
-    pub(super) fn keep_policy(&mut self, keeps: bool) {
-        self.keeps_policy = keeps;
+    /// Chooses the policy with which the last message of the session was sent.
+    pub(super) async fn keep_policy(&mut self) -> Result<(), CliError> {
+        let Some(run) = self.newest_run().await? else { return Ok(()) };
+        let last = self.app.runner.load(&run).await?;
+        let spec = &last.started().spec;
+        let is_known = |mode: &String| self.agent.policies().any(|policy| policy.name == *mode);
+        self.mode = spec.mode.clone().filter(|mode| spec.agent == self.agent.name && is_known(mode));
+        Ok(())
+    }
+
+    /// Whether the last turn waits for an answer of the person.
+    pub(super) async fn is_pending(&self) -> Result<bool, CliError> {
+        let Some(run) = self.newest_run().await? else { return Ok(false) };
+        Ok(self.app.runner.report(&run).await?.status == Status::Pending)
     }
 
     pub(super) fn session(&self) -> Option<&SessionId> {
@@ -82,10 +104,14 @@ impl<'a> Conversation<'a> {
 
     /// Sends a message: starts the next run of the session.
     pub(super) async fn send(&mut self, text: String, out: &mut Output) -> Result<(), CliError> {
+        if !self.forks && self.is_pending().await? {
+            let error = CliError::usage("the last turn is pending, so the message was not sent");
+            return Err(error.with_remedy(format!("{ASKS_AGAIN}; Up recalls the message")));
+        }
         let mut message = Message::user(text);
         message.content.append(&mut self.attachments.clone());
         let runner = &self.app.runner;
-        let mode = self.mode.clone().or_else(|| self.keeps_policy.then(|| self.agent.policy.name.clone()));
+        let mode = self.mode.clone().or_else(|| self.has_chosen_policy.then(|| self.agent.policy.name.clone()));
         let execution = match &self.last {
             Some(run) if self.forks => {
                 let fork = Fork { message: Some(message), model: self.model.clone(), mode, ..Fork::default() };
@@ -163,6 +189,7 @@ impl<'a> Conversation<'a> {
                 self.attachments.push(attach(Path::new(&file))?);
                 out.note(format!("{} to the next message", count(self.attachments.len(), "attachment")));
             }
+            Command::Approvals if self.is_pending().await? => self.resume(out).await?,
             Command::Approvals => self.approvals(out).await?,
             Command::Cost => self.cost(out).await?,
             Command::Trace => print_waterfall(self.app, &self.last_run().await?, out).await?,
@@ -262,14 +289,16 @@ impl<'a> Conversation<'a> {
         self.follow(execution, &known, out).await
     }
 
-    /// The latest run: of this process, or of the session that it continues.
+    /// The latest run, for a command that needs one.
     async fn last_run(&self) -> Result<RunId, CliError> {
-        if let Some(run) = &self.last {
-            return Ok(run.clone());
-        }
-        let session = self.session.as_ref().ok_or_else(nothing_yet)?;
+        self.newest_run().await?.ok_or_else(nothing_yet)
+    }
+
+    /// The latest run: of this process, or of the session that it continues. `None` before the first message.
+    async fn newest_run(&self) -> Result<Option<RunId>, CliError> {
+        let (None, Some(session)) = (&self.last, &self.session) else { return Ok(self.last.clone()) };
         let row = self.app.runner.session(&Tenant::default(), session).await?;
-        row.and_then(|row| row.head).map(|head| head.run).ok_or_else(nothing_yet)
+        Ok(row.and_then(|row| row.head).map(|head| head.run))
     }
 }
 

@@ -17,7 +17,7 @@ use super::prompt_line::{Entered, next_line};
 use super::session_arg;
 use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::text::{age, count, one_line};
-use super::view::message_lines;
+use super::view::{ASKS_AGAIN, message_lines};
 use crate::app::App;
 use crate::config::StoreSettings;
 use crate::core::chat::{Part, Role};
@@ -75,6 +75,7 @@ impl Chat {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         self.choice.apply(&mut settings, None)?;
+        settings.log = settings.log.as_deref().map(setup::without_runs);
         let app = setup::open(settings).await?;
         prompt::claim_terminal();
         let ended = self.converse(&app, out).await;
@@ -95,15 +96,18 @@ impl Chat {
         };
         setup::require_model(&app.settings, &agent)?;
         let again = setup::again(&self.config, &self.changes);
-        let mut conversation = Conversation::new(app, agent, session, again)?;
-        conversation.keep_policy(self.choice.policy.is_some() || self.changes.variant.is_some());
+        let mut conversation = Conversation::new(app, agent, session, again.in_conversation())?;
+        conversation.has_chosen_policy = self.choice.policy.is_some() || self.changes.variant.is_some();
+        if self.choice.policy.is_none() {
+            conversation.keep_policy().await?;
+        }
         let mut recall = Recall { messages: Vec::new(), words: Command::names() };
         self.begin(&conversation, &mut recall, out).await?;
         let mut is_leaving = false;
         loop {
             let entered = next_line(&conversation.question(), &recall, &mut interrupts).await;
             let line = match entered {
-                Entered::Line(line) if line.trim().is_empty() => continue,
+                Entered::Line(line) if line.trim().is_empty() && !conversation.is_pending().await? => continue,
                 Entered::Line(line) => line,
                 Entered::Interrupt if !is_leaving => {
                     is_leaving = true;
@@ -114,8 +118,11 @@ impl Chat {
                 Entered::Leave => return Ok(Exit::Terminated),
             };
             is_leaving = false;
-            recall.messages.push(line.clone());
+            if !line.trim().is_empty() {
+                recall.messages.push(line.clone());
+            }
             let done = match Command::parse(&line) {
+                None if line.trim().is_empty() => conversation.execute(Command::Resume, out).await,
                 Some(Ok(Command::Quit)) => break,
                 Some(Ok(command)) => conversation.execute(command, out).await,
                 Some(Err(reason)) => Err(CliError::usage(reason)),
@@ -211,6 +218,9 @@ impl Chat {
             recall.messages = texts.filter(|text: &String| !text.trim().is_empty()).collect();
             let last = messages.iter().rev().take(2).rev();
             last.flat_map(|last| message_lines(&last.message)).for_each(|line| out.line(paint.dim(line.trim_end())));
+        }
+        if conversation.is_pending().await? {
+            out.note(format!("the last turn is pending; {ASKS_AGAIN}"));
         }
         // Servers start while the user types.
         let (runner, agent) = (app.runner.clone(), conversation.agent().clone());

@@ -36,6 +36,7 @@ pub(in crate::cli) async fn until_idle(
     let settings = FollowSettings::polling_every(POLL);
     let mut events = app.operator().follow(&run, follow.seen, Some(updates), settings);
     let (mut is_cancelled, mut is_paused) = (false, false);
+    let (mut waits_for_approval, mut has_asked) = (false, false);
     // The runner holds calls open for as long as the person at this terminal needs.
     let is_attended = follow.display.is_live() && prompt::is_person_at_terminal();
     let attendance = if is_attended { app.runner.attend(&run) } else { None };
@@ -66,6 +67,16 @@ pub(in crate::cli) async fn until_idle(
                         // The prompt took the terminal.
                         escape = EscapeKey::watch();
                     }
+                    waits_for_approval |= matches!(event.event.fact, LifecycleKind::ApprovalRequested { .. });
+                    // The person decides while the other calls of the turn are in progress.
+                    if is_attended && waits_for_approval && !is_cancelled && follow.is_calling() {
+                        (waits_for_approval, has_asked) = (false, true);
+                        if terminal_user::decide_early(follow, &run, out).await?.stops {
+                            is_cancelled = true;
+                            cancel(follow, &run, out).await?;
+                        }
+                        escape = EscapeKey::watch();
+                    }
                 }
                 Some(StreamItem::Draining) | None => break None,
             },
@@ -91,6 +102,10 @@ pub(in crate::cli) async fn until_idle(
         Err(_) => drop(follow.catch_up(&run, u64::MAX, out).await),
     }
     let report = rested?;
+    if has_asked && report.status == Status::Pending && app.runner.report(&run).await?.status == Status::Running {
+        // The decisions came after the last call had ended, so that nothing continued with them.
+        return Box::pin(until_idle(follow, app.runner.resume_or_follow(&run).await?, out)).await;
+    }
     if report.status == Status::Pending {
         follow.pending(&report, out);
     }

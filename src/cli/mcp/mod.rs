@@ -1,6 +1,7 @@
 //! `toolgate mcp`: direct access to MCP servers, for server authors. These commands use no store, no model and no run,
 //! except those that record, replay and test runs.
 
+mod add;
 mod answer_flags;
 mod call;
 mod check;
@@ -42,6 +43,7 @@ Examples:
   toolgate mcp call shop get_invoice '{\"order_id\": \"A-1077\"}'
   toolgate mcp check -- node server.js
   toolgate mcp break --fault hang -- node server.js
+  toolgate mcp add git -- uvx mcp-server-git
   toolgate mcp status
   toolgate mcp login crm
 
@@ -57,6 +59,7 @@ pub(super) struct Mcp {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Add(Box<add::Add>),
     List(Box<list::List>),
     Call(Box<call::Call>),
     Check(Box<check::Check>),
@@ -72,6 +75,7 @@ enum Command {
 impl Mcp {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         match self.command {
+            Command::Add(command) => command.execute(out).await,
             Command::List(command) => command.execute(out).await,
             Command::Call(command) => command.execute(out).await,
             Command::Check(command) => command.execute(out).await,
@@ -94,7 +98,7 @@ impl Mcp {
             Command::Status(command) => command.json,
             Command::Login(command) => command.json,
             Command::Logout(command) => command.json,
-            Command::Break(_) | Command::Record(_) => false,
+            Command::Add(_) | Command::Break(_) | Command::Record(_) => false,
             Command::Replay(command) => command.json,
             Command::Test(command) => command.json,
         }

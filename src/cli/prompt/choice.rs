@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn enter_takes_the_default_and_a_wrong_number_is_asked_again() {
         for (typed, chosen) in [("\n", Some(1)), ("0\n4\nred\n1,2\n3\n", Some(2)), ("", None)] {
-            let mut prompt = Prompt { console: Script::typing(typed) };
+            let mut prompt = Prompt::new(Script::typing(typed));
             assert_eq!(prompt.choose("Which colour?", &options(), 1).unwrap(), chosen, "{typed:?}");
             assert!(!prompt.console.shown.contains('\u{1b}'), "{}", prompt.console.shown);
         }
@@ -98,7 +98,7 @@ mod tests {
         for (typed, chosen) in
             [("\n", Some(vec![0])), ("none\n", Some(vec![])), ("3, 1 3\n", Some(vec![2, 0])), ("", None)]
         {
-            let mut prompt = Prompt { console: Script::typing(typed) };
+            let mut prompt = Prompt::new(Script::typing(typed));
             assert_eq!(prompt.choose_several("Which?", &options(), &[0]).unwrap(), chosen, "{typed:?}");
         }
     }

@@ -9,6 +9,8 @@ use crate::cli::paint::Paint;
 pub(in crate::cli) enum Accepts<'a> {
     /// Text, typed or pasted.
     Text,
+    /// One of the lines of a text that only the end of the input ends.
+    Lines,
     /// Text that is there already, to be changed.
     Change(&'a str),
     /// A letter that decides, without Enter. Pasted text is rejected.
@@ -16,6 +18,16 @@ pub(in crate::cli) enum Accepts<'a> {
     /// A message of a conversation: text with history and completion. Alt-Enter, or Enter after a backslash, begins
     /// another line of it.
     Message(&'a Recall),
+}
+
+impl Accepts<'_> {
+    /// Whether Esc leaves the question, as the end of the input does. A message or a text of several lines is not lost by it.
+    pub(super) fn is_left_by_escape(self) -> bool {
+        match self {
+            Self::Text | Self::Change(_) | Self::Key => true,
+            Self::Lines | Self::Message(_) => false,
+        }
+    }
 }
 
 /// What the keys of a message recall: Up and Down the earlier messages, Tab the words that complete its beginning.
@@ -64,10 +76,12 @@ pub(in crate::cli) trait Console {
     /// Discards input typed before the user could read the question. Call it when the question is on the screen.
     fn discard_typed_ahead(&mut self) -> io::Result<()>;
 
-    /// Lets the user change a text in the editor that the environment names (`VISUAL`, `EDITOR`); `None` without one.
-    fn editor(&mut self, text: &str) -> io::Result<Option<String>>;
+    /// Lets the user change a text in the editor that the environment names (`VISUAL`, `EDITOR`); `None` without one. The
+    /// editor shows the error that the text had before.
+    fn editor(&mut self, text: &str, error: Option<&str>) -> io::Result<Option<String>>;
 
-    /// Reads one line; `None` at the end of the input. Fails if the prompt is withdrawn.
+    /// Reads one line; `None` if the person left the question, with Esc or at the end of the input. Fails if the prompt is
+    /// withdrawn.
     fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>>;
 }
 
@@ -106,7 +120,7 @@ impl Console for Script {
         Ok(())
     }
 
-    fn editor(&mut self, _: &str) -> io::Result<Option<String>> {
+    fn editor(&mut self, _: &str, _: Option<&str>) -> io::Result<Option<String>> {
         Ok(None)
     }
 

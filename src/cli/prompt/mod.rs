@@ -5,6 +5,8 @@
 
 mod choice;
 mod console;
+mod decision;
+mod edit;
 mod escape_key;
 mod grant_choice;
 mod question;
@@ -22,33 +24,19 @@ use serde_json::Value;
 pub(super) use self::choice::position;
 use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};
+use self::edit::RefusedEdit;
 pub(super) use self::escape_key::EscapeKey;
 pub(super) use self::grant_choice::{PastCalls, ReadPastCalls};
-use self::terminal::Terminal;
-pub(super) use self::terminal::{TerminalGuard, Withdrawal, typed_ahead};
-use super::answers::{self, approval, denial, json_or_text, who};
+pub(super) use self::terminal::{Terminal, TerminalGuard, Withdrawal, typed_ahead};
+use super::answers::{json_or_text, who};
 use super::argument_lines::{PresentFile, argument_lines};
 use super::text::{COMPACT, block, compact};
 use super::view;
+use crate::core::id::CallId;
 use crate::core::run::{
-    Answer, AnswerForm, Channel, Coverage, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingCall,
-    PendingItem, Resume, Scope,
+    Answer, AnswerForm, Channel, Delivery, ElicitationAnswer, HumanAnswer, PendingCall, PendingItem,
 };
 use crate::core::tool::{Arguments, Ask, Choice, Question, escape_untrusted};
-
-/// The choices for a call that requires approval.
-const CHOICES: &str = "  [a]pprove once, [d]eny, [e]dit, [?]; from now on [o]nly these arguments,
-  calls [l]ike it, any in the [s]ession, al[w]ays; [q] leave it pending: ";
-
-/// Help text for the keys.
-const KEYS: &str = "    a  this call runs, once
-    o  so does the same call from now on, with these very arguments
-    l  so does every call that meets a condition, which you choose: the same value, a folder, the first words of a command
-    s  so does every further call of this tool in this session, with any arguments
-    w  so does every further call of this tool by this agent, with any arguments, in any session
-    d  it does not run; the model reads why
-    e  it runs with other arguments, which you type
-    q  it is left as it is, and `toolgate resume` asks again; so does Ctrl-C";
 
 /// Warning before the answers cause a call to be sent a second time.
 const TWICE: &str = "Warning: this call had begun when its server asked, and was cancelled. With answers it is sent a second \
@@ -57,12 +45,45 @@ const TWICE: &str = "Warning: this call had begun when its server asked, and was
 /// A prompt on a console.
 pub(super) struct Prompt<C> {
     console: C,
+    /// The last arguments that the person wrote and that were refused. The next edit of the call begins with them.
+    refused_edit: Option<RefusedEdit>,
+}
+
+/// A pending item to ask about, and what the person can do about the others from there.
+pub(super) struct AskedItem<'a> {
+    pub(super) item: &'a PendingItem,
+    /// The approvals that are asked about after it.
+    pub(super) further: &'a [PendingItem],
+    pub(super) place: Place,
+}
+
+/// The place of an item among those that are asked about one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Counts from 1.
+    pub(super) number: usize,
+    /// How many items there are.
+    pub(super) of: usize,
+    /// Whether an item before it can be asked about again.
+    pub(super) has_previous: bool,
+}
+
+/// What the person did at the question about an item.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// Answered the item, or approved it together with further ones.
+    Answered(Vec<(CallId, Answer)>),
+    /// Denied the call, and stops the run.
+    Stopped(CallId, Answer),
+    /// Goes back to the item before.
+    Back,
+    LeftPending,
 }
 
 /// Opens a prompt at the terminal of this process, if there is one. If standard input is a pipe, the prompt reads from
 /// the terminal device. A prompt that is still open is withdrawn.
 pub(super) fn at_terminal() -> Option<Prompt<Terminal>> {
-    Terminal::open().map(|console| Prompt { console })
+    Terminal::open().map(Prompt::new)
 }
 
 /// Claims the terminal, because a question can come at any time: from now on no typed input reaches the shell after the
@@ -84,6 +105,10 @@ impl Prompt<Terminal> {
 }
 
 impl<C: Console> Prompt<C> {
+    fn new(console: C) -> Self {
+        Self { console, refused_edit: None }
+    }
+
     /// Shows a heading for the next questions.
     pub(super) fn heading(&mut self, text: &str) -> io::Result<()> {
         self.say(&format!("\n{}", escape_untrusted(text)))
@@ -94,7 +119,7 @@ impl<C: Console> Prompt<C> {
         // The editor shows it: the terminal truncates lines typed before the editor reads.
         let mut question = "reading from the terminal; Ctrl-D on an empty line ends the text\n";
         let mut text = String::new();
-        while let Some(entry) = self.console.line(question, Accepts::Text)? {
+        while let Some(entry) = self.console.line(question, Accepts::Lines)? {
             question = "";
             if entry.dropped {
                 let message =
@@ -115,68 +140,17 @@ impl<C: Console> Prompt<C> {
         self.entry(question, Accepts::Message(recall))
     }
 
-    /// Asks about a pending item; `position` is its number among how many. Without an answer it stays pending.
-    pub(super) fn ask(
-        &mut self,
-        item: &PendingItem,
-        position: (usize, usize),
-        past: ReadPastCalls<'_>,
-    ) -> io::Result<Resume> {
-        let mut resume = Resume::default().partial();
-        let Some(call) = item.call() else { return Ok(resume) };
-        let answer = match item.form() {
-            AnswerForm::Decision(_) => self.decision(item, &call, position, past)?,
+    /// Asks about a pending item. Without an answer it stays pending.
+    pub(super) fn ask(&mut self, asked: &AskedItem<'_>, past: ReadPastCalls<'_>) -> io::Result<Reply> {
+        let Some(call) = asked.item.call() else { return Ok(Reply::LeftPending) };
+        let answer = match asked.item.form() {
+            AnswerForm::Decision(_) => return self.decision(asked, &call, past),
             AnswerForm::Result { schema } => self.result(&call, schema)?,
-            AnswerForm::Choice(ask) => self.answer(ask, item)?,
+            AnswerForm::Choice(ask) => self.answer(ask, asked.item)?,
             AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,
             AnswerForm::Background(_) | AnswerForm::Continue { .. } => None,
         };
-        resume.answers.extend(answer.map(|answer| (call.id.clone(), answer)));
-        Ok(resume)
-    }
-
-    fn decision(
-        &mut self,
-        item: &PendingItem,
-        call: &PendingCall<'_>,
-        position: (usize, usize),
-        past: ReadPastCalls<'_>,
-    ) -> io::Result<Option<Answer>> {
-        let paint = self.console.paint();
-        let of = if position.1 > 1 { format!("  ({} of {})", position.0, position.1) } else { String::new() };
-        self.say(&format!("\n{}{of}", paint.bold(format!("May {} run?", call.name))))?;
-        self.say_arguments(&call.arguments)?;
-        for line in view::circumstances(item, jiff::Timestamp::now()) {
-            self.say(&format!("  {line}"))?;
-        }
-        self.console.discard_typed_ahead()?;
-        loop {
-            let answer = self.key(CHOICES)?;
-            let decision = match answer.as_deref().map(str::trim) {
-                None | Some("q" | "quit") => return Ok(None),
-                Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None, None),
-                Some("s" | "session") => approval(Scope::Session, Some(Coverage::Tool), None),
-                Some("w" | "always") => approval(Scope::Always, Some(Coverage::Tool), None),
-                Some("l" | "like") => match self.condition(&call.arguments, past)? {
-                    Some((condition, scope)) => approval(scope, Some(Coverage::When(condition)), None),
-                    None => continue,
-                },
-                Some("o" | "only") => match self.reach("the same call")? {
-                    Some(scope) => approval(scope, Some(Coverage::Arguments), None),
-                    None => continue,
-                },
-                Some("d" | "n" | "no" | "deny") => denial(self.text("  why (the model reads it): ")?),
-                Some("e" | "edit") => match self.edited(&call.arguments)? {
-                    Some(edited) => approval(Scope::Once, None, Some(edited)),
-                    None => continue,
-                },
-                Some(_) => {
-                    self.say(KEYS)?;
-                    continue;
-                }
-            };
-            return Ok(Some(Decision { via: Channel::Terminal, ..decision }.into()));
-        }
+        Ok(answer.map_or(Reply::LeftPending, |answer| Reply::Answered(vec![(call.id.clone(), answer)])))
     }
 
     /// Asks a question. A number chooses an option, numbers with commas choose several; any other text is the answer.
@@ -204,36 +178,6 @@ impl<C: Console> Prompt<C> {
             match ask.invalid_reason(&choice) {
                 None => return Ok(Some(HumanAnswer { choice, by: who(), via: Channel::Terminal }.into())),
                 Some(invalid_reason) => self.say(&format!("  that {invalid_reason}"))?,
-            }
-        }
-    }
-
-    /// Asks for other arguments, in the user's editor or on a line that begins with the present ones. `None` if they stay
-    /// as they are.
-    fn edited(&mut self, arguments: &Arguments) -> io::Result<Option<Arguments>> {
-        let before = arguments.to_value();
-        let pretty = serde_json::to_string_pretty(&before)?;
-        let text = match self.console.editor(&pretty) {
-            Ok(Some(text)) => text,
-            Ok(None) => {
-                let question = "  the arguments, as JSON (unchanged or empty: leave them): ";
-                let Some(text) = self.entry(question, Accepts::Change(&before.to_string()))? else { return Ok(None) };
-                text
-            }
-            Err(error) => {
-                self.say(&format!("  {error}"))?;
-                return Ok(None);
-            }
-        };
-        if text.trim().is_empty() {
-            return Ok(None);
-        }
-        match answers::edited_arguments(&text) {
-            Ok(edited) if edited.to_value() == before => Ok(None),
-            Ok(edited) => Ok(Some(edited)),
-            Err(why) => {
-                self.say(&format!("  {why}"))?;
-                Ok(None)
             }
         }
     }
@@ -332,4 +276,4 @@ fn is_cut_off(entry: &Entry) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::cli) mod tests;

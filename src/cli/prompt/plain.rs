@@ -39,7 +39,7 @@ impl Console for Terminal {
         Ok(())
     }
 
-    fn editor(&mut self, _: &str) -> io::Result<Option<String>> {
+    fn editor(&mut self, _: &str, _: Option<&str>) -> io::Result<Option<String>> {
         Ok(None)
     }
 

@@ -149,7 +149,7 @@ mod tests {
 
     fn answered(questions: &[(&str, Question)], typed: &str) -> (Option<Value>, String) {
         let questions = questions.iter().map(|(key, question)| ((*key).to_owned(), question.clone())).collect();
-        let mut prompt = Prompt { console: Script::typing(typed) };
+        let mut prompt = Prompt::new(Script::typing(typed));
         let reactions = prompt.reactions(&questions).unwrap();
         (reactions.map(|reactions| json!(reactions)), prompt.console.shown)
     }

@@ -1,11 +1,13 @@
 use super::console::Script;
 use super::*;
 use crate::core::policy::OnTimeout;
-use crate::core::run::{DecisionKind, PendingApproval, PendingExternalResult, PendingInput, PendingTask};
+use crate::core::run::{
+    Coverage, DecisionKind, PendingApproval, PendingExternalResult, PendingInput, PendingTask, Resume, Scope,
+};
 use crate::core::tool::{Annotations, Origin, TaskHandle, ToolName};
 use serde_json::json;
 
-fn approval_item(id: &str) -> PendingItem {
+pub(in crate::cli) fn approval_item(id: &str) -> PendingItem {
     PendingItem::Approval(PendingApproval {
         call_id: id.into(),
         summary: "shop: add_note(text: \"late\")".into(),
@@ -28,7 +30,7 @@ fn approval_item(id: &str) -> PendingItem {
     })
 }
 
-fn external_item(id: &str) -> PendingItem {
+pub(in crate::cli) fn external_item(id: &str) -> PendingItem {
     PendingItem::ExternalResult(PendingExternalResult {
         call_id: id.into(),
         tool: Origin::External { tool: "refund".into() }.into(),
@@ -61,12 +63,20 @@ fn ask(items: &[PendingItem], typed: &str) -> (Resume, String) {
 }
 
 fn ask_on(items: &[PendingItem], console: Script) -> (Resume, String) {
-    let mut prompt = Prompt { console };
+    let mut prompt = Prompt::new(console);
     let mut resume = Resume::default().partial();
     for (index, item) in items.iter().enumerate() {
-        resume.answers.extend(prompt.ask(item, (index + 1, items.len()), &|| None).unwrap().answers);
+        if let Reply::Answered(answers) = asked(&mut prompt, item, index + 1, items.len()) {
+            resume.answers.extend(answers);
+        }
     }
     (resume, prompt.console.shown)
+}
+
+/// The reply to the question about an item, without further approvals.
+fn asked(prompt: &mut Prompt<Script>, item: &PendingItem, number: usize, of: usize) -> Reply {
+    let place = Place { number, of, has_previous: number > 1 };
+    prompt.ask(&AskedItem { item, further: &[], place }, &|| None).unwrap()
 }
 
 #[test]
@@ -100,6 +110,50 @@ fn an_approval_can_cover_more_calls_or_only_these_arguments() {
         [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only.clone()), ("3", Scope::Always, only)]
     );
     assert!(questions.contains("because: it writes"), "{questions}");
+}
+
+#[test]
+fn keys_about_other_calls_are_offered_only_where_there_are_others() {
+    let (item, further) = (approval_item("1"), [approval_item("2"), approval_item("3")]);
+    let reply = |further: &[PendingItem], has_previous, typed| {
+        let mut prompt = Prompt::new(Script::typing(typed));
+        let place = Place { number: 1, of: 3, has_previous };
+        let reply = prompt.ask(&AskedItem { item: &item, further, place }, &|| None).unwrap();
+        (reply, prompt.console.shown)
+    };
+    let (all, shown) = reply(&further, true, "r\nn\nr\ny\n");
+    assert!(matches!(&all, Reply::Answered(answers) if answers.len() == 3), "{all:?}");
+    assert!(shown.contains("\n3. mcp_shop_add_note\n  text: \"late\""), "{shown}");
+    assert!(matches!(reply(&further, true, "b\n").0, Reply::Back));
+    // Without others, both are unknown keys.
+    let (left, shown) = reply(&[], false, "b\nr\nq\n");
+    assert!(matches!(left, Reply::LeftPending) && !shown.contains("[b]ack") && !shown.contains("[r]emain"), "{shown}");
+    assert!(matches!(reply(&[], false, "x\n").0, Reply::Stopped(call, _) if call.as_str() == "1"));
+}
+
+#[test]
+fn any_arguments_of_a_tool_with_a_command_need_a_confirmation() {
+    let mut item = approval_item("1");
+    let PendingItem::Approval(approval) = &mut item else { panic!("an approval") };
+    approval.arguments = Arguments::from_value(json!({"cmd": "git push"}));
+    let (resume, shown) = ask(std::slice::from_ref(&item), "w\nn\ns\ny\n");
+    assert_eq!(resume.decisions().map(|(_, decision)| decision.scope).collect::<Vec<_>>(), [Scope::Session]);
+    assert!(
+        shown.contains("by this agent, in any session, with any arguments: whatever the model writes as `cmd`"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_refused_edit_is_where_the_next_one_begins() {
+    let mut prompt = Prompt::new(Script::typing("e\n\ne\n{\"b\":2}\n"));
+    let call = CallId::from("1");
+    prompt.refuse_edit(&call, &Arguments::from_value(json!({"a": 1})), "it does not fit");
+    let edited = |reply: Reply| match reply {
+        Reply::Answered(answers) => answers[0].1.decision().unwrap().edited_arguments.clone().unwrap().to_value(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(edited(asked(&mut prompt, &approval_item("1"), 1, 1)), json!({"b": 2}));
 }
 
 #[test]
@@ -153,7 +207,7 @@ fn pasted_json_is_one_result_and_its_first_line_alone_is_rejected() {
 
 #[test]
 fn arguments_that_are_not_an_object_are_asked_again() {
-    let (resume, questions) = ask(&[approval_item("1")], "e\n[1]\ne\n{\"a\":1}\n");
+    let (resume, questions) = ask(&[approval_item("1")], "e\n[1]\n{\"a\":1}\n");
     assert!(questions.contains("arguments are a JSON object"), "{questions}");
     assert_eq!(resume.decisions().next().unwrap().1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
 }

@@ -90,6 +90,11 @@ impl Activities {
         }
     }
 
+    /// Whether a call is in progress.
+    pub(in crate::cli) fn has_calls(&self) -> bool {
+        self.0.iter().any(|activity| matches!(activity.of, Actor::Call(_)))
+    }
+
     /// One line for each activity, none wider than the terminal. `starting` are the servers that are not ready yet.
     pub(in crate::cli) fn lines(&self, now: Instant, starting: &[ServerId], look: DisplaySettings) -> Vec<String> {
         let lasting = self.0.iter().map(|activity| (activity, now.saturating_duration_since(activity.since)));

@@ -1,19 +1,22 @@
 //! Live view of a run: one or two lines for each lifecycle event, with streamed text between them.
 
+mod stream;
+
 use std::collections::BTreeMap;
 
+use self::stream::{GUTTER, Stream};
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
 use super::approval_scope::{covered, reach};
 use super::typesetter::Typesetter;
 use super::usage::{MissingUsage, spent, total, wasted_usage};
-use super::words::{in_words, kept_line, left_out_lines, why_rejected};
+use super::words::{kept_line, left_out_lines, why_rejected};
 use crate::cli::paint::Paint;
 use crate::cli::text::{COMPACT, arguments_line, block, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::CallId;
-use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
+use crate::core::lifecycle::{CallEnd, CallRef, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Rejection, Restart, ToolAccess};
 use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, escape_untrusted};
 
@@ -47,25 +50,18 @@ pub(in crate::cli) struct LiveView {
     typesetter: Option<Typesetter>,
     /// The kind of the fragments since the last whole line.
     streaming: Option<Stream>,
+    /// The temporary lines of the streamed text.
+    unfinished: Vec<String>,
     /// Whether the text of this turn was already streamed.
     streamed: bool,
     /// Usage that attempts did not report.
     gaps: MissingUsage,
     /// The error of the last failed attempt.
     last_error: Option<Failure>,
-    /// The names of the calls in progress.
-    names: BTreeMap<CallId, String>,
+    /// The calls in progress.
+    executing: BTreeMap<CallId, CallRef>,
     /// The calls in progress whose beginning is shown with their end.
     deferred: BTreeMap<CallId, CallRef>,
-}
-
-/// The prefix of each line of model text, so that no such line can imitate output of the program.
-const GUTTER: &str = "  | ";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stream {
-    Text,
-    Reasoning,
 }
 
 impl LiveView {
@@ -76,10 +72,11 @@ impl LiveView {
             answer,
             typesetter: None,
             streaming: None,
+            unfinished: Vec::new(),
             streamed: false,
             gaps: MissingUsage::default(),
             last_error: None,
-            names: BTreeMap::new(),
+            executing: BTreeMap::new(),
             deferred: BTreeMap::new(),
         }
     }
@@ -117,7 +114,13 @@ impl LiveView {
             self.gaps.failed(usage);
         }
         if let LifecycleKind::McpExecuting { call } = &event.fact {
-            self.names.insert(call.call_id.clone(), call.tool_name.clone());
+            self.executing.insert(call.call_id.clone(), call.clone());
+        }
+        if let LifecycleKind::McpCompleted { call, .. }
+        | LifecycleKind::TaskStarted { call, .. }
+        | LifecycleKind::InputRequired { call, .. } = &event.fact
+        {
+            self.executing.remove(&call.call_id);
         }
     }
 
@@ -127,23 +130,8 @@ impl LiveView {
             return false;
         };
         self.deferred.insert(call.call_id.clone(), call.clone());
+        self.note(event);
         true
-    }
-
-    /// Whether the last line is unfinished.
-    pub(in crate::cli) fn is_mid_line(&self) -> bool {
-        self.streaming.is_some()
-    }
-
-    /// Ends an unfinished line, if there is one.
-    pub(in crate::cli) fn end_of_stream(&mut self) -> Vec<LiveOutput> {
-        let Some(ended) = self.streaming.take() else { return Vec::new() };
-        let Some(typesetter) = &mut self.typesetter else { return vec![LiveOutput::Line(String::new())] };
-        let lines = match ended {
-            Stream::Text => typesetter.end(),
-            Stream::Reasoning => vec![typesetter.end_reasoning()],
-        };
-        lines.into_iter().map(in_gutter).collect()
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
@@ -232,16 +220,16 @@ impl LiveView {
                 vec![self.ending(&paint.green("completed"), *tool_interactions, usage)]
             }
             LifecycleKind::Failed { error, tool_interactions, usage, .. } => {
-                vec![
-                    format!("{} {}", paint.red("failed:"), block(&error.to_string())),
-                    self.ending("", *tool_interactions, usage),
-                ]
+                let failed = format!("{} {}", paint.red("failed:"), block(&error.to_string()));
+                let ending = self.ending("", *tool_interactions, usage);
+                self.interrupted().into_iter().chain([failed, ending]).collect()
             }
             LifecycleKind::Cancelled { reason, tool_interactions, usage } => {
                 let reason =
                     reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
                 let word = paint.yellow(format!("cancelled{reason}"));
-                vec![self.ending(&word, *tool_interactions, usage)]
+                let ending = self.ending(&word, *tool_interactions, usage);
+                self.interrupted().into_iter().chain([ending]).collect()
             }
             LifecycleKind::BudgetExhausted { used, max } => {
                 vec![paint.yellow(format!("  ! the tool budget is used up: {used} of {max}"))]
@@ -421,6 +409,15 @@ impl LiveView {
         begun.into_iter().chain([ended]).chain(kept).collect()
     }
 
+    /// The calls that were in progress when the run ended. Their requests were sent, and no reply is recorded.
+    fn interrupted(&mut self) -> Vec<String> {
+        self.deferred.clear();
+        let interrupted = std::mem::take(&mut self.executing).into_values();
+        let mark = self.look.paint.yellow("!");
+        let remark = ": interrupted; it was sent, and whether it took effect is unknown";
+        interrupted.map(|call| self.request_line(&mark, &call, remark)).collect()
+    }
+
     fn does_not_fit(&self, what: &str, problem: &Problem) -> String {
         let place = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
         let message = one_line(&problem.message, self.look.room(30));
@@ -438,54 +435,6 @@ impl LiveView {
         let about = format!("{turns}, {}", total(usage, self.gaps));
         if word.is_empty() { self.look.paint.dim(about) } else { format!("{word}: {}", self.look.paint.dim(about)) }
     }
-
-    fn fragment(&mut self, delta: &Delta) -> Vec<LiveOutput> {
-        if self.answer == AnswerPlacement::Apart {
-            return Vec::new();
-        }
-        match delta {
-            Delta::Text { text } => self.stream(Stream::Text, text),
-            Delta::Reasoning { text } => self.stream(Stream::Reasoning, text),
-            Delta::Progress { call, progress } => {
-                let mut shown = self.end_of_stream();
-                let name = self.names.get(call).map(|name| format!("{name}: ")).unwrap_or_default();
-                shown.push(LiveOutput::Line(self.look.paint.dim(format!("    … {name}{}", in_words(progress)))));
-                shown
-            }
-        }
-    }
-
-    fn stream(&mut self, stream: Stream, text: &str) -> Vec<LiveOutput> {
-        let mut shown = if self.streaming == Some(stream) { Vec::new() } else { self.end_of_stream() };
-        let mark = if self.streaming.is_none() { GUTTER } else { "" };
-        self.streaming = Some(stream);
-        if let Some(typesetter) = &mut self.typesetter {
-            let unfinished = match stream {
-                Stream::Text => {
-                    self.streamed = true;
-                    shown.extend(typesetter.push(text).into_iter().map(in_gutter));
-                    typesetter.unfinished()
-                }
-                Stream::Reasoning => vec![typesetter.push_reasoning(text)],
-            };
-            let lines = unfinished.into_iter().map(|line| format!("{GUTTER}{line}"));
-            shown.push(LiveOutput::Unfinished(lines.collect()));
-            return shown;
-        }
-        let text = format!("{mark}{}", text.replace('\n', &format!("\n{GUTTER}")));
-        shown.push(LiveOutput::Fragment(match stream {
-            Stream::Text => {
-                self.streamed = true;
-                text
-            }
-            Stream::Reasoning => self.look.paint.dim(text),
-        }));
-        shown
-    }
-}
-
-fn in_gutter(line: String) -> LiveOutput {
-    LiveOutput::Line(format!("{GUTTER}{line}"))
 }
 
 /// Why a session begins afresh, where a user would not expect it.

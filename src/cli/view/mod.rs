@@ -23,7 +23,7 @@ pub(super) use approval::{because, by_way_of, circumstances, clock, origin, seco
 pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
 pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView};
-pub(super) use pending::{RepeatedFlags, pending_lines};
+pub(super) use pending::{ASKS_AGAIN, RepeatedFlags, pending_lines};
 pub(super) use question::{answering, question_lines};
 pub(super) use summary::RunSummary;
 pub(super) use usage::{MissingUsage, UsageJson, cost, dollars, spent, tokens};

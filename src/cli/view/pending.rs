@@ -21,12 +21,22 @@ use crate::core::tool::escape_untrusted;
 pub(in crate::cli) struct RepeatedFlags {
     config: Vec<String>,
     changes: Vec<String>,
+    /// Whether the user is at the prompt of a conversation, where no command of the shell can be entered.
+    in_conversation: bool,
 }
+
+/// How a person at the prompt of a conversation answers the pending items of its last turn.
+pub(in crate::cli) const ASKS_AGAIN: &str = "press Enter to answer and continue the turn; /cancel gives it up";
 
 impl RepeatedFlags {
     /// Creates it from words, one for each flag or value: `config` names the configuration, `changes` overrides it.
     pub(in crate::cli) fn new(config: Vec<String>, changes: Vec<String>) -> Self {
-        Self { config, changes }
+        Self { config, changes, in_conversation: false }
+    }
+
+    /// The same for a conversation.
+    pub(in crate::cli) fn in_conversation(self) -> Self {
+        Self { in_conversation: true, ..self }
     }
 
     /// A command line, quoted for the shell.
@@ -51,7 +61,7 @@ fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> Strin
 /// The indentation of the details of a pending item.
 const MARGIN: &str = "              ";
 
-/// The pending items, and one command that settles them all.
+/// The pending items, and one command that settles them all. In a conversation, the keys that ask for them.
 pub(in crate::cli) fn pending_lines(
     run: &RunId,
     items: &[PendingItem],
@@ -61,6 +71,10 @@ pub(in crate::cli) fn pending_lines(
     let (paint, now) = (look.paint, Timestamp::now());
     let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(items)))];
     lines.extend(items.iter().flat_map(|item| item_lines(item, look, now)));
+    if again.in_conversation {
+        lines.push(ASKS_AGAIN.to_owned());
+        return lines;
+    }
     let resume = ["resume", run.as_str()];
     let given: Vec<String> = items.iter().flat_map(|item| settling(run, item)).collect();
     if given.is_empty() {

@@ -296,3 +296,28 @@ fn the_beginning_of_a_deferred_call_stands_before_its_end() {
         "{lines:?}"
     );
 }
+
+#[test]
+fn a_cancelled_run_names_the_calls_in_progress() {
+    let executing = |id: &str, name: &str| {
+        let call = CallRef { call_id: id.into(), ..call(name) };
+        LifecycleKind::McpExecuting { call }
+    };
+    let end = CallEnd { is_error: false, error: None, result_bytes: 0, result: None, kept: Vec::new() };
+    let done = CallRef { call_id: "2".into(), ..call("mcp_shop_find") };
+    let cancelled = LifecycleKind::Cancelled { reason: None, tool_interactions: 1, usage: Usage::default() };
+    let facts = vec![
+        executing("1", "mcp_shop_pay"),
+        executing("2", "mcp_shop_find"),
+        LifecycleKind::McpCompleted { call: done, duration_ms: None, end, problems: Vec::new(), stderr: Vec::new() },
+        cancelled,
+    ];
+    let shown = rendered(AnswerPlacement::Inline, facts);
+    let last: Vec<&str> = shown.lines().rev().take(2).collect();
+    assert!(last[0].starts_with("cancelled"), "{shown}");
+    assert!(
+        last[1].starts_with("  ! mcp_shop_pay") && last[1].ends_with("whether it took effect is unknown"),
+        "{shown}"
+    );
+    assert_eq!(shown.matches("interrupted").count(), 1, "{shown}");
+}

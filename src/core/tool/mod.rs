@@ -52,7 +52,7 @@ pub use question::{Action, ElicitationRequest, ElicitationResponse, ElicitationR
 pub use reply::{CallReply, DeliveredReply};
 pub use result::{StoredContent, StoredForm};
 pub use secret::{secret_names, without_secrets};
-pub use summary::{called, summary, summary_of_any, suspicious_names};
+pub use summary::{called, summary, summary_of_any, summary_when, suspicious_names};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
 pub use tool_ref::ToolRef;

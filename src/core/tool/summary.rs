@@ -41,6 +41,11 @@ pub fn summary_of_any(origin: &Origin) -> String {
     format!("{}(any arguments)", called(origin))
 }
 
+/// The summary of the calls that meet a condition.
+pub fn summary_when(origin: &Origin, condition: &str) -> String {
+    format!("{}(when {})", called(origin), escape_untrusted(condition))
+}
+
 /// The server and the name of a tool.
 pub fn called(origin: &Origin) -> String {
     match origin {

@@ -140,13 +140,19 @@ fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
     let mut shell = chat(&desk, "-c");
     shell.runs("Note it").sees("[q] leave it pending: ");
     shell.types("q").sees("pending: the run waits for 1 answer");
+    assert!(!shell.sees("press Enter to answer").contains("toolgate resume"), "no command of the shell fits here");
     shell.sees("> ");
-    shell.runs("And now?").sees("has a run that is pending");
+    shell.runs("And now?").sees("the message was not sent");
     shell.sees("> ");
-    shell.runs("/resume").sees("[q] leave it pending: ");
+    shell.types("\r").sees("[q] leave it pending: ");
+    shell.types("\x1b").sees("press Enter to answer");
+    shell.sees("> ");
+    shell.runs("/approvals").sees("[q] leave it pending: ");
     shell.types("a").sees("Noted.");
     shell.sees("> ");
     shell.runs("/resume").sees("nothing is pending");
+    shell.sees("> ");
+    shell.runs("/approvals").sees("no grant is in force");
     shell.sees("> ");
     left(&mut shell);
 }
@@ -235,4 +241,68 @@ fn arguments_are_edited_in_the_editor_of_the_user() {
     shell.types("e").sees("the editor `false` ended with exit status: 1");
     shell.sees("[q] leave it pending: ");
     shell.types("q").sees("[10] ready> ");
+}
+
+#[test]
+fn each_kind_of_pending_item_is_answered_in_the_conversation() {
+    let refund = "{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1 } }";
+    let ask = "{ id: ask, name: ask_human, arguments: { question: Which colour? } }";
+    let desk = Desk::playing(&format!("turns: [{{ calls: [{refund}, {ask}] }}, {{ say: Paid. }}]"));
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
+    desk.toolgate(&["run", "Pay it"]).expect(10);
+    let mut shell = chat(&desk, "-c");
+    shell.types("\r").sees("waits for your application");
+    shell.sees("empty leaves it pending): ");
+    shell.types("{\"status\": \"refunded\"}\r").sees("Which colour?");
+    shell.sees("leave it pending): ");
+    shell.types("red\r").sees("Paid.");
+    shell.sees("> ");
+    left(&mut shell);
+}
+
+#[test]
+fn text_typed_while_the_answer_streams_is_visible() {
+    let desk = Desk::playing("turns: [{ say: one two three four five, stream: { fragments: 5, delay_ms: 1500 } }]");
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("| one");
+    shell.types("and then").sees("> and then");
+    shell.sees("completed");
+    shell.sees("> and then");
+    shell.types("\x15");
+    left(&mut shell);
+}
+
+#[test]
+fn the_policy_of_a_conversation_is_kept_when_it_is_continued() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    shell.runs("/policy plan").sees("policy plan");
+    shell.sees("> ");
+    shell.runs("Hello").sees("Forty-two.");
+    shell.sees("> ");
+    left(&mut shell);
+    for (arguments, policy) in [("--session last", "policy plan"), ("-c --policy bypass", "policy bypass")] {
+        let mut shell = Shell::at(&desk);
+        shell.runs(&format!("toolgate chat {arguments}")).sees(policy);
+        shell.sees("> ");
+        left(&mut shell);
+    }
+}
+
+#[test]
+fn a_conversation_shows_a_failure_once_and_no_log_line() {
+    let desk = Desk::playing("turns: [{ say: One. }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{config}log: warn\n"));
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("One.");
+    shell.sees("> ");
+    shell.runs("/fork").sees("begins a copy");
+    shell.sees("> ");
+    shell.runs("Again");
+    let shown = shell.sees("failed: provider_rejected");
+    assert!(shown.contains("✗ model:") && !shown.contains("toolgate::run"), "{shown}");
+    shell.sees("> ");
+    left(&mut shell);
 }

@@ -352,3 +352,32 @@ fn without_servers_the_status_says_what_to_do() {
     let ended = Desk::empty().toolgate(&["mcp", "status"]).expect(0);
     assert!(ended.err.contains("no MCP servers are configured"), "{}", ended.err);
 }
+
+#[test]
+fn a_server_is_added_to_the_file_and_comments_stay() {
+    let desk = Desk::empty();
+    desk.toolgate(&["init", "--yes"]).expect(0);
+    let file = || std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let before = file();
+    let added = desk.toolgate(&["mcp", "add", "stock", "--", "toolgate", "demo-server"]).expect(0).out;
+    for told in ["3 tools, ready after", "added server stock to toolgate.yaml", "agent assistant may use it"] {
+        assert!(added.contains(told), "{told}: {added}");
+    }
+    let after = file();
+    assert!(after.contains("\n  stock:\n    stdio:\n") && after.contains("servers: [demo, stock]"), "{after}");
+    let is_kept = |line: &&str| !line.contains("servers: [demo]");
+    assert!(before.lines().filter(is_kept).all(|line| after.lines().any(|kept| kept == line)), "{after}");
+    let again = desk.toolgate(&["mcp", "add", "stock", "--url", "http://localhost:1/mcp"]).expect(2).err;
+    assert!(again.contains("has a server `stock` already"), "{again}");
+    let absent = desk.toolgate(&["mcp", "add", "gone", "--", "./no-such-program"]).expect(5).err;
+    assert!(absent.contains("nothing was written") && file() == after, "{absent}");
+    desk.toolgate(&["mcp", "add", "gone", "--unchecked", "--", "./no-such-program"]).expect(0);
+    assert!(file().contains("servers: [demo, stock, gone]"), "{}", file());
+}
+
+#[test]
+fn a_file_in_another_form_is_left_to_its_author() {
+    let desk = Desk::playing("turns: [{ say: done }]");
+    let refused = desk.toolgate(&["mcp", "add", "stock", "--", "toolgate", "demo-server"]).expect(2).err;
+    assert!(refused.contains("nothing was written") && refused.contains("  stock:"), "{refused}");
+}

@@ -33,6 +33,8 @@ pub(super) enum Key {
     Home,
     End,
     EndOfInput,
+    /// Esc alone, which no byte of a sequence followed.
+    Escape,
     Interrupt,
     Quit,
     Suspend,
@@ -130,12 +132,12 @@ impl Decoder {
     }
 
     /// Takes an ESC that no other byte followed: the key itself was pressed.
-    pub(super) fn take_escape(&mut self) -> bool {
+    pub(super) fn take_escape(&mut self) -> Option<Key> {
         let is_pressed = self.is_after_escape();
-        if is_pressed {
+        is_pressed.then(|| {
             self.state = State::Text(Vec::new());
-        }
-        is_pressed
+            Key::Escape
+        })
     }
 
     /// Whether ESC was the last byte: the key, or the beginning of a sequence.
@@ -327,12 +329,12 @@ mod tests {
     #[test]
     fn escape_is_a_key_only_where_no_byte_follows() {
         let mut decoder = decoder();
-        assert!(!decoder.take_escape());
+        assert_eq!(decoder.take_escape(), None);
         assert_eq!(decoder.decode(b"\x1b"), []);
-        assert!(decoder.is_after_escape() && decoder.take_escape() && !decoder.take_escape());
+        assert_eq!([decoder.take_escape(), decoder.take_escape()], [Some(Key::Escape), None]);
         assert_eq!(decoder.decode(b"[A"), typed("[A"));
         assert_eq!(decoder.decode(b"\x1b[A"), [Key::Earlier]);
-        assert!(!decoder.take_escape());
+        assert_eq!(decoder.take_escape(), None);
     }
 
     #[test]

@@ -58,6 +58,7 @@ impl Line {
             | Key::Earlier
             | Key::Later
             | Key::EndOfInput
+            | Key::Escape
             | Key::Interrupt
             | Key::Quit
             | Key::Suspend

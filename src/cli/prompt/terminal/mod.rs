@@ -78,13 +78,12 @@ impl Terminal {
     /// Waits until Esc is pressed alone; fails when the prompt is withdrawn. Other keys are text for the next message,
     /// except those that send a signal. A process in the background waits for no key: reading one would stop it.
     pub(super) fn escape(&mut self) -> io::Result<()> {
-        let mut within = None;
         loop {
             if !self.device.is_ours() {
                 return Err(device::withdrawn());
             }
             self.keyboard()?;
-            let (is_readable, _) = self.device.wait(&self.commands, within)?;
+            let (is_readable, _) = self.device.wait(&self.commands, None)?;
             if is_readable && !self.device.is_ours() {
                 return Err(device::withdrawn());
             }
@@ -96,15 +95,17 @@ impl Terminal {
                     return Err(device::withdrawn());
                 }
                 PromptEvent::Keys(keys) => {
+                    let is_escaped = keys.contains(&Key::Escape);
                     for key in keys {
                         self.handle_key(&key)?;
                         typed_ahead::edit(key);
                     }
+                    if is_escaped {
+                        return Ok(());
+                    }
                 }
-                PromptEvent::Quiet if self.keyboard()?.decoder.take_escape() => return Ok(()),
                 PromptEvent::Quiet | PromptEvent::Resumed => {}
             }
-            within = self.keyboard()?.decoder.is_after_escape().then_some(BURST);
         }
     }
 
@@ -136,7 +137,14 @@ impl Terminal {
             Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Some(count) => count,
         };
-        Ok(PromptEvent::Keys(self.keyboard()?.decoder.decode(bytes.get(..count).unwrap_or_default())))
+        let mut keys = self.keyboard()?.decoder.decode(bytes.get(..count).unwrap_or_default());
+        // The rest of a sequence arrives in the same burst; after Esc itself there is no more.
+        if self.keyboard()?.decoder.is_after_escape()
+            && self.device.wait(&self.commands, Some(BURST))? == (false, false)
+        {
+            keys.extend(self.keyboard()?.decoder.take_escape());
+        }
+        Ok(PromptEvent::Keys(keys))
     }
 
     /// Handles Ctrl-C. The signal reaches the part of the program that decides its effect, which withdraws this prompt.
@@ -174,6 +182,7 @@ impl Terminal {
             | Key::Home
             | Key::End
             | Key::EndOfInput
+            | Key::Escape
             | Key::Paste(_)
             | Key::OversizedPaste => Ok(()),
         }
@@ -223,12 +232,16 @@ impl Console for Terminal {
         Ok(())
     }
 
-    fn editor(&mut self, text: &str) -> io::Result<Option<String>> {
+    fn editor(&mut self, text: &str, error: Option<&str>) -> io::Result<Option<String>> {
         let Some(command) = editor::command() else { return Ok(None) };
         self.keyboard()?;
         device::suspend();
-        let edited = editor::edit(&command, text);
+        let edited = editor::edit(&command, text, error);
         device::resume();
+        // No line is open, so there is none to draw again.
+        if self.device.wait(&self.commands, Some(Duration::ZERO))?.1 && self.commands.read(&mut [0])? == 0 {
+            return Err(device::withdrawn());
+        }
         edited.map(Some)
     }
 
@@ -240,7 +253,7 @@ impl Console for Terminal {
         match accepts {
             Accepts::Change(text) => line.replace(text),
             Accepts::Message(_) => line.replace(&typed_ahead::take()),
-            Accepts::Text | Accepts::Key => {}
+            Accepts::Text | Accepts::Lines | Accepts::Key => {}
         }
         view.draw(&line)?;
         loop {
@@ -278,6 +291,10 @@ impl Console for Terminal {
                         self.rest_of_burst(keys)?;
                         return Ok(None);
                     }
+                    Key::Escape if accepts.is_left_by_escape() => {
+                        view.finish(&line)?;
+                        return Ok(None);
+                    }
                     Key::Paste(_) | Key::OversizedPaste if accepts == Accepts::Key => {
                         view.finish(&line)?;
                         self.rest_of_burst(keys)?;
@@ -300,6 +317,7 @@ impl Console for Terminal {
                     | Key::Home
                     | Key::End
                     | Key::EndOfInput
+                    | Key::Escape
                     | Key::Paste(_) => line.edit(key),
                 }
             }

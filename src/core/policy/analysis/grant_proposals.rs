@@ -16,7 +16,7 @@ const AMOUNTS: [&str; 8] = ["amount", "price", "total", "cost", "count", "limit"
 /// The proposals for a call with these arguments, the narrowest first. For a call with a command, only conditions about the
 /// command: with the same `timeout` alone, any command would run.
 pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
-    let has_command = arguments.keys().any(|name| is_command(name));
+    let has_command = command_argument(arguments).is_some();
     let of_values = arguments.iter().filter(|_| !has_command).flat_map(|(name, value)| of_argument(name, value));
     let of_values = of_values.filter(|proposal| Condition::for_grant(&proposal.condition).is_ok());
     let mut proposals: Vec<GrantProposal> = command_proposals(arguments).into_iter().chain(of_values).collect();
@@ -53,6 +53,12 @@ fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
         }
         Value::Null | Value::Array(_) | Value::Object(_) => Vec::new(),
     }
+}
+
+/// The argument of a call that says what runs: a shell command, a script, a query. With any value for it, a tool does
+/// whatever the model writes.
+pub fn command_argument(arguments: &Map<String, Value>) -> Option<&str> {
+    arguments.keys().map(String::as_str).find(|name| is_command(name))
 }
 
 fn is_command(name: &str) -> bool {

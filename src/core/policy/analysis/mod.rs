@@ -13,6 +13,6 @@ mod warnings;
 pub use backtest::{PastCall, PastOutcome, past_calls};
 pub use decision_history::{Approval, DecisionHistory, ExclusionReason};
 pub use grant_proposal::{GrantProposal, PastCoverage};
-pub use grant_proposals::grant_proposals;
+pub use grant_proposals::{command_argument, grant_proposals};
 pub use suggestion::{SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions};
 pub use warnings::{RuleWarning, count_examples, examples_missing, matches_any_server, rule_warnings};

@@ -1,0 +1,196 @@
+//! `toolgate mcp add`: adds a server to the configuration file, once it was started and listed its tools.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::connected_server::{ConnectedServer, milliseconds, new_trace};
+use super::waiting::{Wait, WaitOutcome};
+use crate::app::{self, ToolServers};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::{block, count, duration};
+use crate::config::{self, FILE_NAME, ServerDefinition, Settings};
+use crate::core::id::{AgentName, ServerId};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate mcp add git -- uvx mcp-server-git --repository .
+  toolgate mcp add docs --url https://example.com/mcp
+  toolgate mcp add crm --url https://crm.example.com/mcp --header 'Authorization: Bearer ${CRM_TOKEN}'
+  toolgate mcp add git --agent reviewer -- uvx mcp-server-git
+
+The command starts the server first, and writes nothing if that fails. It adds lines to the file and changes
+no others: comments stay.
+
+Exit codes: 0 added, 2 wrong usage or configuration, 5 the server is unavailable, 130 interrupted.";
+
+/// Add a server to the configuration file, after a check that it starts
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+#[command(
+    override_usage = "toolgate mcp add [OPTIONS] NAME -- COMMAND…\n       toolgate mcp add [OPTIONS] NAME --url URL"
+)]
+pub(super) struct Add {
+    /// The id of the server; part of the tool names that a model sees
+    name: String,
+
+    /// A streamable HTTP server
+    #[arg(long, conflicts_with = "program", required_unless_present = "program")]
+    url: Option<String>,
+
+    /// Sends an HTTP header with every request; write secrets as `${NAME}` (repeatable)
+    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    header: Vec<String>,
+
+    /// Sets an environment variable of the program, or passes one on (repeatable)
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "program")]
+    env: Vec<String>,
+
+    /// The agent that may use it [default: the only agent]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Writes the file also if the server does not start, for example because it needs `toolgate mcp login` first
+    #[arg(long)]
+    unchecked: bool,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// The command of a stdio server, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    program: Vec<String>,
+}
+
+impl Add {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        setup::log(setup::QUIET_LOG)?;
+        let path = self.config.config.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            CliError::file("the configuration", &path, &error).with_remedy("`toolgate init` writes one")
+        })?;
+        let before = setup::settings(&ConfigFlag { config: Some(path.clone()) })?;
+        let id = ServerId::from(self.name.as_str());
+        if before.servers.contains_key(&id) {
+            let message = format!("`{}` has a server `{id}` already", path.display());
+            return Err(CliError::usage(message).with_remedy("choose another name, or change it in the file"));
+        }
+        let definition = self.definition()?;
+        let agent = self.user(&before)?;
+        let added = config::with_server(&text, &definition.yaml).ok_or_else(|| by_hand(&path, &definition))?;
+        let used = agent.as_ref().and_then(|agent| config::with_server_of_agent(&added, agent.as_str(), id.as_str()));
+        // The new file is loaded before it replaces the other one: a file that cannot be read must not be written.
+        let written = new_file(&path, used.as_deref().unwrap_or(&added))?;
+        let settings = setup::settings(&ConfigFlag { config: Some(written.path().to_path_buf()) });
+        let settings = settings.map_err(|error| by_hand(&path, &definition).with_remedy(error.to_string()))?;
+        if settings.servers.len() != before.servers.len() + 1 || !settings.servers.contains_key(&id) {
+            return Err(by_hand(&path, &definition));
+        }
+        match check(&settings, &id, out).await? {
+            WaitOutcome::Interrupted(_) => return Ok(Exit::Cancelled),
+            WaitOutcome::Done(Some(problem)) if !self.unchecked => {
+                let paint = out.note_paint();
+                out.note(format!("{} {}", paint.red("error:"), block(&problem)));
+                out.note(format!("nothing was written; --unchecked adds it to {} all the same", path.display()));
+                return Ok(Exit::ServerFailed);
+            }
+            WaitOutcome::Done(Some(problem)) => out.warning(block(&problem)),
+            WaitOutcome::Done(None) => {}
+        }
+        let target = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        written.persist(&target).map_err(|error| CliError::file("the configuration", &path, &error.error))?;
+        out.line(format!("added server {id} to {}: {}", path.display(), definition.summary));
+        match agent.filter(|_| used.is_some()) {
+            Some(agent) => {
+                out.line(format!("agent {agent} may use it: `toolgate tools` shows which calls require approval"))
+            }
+            None => out.line(format!("no agent uses it yet: add `{id}` to the `servers` of an agent in that file")),
+        }
+        for name in definition.variables.iter().filter(|name| setup::environment(name).is_none()) {
+            out.note(format!("  export {name}=…   the file refers to it"));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The definition, read as an editor's file has it, so that values that look like secrets become references.
+    fn definition(&self) -> Result<ServerDefinition, CliError> {
+        let pairs = |named: &[String], between: char| -> serde_json::Map<String, serde_json::Value> {
+            let pair = |text: &String| match text.split_once(between) {
+                Some((name, value)) => (name.trim().to_owned(), json!(value.trim_start())),
+                None => (text.clone(), json!(format!("${{{text}}}"))),
+            };
+            named.iter().map(pair).collect()
+        };
+        let server = match &self.url {
+            Some(url) => json!({"url": url, "headers": pairs(&self.header, ':')}),
+            None => {
+                let (command, args) = self.program.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+                json!({"command": command, "args": args, "env": pairs(&self.env, '=')})
+            }
+        };
+        let failed = |error: std::io::Error| CliError::file("a temporary file", Path::new("mcp.json"), &error);
+        let mut file = tempfile::Builder::new().prefix("toolgate-").suffix(".json").tempfile().map_err(failed)?;
+        write!(file, "{}", json!({"mcpServers": {&self.name: server}})).map_err(failed)?;
+        let here = std::env::current_dir().unwrap_or_default();
+        let read = config::importable_servers(&[file.path().to_path_buf()], &here).pop();
+        let server = read.transpose()?.and_then(|mut servers| servers.pop());
+        let server = server.filter(|server| server.id == self.name).ok_or_else(|| {
+            CliError::usage(format!("`{}` cannot be the name of a server", self.name))
+                .with_remedy("use 1 to 64 letters, digits, `-` and `_`")
+        })?;
+        server.definition.map_err(CliError::usage)
+    }
+
+    /// The agent that may use the server.
+    fn user(&self, settings: &Settings) -> Result<Option<AgentName>, CliError> {
+        match (&self.agent, settings.agents.keys().collect::<Vec<_>>().as_slice()) {
+            (Some(name), _) => setup::agent(settings, Some(name)).map(Some),
+            (None, [only]) => Ok(Some((*only).clone())),
+            (None, _) => Ok(None),
+        }
+    }
+}
+
+/// The error for a file whose form is not changed here, with the lines to add.
+fn by_hand(path: &Path, definition: &ServerDefinition) -> CliError {
+    CliError::usage(format!("`{}` is in a form that this command does not change; nothing was written", path.display()))
+        .with_remedy(format!("add it below `servers:`:\n{}", definition.yaml.trim_end()))
+}
+
+/// The new content in a file beside the configuration, with the same permissions.
+fn new_file(path: &Path, text: &str) -> Result<tempfile::NamedTempFile, CliError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = || {
+        let mut file = tempfile::Builder::new().prefix(".toolgate-").suffix(".yaml").tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        std::fs::set_permissions(file.path(), std::fs::metadata(path)?.permissions())?;
+        Ok(file)
+    };
+    written().map_err(|error| CliError::file("the configuration", path, &error))
+}
+
+/// Starts the server and lists its tools. Returns why it cannot be used, if so.
+async fn check(settings: &Settings, id: &ServerId, out: &mut Output) -> Result<WaitOutcome<Option<String>>, CliError> {
+    let one = settings.servers.iter().filter(|(other, _)| *other == id);
+    let one = one.map(|(id, settings)| (id.clone(), settings.clone())).collect();
+    let servers = ToolServers::new(&one, &settings.credentials, app::propagation()?);
+    let (mut wait, trace) = (Wait::new(), new_trace());
+    let visited = wait.until("starting", ConnectedServer::new(&servers, id, &trace), out).await;
+    wait.until("stopping", servers.close(), out).await;
+    Ok(match visited {
+        WaitOutcome::Interrupted(interrupt) => WaitOutcome::Interrupted(interrupt),
+        WaitOutcome::Done(visit) => WaitOutcome::Done(match visit.as_ref() {
+            Some(visit) if visit.is_ready() => {
+                let (tools, took) = (count(visit.tools.len(), "tool"), duration(milliseconds(visit.took)));
+                out.line(format!("{}: {tools}, ready after {took}", visit.about()));
+                None
+            }
+            visit => Some(visit.and_then(ConnectedServer::fault).unwrap_or("the server is not ready").to_owned()),
+        }),
+    })
+}

@@ -1,0 +1,133 @@
+//! Approval prompt: one key decides about a call that requires approval, or about all that remain.
+
+use std::io;
+
+use super::console::Console;
+use super::{AskedItem, Place, Prompt, ReadPastCalls, Reply};
+use crate::cli::answers::{approval, denial};
+use crate::cli::text::count;
+use crate::cli::view;
+use crate::core::id::CallId;
+use crate::core::policy::analysis::command_argument;
+use crate::core::run::{Answer, Channel, Coverage, Decision, PendingCall, PendingItem, Scope};
+use crate::core::tool::escape_untrusted;
+
+/// Help text for the keys.
+const KEYS: &str = "    a  this call runs, once
+    r  so do this call and those after it that require approval; you see all of them before
+    o  so does the same call from now on, with these very arguments
+    l  so does every call that meets a condition, which you choose: the same value, a folder, the first words of a command
+    s  so does every further call of this tool in this session, with any arguments
+    w  so does every further call of this tool by this agent, with any arguments, in any session
+    d  it does not run; the model reads why
+    x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent
+    e  it runs with other arguments, which you type
+    b  the item before it is asked about again
+    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left";
+
+/// The choices at a call that requires approval.
+fn choices(asked: &AskedItem<'_>) -> String {
+    let remaining = match asked.further.len() {
+        0 => String::new(),
+        further => format!(" approve all {} that [r]emain,", further + 1),
+    };
+    let back = if asked.place.has_previous { "[b]ack, " } else { "" };
+    format!(
+        "  [a]pprove once,{remaining} [d]eny, deny and stop [x], [e]dit, [?]
+  from now on [o]nly these arguments, calls [l]ike it, any arguments in this [s]ession, any arguments al[w]ays
+  {back}[q] leave it pending: "
+    )
+}
+
+impl<C: Console> Prompt<C> {
+    pub(super) fn decision(
+        &mut self,
+        asked: &AskedItem<'_>,
+        call: &PendingCall<'_>,
+        past: ReadPastCalls<'_>,
+    ) -> io::Result<Reply> {
+        let Place { number, of, .. } = asked.place;
+        let of = if of > 1 { format!("  ({number} of {of})") } else { String::new() };
+        let heading = self.console.paint().bold(format!("May {} run?", call.name));
+        self.say(&format!("\n{heading}{of}"))?;
+        self.say_approval(asked.item, call)?;
+        self.console.discard_typed_ahead()?;
+        loop {
+            let answer = self.key(&choices(asked))?;
+            let decision = match answer.as_deref().map(str::trim) {
+                None | Some("q" | "quit") => return Ok(Reply::LeftPending),
+                Some("b" | "back") if asked.place.has_previous => return Ok(Reply::Back),
+                Some("a" | "y" | "yes" | "approve") => Some(approval(Scope::Once, None, None)),
+                Some("r" | "remain") if !asked.further.is_empty() => match self.remaining(asked)? {
+                    Some(answers) => return Ok(Reply::Answered(answers)),
+                    None => None,
+                },
+                Some("s" | "session") => self.any_arguments(call, Scope::Session)?,
+                Some("w" | "always") => self.any_arguments(call, Scope::Always)?,
+                Some("l" | "like") => self
+                    .condition(&call.arguments, past)?
+                    .map(|(condition, scope)| approval(scope, Some(Coverage::When(condition)), None)),
+                Some("o" | "only") => {
+                    self.reach("the same call")?.map(|scope| approval(scope, Some(Coverage::Arguments), None))
+                }
+                Some("d" | "n" | "no" | "deny") => {
+                    self.text("  why (the model reads it): ")?.map(|reason| denial(Some(reason)))
+                }
+                Some("x" | "stop") => return Ok(Reply::Stopped(call.id.clone(), by_terminal(denial(None)))),
+                Some("e" | "edit") => self.edited(call)?.map(|edited| approval(Scope::Once, None, Some(edited))),
+                Some(_) => {
+                    self.say(KEYS)?;
+                    None
+                }
+            };
+            // Without a decision, the person came back from a further question.
+            if let Some(decision) = decision {
+                return Ok(Reply::Answered(vec![(call.id.clone(), by_terminal(decision))]));
+            }
+        }
+    }
+
+    /// Shows what the person decides about.
+    fn say_approval(&mut self, item: &PendingItem, call: &PendingCall<'_>) -> io::Result<()> {
+        self.say_arguments(&call.arguments)?;
+        let circumstances = view::circumstances(item, jiff::Timestamp::now());
+        circumstances.iter().try_for_each(|line| self.say(&format!("  {line}")))
+    }
+
+    /// Approves the item and all further ones, after the person has seen them.
+    fn remaining(&mut self, asked: &AskedItem<'_>) -> io::Result<Option<Vec<(CallId, Answer)>>> {
+        let items = || [asked.item].into_iter().chain(asked.further);
+        for (index, item) in items().enumerate() {
+            let Some(call) = item.call() else { continue };
+            let heading = self.console.paint().bold(format!("{}. {}", index + 1, call.name));
+            self.say(&format!("\n{heading}"))?;
+            self.say_approval(item, &call)?;
+        }
+        self.console.discard_typed_ahead()?;
+        let calls = count(asked.further.len() + 1, "call");
+        let answer = self.key(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;
+        let is_approved = matches!(answer.as_deref().map(str::trim), Some("y" | "yes"));
+        let answers = items().filter_map(PendingItem::call_id);
+        let answers = answers.map(|call| (call.clone(), by_terminal(approval(Scope::Once, None, None))));
+        Ok(is_approved.then(|| answers.collect()))
+    }
+
+    /// An approval of all further calls of the tool. Where an argument says what runs, it takes a second key.
+    fn any_arguments(&mut self, call: &PendingCall<'_>, scope: Scope) -> io::Result<Option<Decision>> {
+        let wide = || approval(scope, Some(Coverage::Tool), None);
+        let Some(argument) = call.arguments.as_object().and_then(command_argument) else { return Ok(Some(wide())) };
+        let reach = if scope == Scope::Session { "in this session" } else { "by this agent, in any session" };
+        self.say(&format!(
+            "  This covers every call of {} {reach}, with any arguments: whatever the model writes as `{}` runs, and you are \
+             not asked.",
+            call.name,
+            escape_untrusted(argument)
+        ))?;
+        let answer = self.key("  allow any arguments: [y]es, [n]o: ")?;
+        Ok(matches!(answer.as_deref().map(str::trim), Some("y" | "yes")).then(wide))
+    }
+}
+
+fn by_terminal(decision: Decision) -> Answer {
+    Decision { via: Channel::Terminal, ..decision }.into()
+}

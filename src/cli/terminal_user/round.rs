@@ -1,0 +1,203 @@
+//! Round of prompts: the items that a person is asked about one after the other. Pure.
+//!
+//! A decision that cannot be refused is held until the last item is answered, so that the person can go back and change it.
+//! While it is held, it also decides about the later calls that its grant will cover.
+
+use std::collections::BTreeMap;
+
+use crate::cli::prompt::Place;
+use crate::core::id::CallId;
+use crate::core::run::{Answer, Decision, DecisionKind, PendingItem, Scope};
+
+/// The items, the position in them, and the answers that are not recorded yet.
+pub(super) struct Round {
+    items: Vec<PendingItem>,
+    /// The item to ask about.
+    at: usize,
+    held: BTreeMap<usize, Held>,
+    /// The items before this one are recorded, or answered by another process.
+    first_open: usize,
+}
+
+/// An answer that is not recorded yet.
+struct Held {
+    call: CallId,
+    answer: Answer,
+    /// The item whose approval decided this one.
+    covered_by: Option<usize>,
+}
+
+impl Round {
+    pub(super) fn new(items: Vec<PendingItem>) -> Self {
+        Self { items, at: 0, held: BTreeMap::new(), first_open: 0 }
+    }
+
+    /// How many items there are.
+    pub(super) fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The item to ask about; `None` after the last.
+    pub(super) fn current(&self) -> Option<&PendingItem> {
+        self.items.get(self.at)
+    }
+
+    /// The items that are not asked about yet, the current one included.
+    pub(super) fn remaining(&self) -> impl Iterator<Item = &PendingItem> {
+        (self.at..)
+            .zip(self.items.iter().skip(self.at))
+            .filter(|(at, _)| !self.held.contains_key(at))
+            .map(|(_, item)| item)
+    }
+
+    /// The approvals after the current item.
+    pub(super) fn further(&self) -> Vec<PendingItem> {
+        self.remaining().skip(1).filter(|item| is_approval(item)).cloned().collect()
+    }
+
+    /// The place of the current item among the others.
+    pub(super) fn place(&self) -> Place {
+        Place { number: self.at + 1, of: self.items.len(), has_previous: self.previous().is_some() }
+    }
+
+    /// Holds answers, and answers of their own for the calls that a grant from one of them will cover. Goes to the next item.
+    /// Returns the numbers of the covered items.
+    pub(super) fn hold(
+        &mut self,
+        answers: Vec<(CallId, Answer)>,
+        covers: impl Fn(&Decision, &CallId, &CallId) -> bool,
+    ) -> Vec<usize> {
+        let approved_at = self.at;
+        for (call, answer) in answers {
+            let Some(at) = self.items.iter().position(|item| item.call_id() == Some(&call)) else { continue };
+            self.held.insert(at, Held { call, answer, covered_by: None });
+        }
+        let mut covered = Vec::new();
+        if let Some(Held { call, answer: Answer::Decision { decision, .. }, .. }) = self.held.get(&approved_at) {
+            for (at, item) in self.items.iter().enumerate().skip(approved_at + 1) {
+                let other = item.call_id().filter(|_| is_approval(item) && !self.held.contains_key(&at));
+                if let Some(other) = other.filter(|other| covers(decision, call, other)) {
+                    covered.push((at, Held::covered(other, decision, call, approved_at)));
+                }
+            }
+        }
+        let numbers = covered.iter().map(|(at, _)| at + 1).collect();
+        self.held.extend(covered);
+        self.next();
+        numbers
+    }
+
+    /// Goes to the next item without an answer, for example because the answer is recorded.
+    pub(super) fn next(&mut self) {
+        self.at += 1;
+        while self.held.contains_key(&self.at) {
+            self.at += 1;
+        }
+    }
+
+    /// Ends the way back to this item and those before it, because an answer is recorded.
+    pub(super) fn fix(&mut self) {
+        self.first_open = self.at + 1;
+    }
+
+    /// Goes back to the item before, and drops its answer and the answers that followed from it.
+    pub(super) fn back(&mut self) {
+        let Some(previous) = self.previous() else { return };
+        self.at = previous;
+        self.held.retain(|at, held| *at != previous && held.covered_by != Some(previous));
+    }
+
+    /// Takes the answers that are not recorded yet, each with its item, in order.
+    pub(super) fn take_held(&mut self) -> Vec<(PendingItem, CallId, Answer)> {
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().filter_map(|(at, held)| Some((self.items.get(at)?.clone(), held.call, held.answer))).collect()
+    }
+
+    /// The item before, that the person was asked about and that is not recorded.
+    fn previous(&self) -> Option<usize> {
+        let is_asked = |at: &usize| self.held.get(at).is_none_or(|held| held.covered_by.is_none());
+        (self.first_open..self.at).rev().find(is_asked)
+    }
+}
+
+impl Held {
+    /// The decision about a call that an approval of another one covers.
+    fn covered(call: &CallId, decision: &Decision, approved: &CallId, covered_by: usize) -> Self {
+        let reason = Some(format!("covered by the approval of {approved}"));
+        let own = Decision { reason, via: decision.via, ..Decision::new(DecisionKind::Approve, decision.by.clone()) };
+        debug_assert_eq!(own.scope, Scope::Once);
+        Self { call: call.clone(), answer: own.into(), covered_by: Some(covered_by) }
+    }
+}
+
+/// Whether an answer can be held: nothing in it is checked when it is recorded.
+pub(super) fn is_holdable(answer: &Answer) -> bool {
+    matches!(answer, Answer::Decision { decision, .. } if decision.edited_arguments.is_none())
+}
+
+/// Whether a decision is all that the item waits for.
+pub(super) fn is_approval(item: &PendingItem) -> bool {
+    matches!(item, PendingItem::Approval(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::prompt::tests::{approval_item, external_item};
+    use crate::core::run::Coverage;
+
+    fn round(ids: &[&str]) -> Round {
+        Round::new(ids.iter().map(|id| approval_item(id)).collect())
+    }
+
+    fn approval(call: &str, scope: Scope) -> Vec<(CallId, Answer)> {
+        let decision = Decision { scope, coverage: Coverage::Tool, ..Decision::new(DecisionKind::Approve, "ada") };
+        vec![(call.into(), decision.into())]
+    }
+
+    fn held(round: &mut Round) -> Vec<String> {
+        round.take_held().into_iter().map(|(_, call, _)| call.to_string()).collect()
+    }
+
+    fn at(round: &Round) -> Option<&str> {
+        round.current().and_then(PendingItem::call_id).map(CallId::as_str)
+    }
+
+    #[test]
+    fn the_way_back_ends_at_what_is_recorded() {
+        let mut round = round(&["1", "2", "3"]);
+        assert!(!round.place().has_previous);
+        round.hold(approval("1", Scope::Once), |_, _, _| false);
+        round.back();
+        assert_eq!(at(&round), Some("1"));
+        round.next();
+        round.fix();
+        round.next();
+        assert_eq!((at(&round), round.place().has_previous), (Some("3"), false));
+    }
+
+    #[test]
+    fn a_covered_call_is_skipped_until_its_approval_is_taken_back() {
+        let mut round = round(&["1", "2", "3"]);
+        let covers = |_: &Decision, _: &CallId, other: &CallId| other.as_str() == "2";
+        assert_eq!(round.hold(approval("1", Scope::Session), covers), [2]);
+        assert_eq!(at(&round), Some("3"));
+        round.back();
+        assert_eq!((at(&round), round.further().len()), (Some("1"), 2));
+        round.hold(approval("1", Scope::Once), |_, _, _| false);
+        assert_eq!(at(&round), Some("2"));
+        assert_eq!(held(&mut round), ["1"]);
+    }
+
+    #[test]
+    fn only_approvals_remain_to_be_approved_together() {
+        let mut round = Round::new(vec![approval_item("1"), external_item("2"), approval_item("3")]);
+        assert_eq!(round.further().len(), 1);
+        let both = [approval("1", Scope::Once), approval("3", Scope::Once)].concat();
+        round.hold(both, |_, _, _| false);
+        assert_eq!(at(&round), Some("2"));
+        round.next();
+        assert_eq!(at(&round), None);
+        assert_eq!(held(&mut round), ["1", "3"]);
+    }
+}

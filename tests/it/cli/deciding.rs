@@ -1,0 +1,256 @@
+//! Decisions at a terminal about several calls: going back, approving all, and stopping the run.
+#![cfg(target_os = "linux")]
+
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+use super::shell::Shell;
+use super::suspended_calls::fault_server;
+
+const DECIDE: &str = "[q] leave it pending: ";
+
+/// A desk whose model calls a tool that requires approval three times in one reply.
+fn three_approvals() -> Desk {
+    let calls = ["one", "two", "three"]
+        .map(|id| format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: {id} }} }}"));
+    Desk::playing(&format!("turns: [{{ calls: [{}] }}, {{ say: All done. }}]", calls.join(", ")))
+}
+
+fn shell(desk: &Desk, command: &str) -> Shell {
+    let mut shell = Shell::at(desk);
+    shell.runs(command);
+    shell
+}
+
+fn facts(desk: &Desk, kind: &str) -> Vec<Value> {
+    desk.journal("last").into_iter().filter(|fact| fact["type"] == kind).collect()
+}
+
+/// The decided calls, each with the answer.
+fn decided(desk: &Desk) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let decided = facts(desk, "approval.decided");
+    decided.iter().map(|fact| (text(&fact["call"]), text(&fact["decision"]["answer"]))).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(call, answer)| ((*call).to_owned(), (*answer).to_owned())).collect()
+}
+
+#[test]
+fn escape_leaves_a_call_pending_and_loses_no_key() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("\x1b").sees("(2 of 3)");
+    shell.sees(DECIDE);
+    // The key after Esc is a key of its own.
+    shell.types("d").sees("why (the model reads it): ");
+    shell.types("not th\x1b").sees(DECIDE);
+    shell.types("a").sees("(3 of 3)");
+    shell.sees(DECIDE);
+    shell.types("l").sees("none): ");
+    shell.types("\x1b").sees(DECIDE);
+    shell.types("a").sees("pending: the run waits for 1 answer");
+    shell.sees("[10] ready> ");
+    assert_eq!(decided(&desk), pairs(&[("two", "approve"), ("three", "approve")]));
+}
+
+#[test]
+fn a_decision_can_be_changed_until_the_last_one() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    assert!(!shell.sees(DECIDE).contains("[b]ack"), "there is nothing before the first call");
+    shell.types("a").sees("(2 of 3)");
+    assert!(shell.sees(DECIDE).contains("[b]ack"));
+    shell.types("b").sees("(1 of 3)");
+    shell.sees(DECIDE);
+    shell.types("d").sees("why");
+    shell.types("wrong customer\r").sees("(2 of 3)");
+    shell.sees(DECIDE);
+    shell.types("a").sees("(3 of 3)");
+    shell.sees(DECIDE);
+    shell.types("a").sees("All done.");
+    assert_eq!(decided(&desk), pairs(&[("one", "deny"), ("two", "approve"), ("three", "approve")]));
+}
+
+#[test]
+fn all_calls_are_approved_after_they_were_shown() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees("approve all 3 that [r]emain");
+    shell.sees(DECIDE);
+    shell.types("r");
+    let shown = shell.sees("approve these 3 calls, once each: [y]es, [n]o: ");
+    assert!(shown.contains("3. mcp_shop_add_note") && shown.contains("text: \"three\""), "{shown}");
+    shell.types("n").sees(DECIDE);
+    shell.types("r").sees("[y]es, [n]o: ");
+    shell.types("y").sees("All done.");
+    assert_eq!(decided(&desk).len(), 3);
+}
+
+#[test]
+fn calls_that_wait_for_something_else_are_not_approved_with_the_others() {
+    let note = |id| format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: x }} }}");
+    let refund = "{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1 } }";
+    let turns = format!("turns: [{{ calls: [{}, {refund}, {}] }}, {{ say: done }}]", note("one"), note("two"));
+    let desk = Desk::playing(&turns);
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees("approve all 2 that [r]emain");
+    shell.sees(DECIDE);
+    shell.types("r").sees("[y]es, [n]o: ");
+    shell.types("y").sees("waits for your application");
+    shell.sees("empty leaves it pending): ");
+    shell.types("\r").sees("[10] ready> ");
+    assert_eq!(decided(&desk).len(), 2);
+}
+
+#[test]
+fn an_approval_for_the_session_decides_the_calls_after_it() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("s");
+    let shown = shell.sees("All done.");
+    assert!(shown.contains("(2 of 3): approved too") && !shown.contains("May mcp_shop_add_note run?"), "{shown}");
+    let reasons: Vec<Value> =
+        facts(&desk, "approval.decided").iter().map(|fact| fact["decision"]["reason"].clone()).collect();
+    let covered = json!("covered by the approval of one");
+    assert_eq!(reasons, [Value::Null, covered.clone(), covered]);
+}
+
+#[test]
+fn a_denial_can_stop_the_run_and_keeps_what_was_decided() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("a").sees("(2 of 3)");
+    shell.sees(DECIDE);
+    shell.types("x").sees("cancelled: stopped at the terminal");
+    shell.sees("[130] ready> ");
+    assert_eq!(decided(&desk), pairs(&[("one", "approve"), ("two", "deny")]));
+    shell.runs("toolgate resume last").sees("was cancelled before; an ended run is not resumed");
+    shell.sees("toolgate runs retry run_");
+}
+
+/// A desk whose model runs a command.
+fn commands() -> Desk {
+    let call = r#"{ id: run, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: x, command: "rm x" } }"#;
+    Desk::playing(&format!("turns: [{{ calls: [{call}] }}, {{ say: done }}]"))
+}
+
+#[test]
+fn any_arguments_of_a_tool_that_runs_commands_take_a_second_key() {
+    let desk = commands();
+    let mut shell = shell(&desk, "toolgate run 'Run it'");
+    shell.sees("al[w]ays");
+    shell.sees(DECIDE);
+    shell.types("w").sees("whatever the model writes as `command` runs");
+    shell.sees("[y]es, [n]o: ");
+    shell.types("n").sees(DECIDE);
+    shell.types("s").sees("in this session, with any arguments");
+    shell.sees("[y]es, [n]o: ");
+    shell.types("y").sees("done");
+    assert_eq!(facts(&desk, "approval.decided")[0]["decision"]["scope"], "session");
+}
+
+#[test]
+fn an_invalid_edit_opens_again_with_the_text_and_the_error() {
+    let desk = three_approvals();
+    let editor = r#"#!/bin/sh
+if [ -e tries ]; then cp "$1" seen; sed -i 's/broken/{"customer_id": "C-1001", "text": "soon"}/' "$1"
+else touch tries; echo broken > "$1"; fi
+"#;
+    desk.write("editor.sh", editor);
+    let mut shell = shell(&desk, "EDITOR='sh ./editor.sh' toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("e").sees("not JSON");
+    let shown = shell.sees("(2 of 3)");
+    assert!(!shown.contains(DECIDE), "the editor opened again by itself: {shown}");
+    let second = shell.sees(DECIDE);
+    assert_eq!(second.matches("[a]pprove once").count(), 1, "{second}");
+    shell.types("\x03").sees("pending");
+    let seen = std::fs::read_to_string(desk.path().join("seen")).unwrap();
+    assert!(seen.starts_with("// not JSON") && seen.ends_with("\nbroken\n"), "{seen}");
+    assert_eq!(facts(&desk, "approval.decided")[0]["decision"]["edited_arguments"]["text"], "soon");
+}
+
+#[test]
+fn a_prompt_is_drawn_once_after_the_editor() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "EDITOR=true toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("e").sees(DECIDE);
+    // A second prompt would be on the screen before the answer to this key.
+    shell.types("?");
+    let shown = shell.sees("Ctrl-C leaves all");
+    assert!(!shown.contains("[a]pprove once"), "{shown}");
+    shell.types("\x03");
+}
+
+#[test]
+fn the_inbox_names_the_agent_and_the_task_of_each_run() {
+    let desk = three_approvals();
+    desk.toolgate(&["run", "Note the late parcel"]).expect(10);
+    let mut shell = shell(&desk, "toolgate approvals");
+    shell.sees("1. agent desk");
+    shell.sees("Note the late parcel");
+    shell.sees("q: leave): ");
+    shell.types("q\r").sees("ready> ");
+}
+
+/// A desk whose model calls a slow tool that needs no approval, and one that requires approval.
+fn slow_and_guarded(fault: &str) -> Desk {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ id: slow, name: mcp_odd_echo, arguments: { text: hi } }, { id: note, name: mcp_shop_add_note, \
+         arguments: { customer_id: C-1001, text: late } }] }, { say: All done. }]",
+    );
+    let config = json!({
+        "models": {"played": {"scripted": {"file": "conversation.yaml"}}},
+        "servers": {
+            "odd": {"stdio": {"command": fault_server(), "args": ["--stdio", "--fault", fault]}},
+            "shop": {"stdio": {"command": "toolgate", "args": ["demo-server"]}},
+        },
+        "policies": {"mixed": {"default": "ask", "rules": [
+            {"id": "odd", "match": {"server": "odd"}, "verdict": "allow", "reason": "It is harmless."},
+        ]}},
+        "agents": {"desk": {"servers": ["odd", "shop"], "policy": "mixed"}},
+    });
+    desk.write("toolgate.yaml", &config.to_string());
+    desk
+}
+
+#[test]
+fn a_call_is_asked_about_while_another_is_in_progress() {
+    let desk = slow_and_guarded("slow-call=6");
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees("May mcp_shop_add_note run?");
+    assert!(facts(&desk, "tool.completed").is_empty(), "the other call ended before the question");
+    shell.sees(DECIDE);
+    shell.types("a").sees("All done.");
+    shell.sees("[0] ready> ");
+    assert_eq!(facts(&desk, "tool.completed").len(), 2);
+}
+
+#[test]
+fn a_decision_after_the_end_of_the_other_call_continues_the_run() {
+    let desk = slow_and_guarded("slow-call=1");
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    while facts(&desk, "tool.completed").is_empty() {}
+    shell.types("a").sees("All done.");
+    shell.sees("[0] ready> ");
+    assert_eq!(decided(&desk), pairs(&[("note", "approve")]));
+}
+
+#[test]
+fn an_interrupted_call_is_named() {
+    let desk = slow_and_guarded("hang-at-call");
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("q").sees("odd · echo");
+    shell.types("\x1b").sees("! mcp_odd_echo");
+    shell.sees("took effect is unknown");
+    shell.sees("cancelled: interrupted at the terminal");
+    shell.sees("ready> ");
+}
