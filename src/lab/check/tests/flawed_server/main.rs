@@ -2,7 +2,8 @@
 //!
 //! It uses no MCP library and writes each message as text, so that it can break every rule. `--http` serves streamable
 //! HTTP on a free port and prints its address; `--modern` also speaks the stateless revision, and `--modern-only` nothing
-//! else.
+//! else. `--fixture` adds two tools under the names that the official conformance suite calls, and with `--long` a slow
+//! answer is slow for the limits of the command as well.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -222,7 +223,7 @@ impl Server {
 
     fn initialize(&self, params: &Value) -> Option<Result<Value, (i64, String)>> {
         if self.has("slow-initialize") {
-            sleep(Duration::from_millis(1500));
+            sleep(Duration::from_millis(if self.has("--long") { 9000 } else { 1500 }));
         }
         let requested = params["protocolVersion"].as_str().unwrap_or_default();
         let known = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -250,7 +251,7 @@ impl Server {
             out("INFO listing tools");
         }
         if self.has("slow-list") {
-            sleep(Duration::from_millis(700));
+            sleep(Duration::from_millis(if self.has("--long") { 3000 } else { 700 }));
         }
         if self.has("list-dies") {
             std::process::exit(1);
@@ -280,6 +281,13 @@ impl Server {
         let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
         if name.starts_with("dies_") {
             std::process::exit(1);
+        }
+        if self.has("--fixture") && name == "test_error_handling" {
+            let words = "Error: this tool intentionally returns an error for testing";
+            return Some(if self.has("error-as-success") { Ok(text(words)) } else { failed(words) });
+        }
+        if self.has("--fixture") && name == "test_simple_text" {
+            return Some(Ok(self.echo("This is a simple text response for testing.")));
         }
         if !["echo", "add", "slow"].contains(&name) {
             return Some(match () {
