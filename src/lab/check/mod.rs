@@ -118,7 +118,7 @@ async fn examine(
     report.tokens = report.tools.iter().map(|tool| tool.tokens).sum();
     if *calls != Calls::Never {
         progress("calling tools");
-        report.calls = Some(calls::examine(context, main.revision, calls, &list.tools, progress).await);
+        report.calls = Some(calls::examine(context, main, calls, &list.tools, progress).await);
     }
     progress("stopping the server");
     report.timings.memory_bytes = shutdown::memory(context, main);

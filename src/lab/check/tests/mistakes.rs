@@ -21,7 +21,7 @@ fn compared() -> Vec<Mistake> {
 }
 
 /// Further mistakes.
-const FURTHER: [(&str, &[&str], &str, How); 57] = [
+const FURTHER: [(&str, &[&str], &str, How); 75] = [
     ("a bare true as inputSchema", &["schema-true"], "input-schema-not-object", Stdio),
     ("a reference without a target", &["dangling-ref"], "schema-ref-unresolved", Stdio),
     ("an unknown dialect", &["dialect-unknown"], "schema-dialect-unknown", Stdio),
@@ -72,6 +72,34 @@ const FURTHER: [(&str, &[&str], &str, How); 57] = [
     ("progress that does not increase", &["progress-stands"], "progress-not-increasing", Calls),
     ("progress under a stray token", &["progress-stray"], "progress-token-unknown", Calls),
     ("calls that fail at the same time", &["not-concurrent"], "concurrency-errors", Calls),
+    ("tasks that are not declared", &["task-undeclared"], "task-support-undeclared", Stdio),
+    ("a call without the required task", &["--tasks", "task-required-ignored"], "task-required-ignored", Calls),
+    ("a call as a task with a result", &["--tasks", "task-refused"], "task-refused", Calls),
+    ("a task for a client without tasks", &["--modern-only", "--tasks", "task-uninvited"], "task-uninvited", Calls),
+    ("a task that begins as pending", &["--tasks", "task-begins-pending"], "task-status-invalid", Calls),
+    ("a task that ends and works again", &["--tasks", "task-reopened"], "task-status-invalid", Calls),
+    ("a task without its ttl", &["--tasks", "task-incomplete"], "task-incomplete", Calls),
+    ("a task that is unknown at once", &["--tasks", "task-forgotten"], "task-forgotten", Calls),
+    ("a result of a task that is gone", &["--tasks", "task-result-missing"], "task-result-missing", Calls),
+    ("the same without sessions", &["--modern-only", "--tasks", "task-result-missing"], "task-result-missing", Calls),
+    ("a result that does not name its task", &["--tasks", "task-unrelated"], "task-unrelated", Calls),
+    ("a task that is not listed", &["--tasks", "task-unlisted"], "task-unlisted", Calls),
+    ("an unknown task that succeeds", &["--tasks", "task-unknown-succeeds"], "task-unknown-succeeds", Calls),
+    ("a task that cannot be cancelled", &["--tasks", "task-cancel-ignored"], "task-cancel-failed", Calls),
+    ("a task that is cancelled after its end", &["--tasks", "task-cancelled-late"], "task-cancelled-late", Calls),
+    (
+        "an approval that is told once",
+        &["--modern-only", "--tasks", "--approval", "approval-envelope-dropped"],
+        "approval-envelope-dropped",
+        Calls,
+    ),
+    (
+        "an approval without a disposition",
+        &["--modern-only", "--tasks", "--approval", "approval-disposition-missing"],
+        "approval-disposition",
+        Calls,
+    ),
+    ("a denial without a reason", &["denied", "denial-without-reason"], "denial-invalid", Calls),
     ("an unknown content type of HTTP", &["text-plain"], "http-content-type", Http),
     ("an unsupported version in a header", &["any-version"], "http-version-header", Http),
     ("an unknown session with HTTP 400", &["session-400"], "http-session-unknown", Http),

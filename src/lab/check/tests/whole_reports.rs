@@ -18,7 +18,11 @@ use crate::check::{CheckTarget, Severity};
 /// The server in words, its flaws, all errors and warnings of its report, and how it is checked.
 type Server = (&'static str, &'static [&'static str], &'static [&'static str], How);
 
-const SERVERS: [Server; 12] = [
+const SERVERS: [Server; 16] = [
+    ("calls that run as tasks", &["--tasks"], &[], Calls),
+    ("the same without sessions", &["--modern-only", "--tasks"], &[], Calls),
+    ("calls that wait for an approval", &["--modern-only", "--tasks", "--approval"], &[], Calls),
+    ("a call that is denied", &["denied"], &[], Calls),
     ("no metadata", &["auth"], &["error server-not-started", "error http-auth-metadata"], Http),
     ("metadata at the root", &["auth-root"], &["error server-not-started", "warning http-auth-metadata"], Http),
     ("metadata below the path", &["auth-path"], &["error server-not-started", "warning http-auth-metadata"], Http),

@@ -27,7 +27,14 @@ const MAX_EVENT: usize = 64 << 20;
 /// The well-known path of protected resource metadata.
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 /// The methods with a header `Mcp-Name`, and the member of the parameters that it repeats.
-const NAMED: [(&str, &str); 3] = [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")];
+const NAMED: [(&str, &str); 6] = [
+    ("tools/call", "name"),
+    ("prompts/get", "name"),
+    ("resources/read", "uri"),
+    ("tasks/get", "taskId"),
+    ("tasks/update", "taskId"),
+    ("tasks/cancel", "taskId"),
+];
 /// The headers of an answer that the wire log shows.
 const SHOWN: [&str; 5] = ["content-type", "mcp-protocol-version", "allow", "location", "retry-after"];
 

@@ -14,9 +14,10 @@
 )]
 
 mod http;
+mod tasks;
 mod tools;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,6 +37,7 @@ struct Server {
     sessions: Mutex<BTreeSet<String>>,
     /// The ids of answers to its own requests.
     replies: Mutex<BTreeSet<String>>,
+    tasks: Mutex<BTreeMap<String, tasks::Task>>,
     calls: AtomicUsize,
     /// The calls that run now.
     busy: AtomicUsize,
@@ -50,6 +52,7 @@ fn main() {
         lists: Mutex::default(),
         sessions: Mutex::default(),
         replies: Mutex::default(),
+        tasks: Mutex::default(),
         calls: AtomicUsize::default(),
         busy: AtomicUsize::default(),
     });
@@ -206,8 +209,14 @@ impl Server {
             "initialize" => self.initialize(params)?,
             "server/discover" if self.has("discover-dies") => std::process::exit(1),
             "server/discover" if self.has("discover-silent") => return None,
-            "server/discover" if self.has("--modern") || self.has("--modern-only") => Ok(json!({
-                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})),
+            "server/discover" if self.has("--modern") || self.has("--modern-only") => {
+                let mut capabilities = json!({"tools": {}});
+                tasks::declare(self, &mut capabilities, true);
+                Ok(json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities}))
+            }
+            _ if method.starts_with("tasks/") && self.has("--tasks") => {
+                tasks::request(self, method, params, params["_meta"].is_object())
+            }
             "ping" if self.has("ping-silent") => return None,
             "ping" => Ok(json!({})),
             "tools/list" => self.list(params, out)?,
@@ -236,6 +245,7 @@ impl Server {
         if self.has("tools-undeclared") {
             capabilities = json!({});
         }
+        tasks::declare(self, &mut capabilities, false);
         if self.has("prompts-missing") {
             capabilities["prompts"] = json!({});
         }
@@ -288,6 +298,14 @@ impl Server {
         }
         if self.has("--fixture") && name == "test_simple_text" {
             return Some(Ok(self.echo("This is a simple text response for testing.")));
+        }
+        if name == "report" && self.has("--tasks") {
+            return Some(tasks::call(self, params));
+        }
+        if name == "echo" && self.has("denied") {
+            let mut denied = json!({"content": [{"type": "text", "text": "it was not executed"}], "isError": true});
+            denied["_meta"] = tasks::envelope(self, "unavailable");
+            return Some(Ok(denied));
         }
         if !["echo", "add", "slow"].contains(&name) {
             return Some(match () {
