@@ -6,6 +6,7 @@ mod bad_input;
 mod caller;
 mod load;
 mod media;
+mod mirrored;
 mod results;
 mod secrets;
 mod tasks;
@@ -60,7 +61,7 @@ pub(super) async fn examine(
     progress: &(dyn Fn(&str) + Sync),
 ) -> CallFacts {
     let mut facts = CallFacts::default();
-    let mut caller = Caller::new(context, main.revision);
+    let mut caller = Caller::new(context, main.revision, tools);
     bad_input::unknown_tool(&mut caller).await;
     let mut fastest: Option<(String, Value, Duration)> = None;
     for tool in tools {
@@ -101,6 +102,7 @@ pub(super) async fn examine(
                 continue;
             }
         }
+        mirrored::judge(&mut caller, name, &schema, &arguments).await;
         let took = answered.as_ref().map_or(context.limits.call, |answer| answer.took);
         let is_silent = matches!(answered, Err(NoAnswer::TimedOut(_)));
         if valid(&mut caller, tool, name, &arguments, answered, &mut facts).await

@@ -16,6 +16,8 @@ pub(super) enum How {
     /// With `--call`.
     Calls,
     Http,
+    /// Over HTTP, with `--call`.
+    HttpCalls,
     /// Below a shell that ignores SIGTERM, which the server inherits.
     Deaf,
 }
@@ -87,10 +89,11 @@ pub(super) async fn check_command(settings: StdioSettings, calls: Calls) -> Repo
 
 /// Checks the flawed server.
 pub(super) async fn check_server(flaws: &[&str], how: How) -> Report {
-    if how == How::Http {
+    if matches!(how, How::Http | How::HttpCalls) {
         let (_server, url) = http_server(flaws);
-        let target = CheckTarget::Http { url, headers: Vec::new() };
-        return check(CheckOptions { limits: limits(), ..CheckOptions::new(target) }, &|_| {}).await;
+        let calls = if how == How::HttpCalls { Calls::ReadOnly } else { Calls::Never };
+        let options = CheckOptions::new(CheckTarget::Http { url, headers: Vec::new() });
+        return check(CheckOptions { calls, limits: limits(), ..options }, &|_| {}).await;
     }
     if how == How::Deaf {
         let line = format!("trap '' TERM; exec '{}' {}", program().display(), flaws.join(" "));

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 
-use super::harness::How::{self, Calls, Http, Stdio};
+use super::harness::How::{self, Calls, Http, HttpCalls, Stdio};
 use super::harness::{check_server, has, lines};
 
 /// The mistake in words, the flaws of the server, the rule that names it, and how the server is checked.
@@ -21,7 +21,7 @@ fn compared() -> Vec<Mistake> {
 }
 
 /// Further mistakes.
-const FURTHER: [(&str, &[&str], &str, How); 75] = [
+const FURTHER: [(&str, &[&str], &str, How); 79] = [
     ("a bare true as inputSchema", &["schema-true"], "input-schema-not-object", Stdio),
     ("a reference without a target", &["dangling-ref"], "schema-ref-unresolved", Stdio),
     ("an unknown dialect", &["dialect-unknown"], "schema-dialect-unknown", Stdio),
@@ -106,6 +106,15 @@ const FURTHER: [(&str, &[&str], &str, How); 75] = [
     ("a PUT that succeeds", &["put-succeeds"], "http-verb", Http),
     ("a notification with HTTP 200", &["notification-200"], "http-notification", Http),
     ("GET as a web page", &["get-html"], "http-get", Http),
+    ("a stream of GET for every session", &["get-any-stream"], "http-session-unknown", Http),
+    ("a stream of GET for clients of JSON", &["get-any-stream"], "http-accept", Http),
+    ("a page of GET without sessions", &["--modern-only", "get-html"], "http-get", Http),
+    (
+        "a header that contradicts a parameter",
+        &["--modern-only", "--mirrored", "any-param-header"],
+        "http-header-mismatch",
+        HttpCalls,
+    ),
     ("HTTP 500", &["http-500"], "http-server-error", Http),
 ];
 

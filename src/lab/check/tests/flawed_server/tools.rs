@@ -49,6 +49,7 @@ pub(super) fn tools(server: &Server) -> Vec<Value> {
             "many-tokens" => more.extend((0..20).map(|n| json!({"name": format!("tool_{n}"), "description": format!("{n} {}", "word ".repeat(700)), "annotations": read_only, "inputSchema": {"type": "object"}}))),
             "many-dying-tools" => more.extend((0..40).map(|n| json!({"name": format!("dies_{n}"), "description": format!("Dies {n}."), "annotations": read_only, "inputSchema": {"type": "object"}}))),
             "name-number" => echo["name"] = json!(7),
+            "--mirrored" => echo["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("Text"),
             "header-invalid" => echo["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("two words"),
             "provider-refuses" => echo["inputSchema"] = json!({"type": "object", "properties": {"filter[id]": {"type": "string", "description": "x"}}}),
             "provider-loses" => echo["inputSchema"]["properties"]["text"]["pattern"] = json!("^a"),
