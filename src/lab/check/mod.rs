@@ -146,7 +146,7 @@ async fn negotiations(context: &Context, eras: &Eras) -> Vec<Negotiation> {
     }
     let selected = Some(finding::one_line(selected, 40));
     let main = Negotiation { requested: Revision::LAST_LEGACY.to_string(), selected, failure: None };
-    let mut all = versions::negotiate(context, legacy.took).await;
+    let mut all = versions::negotiate(context, legacy).await;
     all.push(main);
     all.sort_by(|a, b| a.requested.cmp(&b.requested));
     all
