@@ -27,6 +27,9 @@ fn envelope(answer: &Answer) -> Option<&Value> {
 pub(super) fn denial(context: &Context, session: &Session, name: &str, answer: &Answer) -> Option<String> {
     let envelope = envelope(answer)?;
     judge_envelope(context, session, name, envelope);
+    if answer.result().and_then(|result| result.get("resultType")).is_some_and(|kind| kind == "task") {
+        return Some("the call waits for an approval of the server".into());
+    }
     let remediation = envelope.get("remediation").and_then(Value::as_str).unwrap_or("undisclosed");
     Some(format!("the server denied the call, remediation {}", one_line(remediation, 40)))
 }

@@ -14,7 +14,7 @@ rules! { Calls;
     TASK_REFUSED = "task-refused", Error, "Call as a task that becomes none", TASKS,
         why: "The tool declares that it runs as a task. The client polls for a task that does not exist.",
         fix: "Answer a call that has `task` with the task, or declare taskSupport as forbidden.";
-    TASK_UNINVITED = "task-uninvited", Error, "Task for a client that did not announce tasks", TASKS,
+    TASK_UNINVITED = "task-uninvited", Error, "Task for a client that did not announce tasks", NOWHERE,
         why: "The client does not poll, so its user never sees the result, although the call may be executed.",
         fix: "Answer with a result, or with the error -32021 that names the extension io.modelcontextprotocol/tasks.";
     TASK_STATUS_INVALID = "task-status-invalid", Error, "Status that a task cannot have", STATUS,
