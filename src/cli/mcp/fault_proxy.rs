@@ -89,7 +89,8 @@ impl Break {
         if self.list_faults {
             return Ok(list_faults(out));
         }
-        let target = check_target(&self.reach.target(self.word.as_deref())?, "the proxy")?;
+        let target = self.reach.target(self.word.as_deref())?;
+        let target = check_target(&target.id, &target.settings, "the proxy")?;
         let options = self.options(&target)?;
         // A wrong path costs no session.
         let file = self.report.as_deref().map(|path| appended(path, "the report")).transpose()?;

@@ -113,6 +113,19 @@ fn the_wire_of_a_call_has_both_sides_and_no_secret() {
 }
 
 #[test]
+fn status_writes_the_wire_of_one_server() {
+    let desk = Desk::empty();
+    let shop = r#"{"command": "toolgate", "args": ["demo-server"]}"#;
+    desk.write("mcp.json", &format!(r#"{{"mcpServers": {{"shop": {shop}, "other": {shop}}}}}"#));
+    let status = ["mcp", "status", "--mcp-config", "mcp.json", "--wire", "wire.jsonl"];
+    desk.toolgate(&[&status[..], &["shop"]].concat()).expect(0);
+    let wire = read(&desk, "wire.jsonl");
+    assert!(wire.contains("\"connection\":\"client\"") && wire.contains("tools/list"), "{wire}");
+    let ended = desk.toolgate(&status).expect(2);
+    assert!(ended.err.contains("--wire writes the wire of one server"), "{}", ended.err);
+}
+
+#[test]
 fn faults_are_listed_and_wrong_ones_are_refused() {
     let desk = Desk::empty();
     let listed = desk.toolgate(&["mcp", "break", "--list-faults"]).expect(0);
