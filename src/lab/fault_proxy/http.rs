@@ -12,13 +12,14 @@ use futures::{StreamExt as _, stream};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use toolgate_settings::mcp::StdioSettings;
 
 use super::event_stream::EventStream;
 use super::exchange::{BEFORE_BREAK, Exchange, Proxy};
 use super::faults::{Fault, Refusal};
 use super::interceptor::{Interceptor, Outgoing};
 use super::report::Report;
-use super::{MAX_MESSAGE, ProxyOptions, locked};
+use super::{MAX_MESSAGE, ProxyOptions, bridge, locked};
 use crate::check::CheckTarget;
 use crate::check::wire::http::in_words;
 use crate::check::wire::log::{Direction, WireLog};
@@ -61,6 +62,35 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<Report, String> {
     let target = CheckTarget::Http { url: url.to_owned(), headers: headers.to_vec() };
+    serve_target(listener, &target, url, headers, options, stop).await
+}
+
+/// Serves a command that the bridge starts. The client gets streamable HTTP, with the faults of HTTP.
+///
+/// # Errors
+/// A port cannot be used, or the connection of a listener failed.
+pub async fn serve_command(
+    listener: TcpListener,
+    settings: &StdioSettings,
+    options: ProxyOptions,
+    stop: impl Future<Output = ()>,
+) -> Result<Report, String> {
+    let (inner, url) = listen(0).map_err(|error| error.to_string())?;
+    let target = CheckTarget::Stdio(settings.clone());
+    tokio::select! {
+        report = serve_target(listener, &target, &url, &[], options, stop) => report,
+        ended = bridge::serve(inner, settings.clone()) => Err(ended.err().unwrap_or_else(|| "the bridge ended".into())),
+    }
+}
+
+async fn serve_target(
+    listener: TcpListener,
+    target: &CheckTarget,
+    url: &str,
+    headers: &[(String, SecretString)],
+    options: ProxyOptions,
+    stop: impl Future<Output = ()>,
+) -> Result<Report, String> {
     let secrets = target.secrets();
     let upstream = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true).build();
     let proxy = Arc::new(Proxy {
@@ -108,7 +138,7 @@ async fn receive(State(proxy): State<Arc<Proxy>>, request: Request) -> Response 
 }
 
 /// Whether the request names this machine, and comes from no web page of another one: the proxy may add credentials.
-fn is_local(headers: &HeaderMap) -> bool {
+pub(super) fn is_local(headers: &HeaderMap) -> bool {
     let is_this_machine = |name: HeaderName| {
         let value = headers.get(name).map(|value| value.to_str().unwrap_or_default())?;
         let host = value.split_once("://").map_or(value, |(_, host)| host);
@@ -241,6 +271,6 @@ fn broken_off(half: Vec<u8>) -> Response {
     Body::from_stream(half.chain(stream::once(end))).into_response()
 }
 
-fn json_response(status: StatusCode, body: &Value) -> Response {
+pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
