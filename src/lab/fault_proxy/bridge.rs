@@ -22,11 +22,12 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use toolgate_settings::mcp::StdioSettings;
 
-use super::http::{is_local, json_response};
+use super::http::{is_local, json_response, listen, serve_target};
+use super::report::Report;
 use super::stdio::next_line;
-use super::{MAX_MESSAGE, locked};
-use crate::check::Revision;
-use crate::check::wire::process::command;
+use super::{MAX_MESSAGE, ProxyOptions, locked};
+use crate::check::wire::process::{command, signal};
+use crate::check::{CheckTarget, Revision};
 
 const SESSION: &str = "mcp-session-id";
 /// The name of the process of the stateless revision, which no session has.
@@ -34,8 +35,9 @@ const STATELESS: &str = "";
 
 type Sender = mpsc::UnboundedSender<String>;
 
-/// A process, and where its messages go.
+/// A process, and where its messages go. Dropping it kills its process group.
 struct Served {
+    pid: u32,
     stdin: AsyncMutex<ChildStdin>,
     streams: Mutex<Streams>,
     _child: Child,
@@ -49,17 +51,38 @@ struct Streams {
     general: Option<Sender>,
 }
 
+impl Drop for Served {
+    fn drop(&mut self) {
+        signal::kill_group(self.pid);
+    }
+}
+
 /// All processes, by their sessions.
 struct Bridge {
     settings: StdioSettings,
     served: Mutex<HashMap<String, Arc<Served>>>,
 }
 
-/// Serves until it is dropped.
+/// Serves a command that the bridge starts. The client gets streamable HTTP, with the faults of HTTP.
 ///
 /// # Errors
-/// The connection of the listener failed.
-pub(super) async fn serve(listener: TcpListener, settings: StdioSettings) -> Result<(), String> {
+/// A port cannot be used, or the connection of a listener failed.
+pub async fn serve_command(
+    listener: TcpListener,
+    settings: &StdioSettings,
+    options: ProxyOptions,
+    stop: impl Future<Output = ()>,
+) -> Result<Report, String> {
+    let (inner, url) = listen(0).map_err(|error| error.to_string())?;
+    let target = CheckTarget::Stdio(settings.clone());
+    tokio::select! {
+        report = serve_target(listener, &target, &url, &[], options, stop) => report,
+        ended = serve(inner, settings.clone()) => Err(ended.err().unwrap_or_else(|| "the bridge ended".into())),
+    }
+}
+
+/// Serves until it is dropped.
+async fn serve(listener: TcpListener, settings: StdioSettings) -> Result<(), String> {
     let bridge = Arc::new(Bridge { settings, served: Mutex::default() });
     let router = Router::new().fallback(receive).with_state(bridge);
     axum::serve(listener, router).await.map_err(|error| error.to_string())
@@ -138,7 +161,8 @@ impl Bridge {
         let no_pipes = || std::io::Error::other("the process has no pipes");
         let stdout = child.stdout.take().ok_or_else(no_pipes)?;
         let stdin = AsyncMutex::new(child.stdin.take().ok_or_else(no_pipes)?);
-        let served = Arc::new(Served { stdin, streams: Mutex::default(), _child: child });
+        let pid = child.id().unwrap_or_default();
+        let served = Arc::new(Served { pid, stdin, streams: Mutex::default(), _child: child });
         locked(&self.served).insert(session.to_owned(), served.clone());
         let (bridge, session, streams) = (Arc::downgrade(self), session.to_owned(), Arc::downgrade(&served));
         tokio::spawn(async move {

@@ -12,14 +12,13 @@ use futures::{StreamExt as _, stream};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use toolgate_settings::mcp::StdioSettings;
 
 use super::event_stream::EventStream;
 use super::exchange::{BEFORE_BREAK, Exchange, Proxy};
 use super::faults::{Fault, Refusal};
 use super::interceptor::{Interceptor, Outgoing};
 use super::report::Report;
-use super::{MAX_MESSAGE, ProxyOptions, bridge, locked};
+use super::{MAX_MESSAGE, ProxyOptions, locked};
 use crate::check::CheckTarget;
 use crate::check::wire::http::in_words;
 use crate::check::wire::log::{Direction, WireLog};
@@ -65,25 +64,8 @@ pub async fn serve(
     serve_target(listener, &target, url, headers, options, stop).await
 }
 
-/// Serves a command that the bridge starts. The client gets streamable HTTP, with the faults of HTTP.
-///
-/// # Errors
-/// A port cannot be used, or the connection of a listener failed.
-pub async fn serve_command(
-    listener: TcpListener,
-    settings: &StdioSettings,
-    options: ProxyOptions,
-    stop: impl Future<Output = ()>,
-) -> Result<Report, String> {
-    let (inner, url) = listen(0).map_err(|error| error.to_string())?;
-    let target = CheckTarget::Stdio(settings.clone());
-    tokio::select! {
-        report = serve_target(listener, &target, &url, &[], options, stop) => report,
-        ended = bridge::serve(inner, settings.clone()) => Err(ended.err().unwrap_or_else(|| "the bridge ended".into())),
-    }
-}
-
-async fn serve_target(
+/// The same for a target with another name in the report, and with its own secrets.
+pub(super) async fn serve_target(
     listener: TcpListener,
     target: &CheckTarget,
     url: &str,

@@ -21,8 +21,9 @@ mod tests;
 use std::fs::File;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use bridge::serve_command;
 pub use faults::{Fault, FaultKind, FaultTransport, Refusal, kinds};
-pub use http::{listen, serve, serve_command};
+pub use http::{listen, serve};
 pub use plan::FaultPlan;
 pub use report::{ClientFact, Injection, ProxyFinding, Report, ServerFact};
 pub use stdio::relay;
