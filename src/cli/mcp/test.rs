@@ -127,7 +127,7 @@ impl Test {
             jobs: usize::from(self.jobs),
             models: self.model.clone(),
             filter: self.only.clone(),
-            before_start: self.wire.clone().map(|file| wire_hook(file)).transpose()?,
+            before_start: self.wire.clone().map(wire_hook).transpose()?,
         };
         let cases = read_cases(&self.files, &options)?;
         let report = testing::run_cases(&cases, &settings, &options).await;
