@@ -126,7 +126,8 @@ fn authorize(flaw: &str, stream: &TcpStream, request: &Request) -> Option<()> {
 fn stream_of_get(server: &Server, mut stream: &TcpStream, request: &Request) -> Option<()> {
     let is_known = server.sessions.lock().unwrap().contains(request.header("mcp-session-id").unwrap_or_default());
     let is_accepted = request.header("accept").is_some_and(|accept| accept.contains("text/event-stream"));
-    if !server.has("get-any-stream") && !(is_known && is_accepted) {
+    let is_open = server.has("get-any-stream") || (is_known && is_accepted);
+    if !is_open {
         return respond(stream, if is_known { 406 } else { 404 }, "", "");
     }
     stream
