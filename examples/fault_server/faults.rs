@@ -104,6 +104,8 @@ pub(crate) enum Fault {
     TaskInput,
     TaskFails,
     TaskForgotten,
+    TaskApproval(u64),
+    TaskDenied,
 }
 
 /// The moment of a fault.
@@ -408,5 +410,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("task-input", Modern, Plain(Fault::TaskInput), "a call becomes a task that asks for a name"),
         kind("task-fails", Modern, Plain(Fault::TaskFails), "a call becomes a task that fails"),
         kind("task-forgotten", Modern, Plain(Fault::TaskForgotten), "a call becomes a task that is unknown later"),
+        kind("task-approval", Modern, Number("POLLS", Fault::TaskApproval, 2), "a call becomes a task that waits that many (2) polls for an approval, and is then executed (SEP-2848)"),
+        kind("task-denied", Modern, Plain(Fault::TaskDenied), "the same with an approval that is denied: the call is not executed"),
     ]
 };

@@ -282,10 +282,11 @@ impl Server {
         if self.faults.has(&Fault::NoToolsCapability) {
             return json!({"prompts": {}});
         }
-        match self.makes_tasks() {
-            true => json!({"tools": {"listChanged": true}, "extensions": {"io.modelcontextprotocol/tasks": {}}}),
-            false => json!({"tools": {"listChanged": true}}),
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        if let Some(extensions) = self.task_extensions() {
+            capabilities.as_object_mut().map(|all| all.insert("extensions".into(), extensions));
         }
+        capabilities
     }
 
     fn subscribe(&mut self, request: &Request<'_>) -> Vec<Action> {

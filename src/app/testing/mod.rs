@@ -12,6 +12,7 @@ mod recording_file;
 mod replay;
 mod scenario_answers;
 mod scenarios;
+mod server_hook;
 mod test_run;
 
 pub use addresses::{recorded_address, server_settings};
@@ -19,5 +20,6 @@ pub use error::TestError;
 pub use recording_file::read_recording;
 pub use replay::{Replay, ReplayReport, replay};
 pub use scenarios::{FileCase, TestOptions, read_cases, run_cases, run_scenarios};
+pub use server_hook::ServerHook;
 
 pub use crate::lab::scenario::{Attempt, CaseOutcome, CaseReport, Finding, TestReport};

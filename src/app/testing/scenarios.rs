@@ -10,6 +10,7 @@ use super::case_setup::{CaseSetup, live_model};
 use super::error::TestError;
 use super::judge;
 use super::scenario_answers::{ScenarioAnswers, remedy};
+use super::server_hook::ServerHook;
 use super::test_run::FinishedRun;
 use crate::config::{self, Settings};
 use crate::core::redact::Style;
@@ -35,11 +36,14 @@ pub struct TestOptions {
     pub models: Vec<String>,
     /// A text that the titles of the cases contain; the others are left out.
     pub filter: Option<String>,
+    /// Changes the connection of each server of a case before it starts.
+    pub before_start: Option<ServerHook>,
 }
 
 impl Default for TestOptions {
     fn default() -> Self {
-        Self { live: false, runs: None, pass_rate: None, jobs: 1, models: Vec::new(), filter: None }
+        let (runs, pass_rate, filter, before_start) = (None, None, None, None);
+        Self { live: false, runs, pass_rate, jobs: 1, models: Vec::new(), filter, before_start }
     }
 }
 
@@ -162,7 +166,7 @@ async fn run_case(FileCase { file, case }: &FileCase, settings: &Settings, optio
     let runs = if is_live { options.runs.unwrap_or(case.live.runs).max(1) } else { 1 };
     let mut attempts = Vec::new();
     for _ in 0..runs {
-        match attempt(case, settings, file.parent().unwrap_or(Path::new(""))).await {
+        match attempt(case, settings, file.parent().unwrap_or(Path::new("")), options).await {
             Ok(attempt) => attempts.push(attempt),
             Err(error) => return report(CaseOutcome::Error, Some(in_words(&error)), attempts),
         }
@@ -186,8 +190,16 @@ fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { number(part) / number(whole) }
 }
 
-async fn attempt(case: &TestCase, settings: &Settings, folder: &Path) -> Result<Attempt, TestError> {
-    let CaseSetup { run, recorded } = CaseSetup::new(case, settings, folder)?;
+async fn attempt(
+    case: &TestCase,
+    settings: &Settings,
+    folder: &Path,
+    options: &TestOptions,
+) -> Result<Attempt, TestError> {
+    let CaseSetup { mut run, recorded } = CaseSetup::new(case, settings, folder)?;
+    if let Some(hook) = &options.before_start {
+        hook.apply(&mut run)?;
+    }
     let run_settings = run.settings.clone();
     let mut answers = ScenarioAnswers::new(case.answers.clone(), recorded);
     let finished = run.execute(&mut answers).await?;

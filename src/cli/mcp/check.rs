@@ -6,14 +6,15 @@ use clap::Args;
 
 use super::check_files::Files;
 use super::check_report;
-use super::target::{NAMELESS, Target, TargetFlags};
+use super::target::{NAMELESS, TargetFlags};
 use super::waiting::{Wait, WaitOutcome};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup;
-use crate::config::{AuthSettings, StdioSettings, TransportSettings};
+use crate::config::{AuthSettings, ServerSettings, StdioSettings, TransportSettings};
 use crate::core::error::ErrorCode;
+use crate::core::id::ServerId;
 use crate::lab::check::output::Baseline;
 use crate::lab::check::{self, Calls, CheckOptions, CheckTarget, Report, Severity, rules};
 
@@ -120,7 +121,7 @@ impl Check {
             true => CheckOptions::new(fixture()?),
             false => {
                 let target = self.reach.target(self.word.as_deref())?;
-                let mut options = CheckOptions::new(check_target(&target, "the check")?);
+                let mut options = CheckOptions::new(check_target(&target.id, &target.settings, "the check")?);
                 options.limits.start = target.settings.start_timeout;
                 options.versions = target.settings.protocol_version;
                 options.name = Some(target.id.to_string()).filter(|id| id != NAMELESS);
@@ -162,19 +163,19 @@ fn fixture() -> Result<CheckTarget, CliError> {
 }
 
 /// The server as the lab reaches it. `reader` is what cannot log in.
-pub(super) fn check_target(target: &Target, reader: &str) -> Result<CheckTarget, CliError> {
-    match &target.settings.transport {
+pub(super) fn check_target(id: &ServerId, settings: &ServerSettings, reader: &str) -> Result<CheckTarget, CliError> {
+    match &settings.transport {
         TransportSettings::Stdio(settings) => Ok(CheckTarget::Stdio(settings.clone())),
         TransportSettings::Http { url, headers, auth: AuthSettings::Headers } => {
             let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
             Ok(CheckTarget::Http { url: url.clone(), headers })
         }
         TransportSettings::Http { .. } => {
-            Err(CliError::usage(format!("`{}` is configured with a login, which {reader} does not use", target.id))
+            Err(CliError::usage(format!("`{id}` is configured with a login, which {reader} does not use"))
                 .with_remedy("give its URL with --url, and a token with --header 'Authorization: Bearer ${TOKEN}'"))
         }
         TransportSettings::Unavailable { reason } => {
-            Err(CliError::new(ErrorCode::Configuration, format!("the MCP server `{}` {reason}", target.id)))
+            Err(CliError::new(ErrorCode::Configuration, format!("the MCP server `{id}` {reason}")))
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use super::check::check_target;
 use super::target::TargetFlags;
@@ -23,6 +24,7 @@ Examples:
   toolgate mcp break --fault hang -- node server.js              the first tools/call
   toolgate mcp break --fault slow=0.5#3 --fault truncated@tools/list -- node server.js
   toolgate mcp break --fault lost-session#2 --http 8900 --url http://localhost:3000/mcp
+  toolgate mcp break --fault http-429 --http 8900 -- node server.js     a command behind HTTP
   toolgate mcp break --rate 0.2 --seed 7 --report faults.jsonl -- node server.js
 
 A command in a client's configuration: the client starts this proxy, and the proxy the server. For a
@@ -67,7 +69,7 @@ pub(super) struct Break {
     #[arg(long, conflicts_with_all = ["word", "server", "url", "command", "program"])]
     list_faults: bool,
 
-    /// The port of the proxy, for a server at a URL [default: a free port]
+    /// Serves HTTP on this port, also in front of a command [default with a URL: a free port]
     #[arg(long, value_name = "PORT")]
     http: Option<u16>,
 
@@ -89,7 +91,8 @@ impl Break {
         if self.list_faults {
             return Ok(list_faults(out));
         }
-        let target = check_target(&self.reach.target(self.word.as_deref())?, "the proxy")?;
+        let target = self.reach.target(self.word.as_deref())?;
+        let target = check_target(&target.id, &target.settings, "the proxy")?;
         let options = self.options(&target)?;
         // A wrong path costs no session.
         let file = self.report.as_deref().map(|path| appended(path, "the report")).transpose()?;
@@ -98,16 +101,17 @@ impl Break {
             interrupts.next().await;
         };
         let report = match &target {
+            CheckTarget::Stdio(settings) if self.http.is_some() => {
+                let port = self.http.unwrap_or_default();
+                fault_proxy::serve_command(listen(port, out)?, settings, options, stop).await
+            }
             CheckTarget::Stdio(settings) => {
                 let streams = (tokio::io::stdin(), tokio::io::stdout());
                 let relayed = fault_proxy::relay(settings, options, streams, stop).await;
                 relayed.map_err(|error| format!("`{}` cannot be started: {error}", settings.command))
             }
             CheckTarget::Http { url, headers } => {
-                let port = self.http.unwrap_or_default();
-                let (listener, own) = fault_proxy::listen(port)
-                    .map_err(|error| CliError::usage(format!("the port {port} cannot be used: {error}")))?;
-                out.line(json!({ "url": own }).to_string());
+                let listener = listen(self.http.unwrap_or_default(), out)?;
                 fault_proxy::serve(listener, url, headers, options, stop).await
             }
         };
@@ -122,13 +126,9 @@ impl Break {
 
     fn options(&self, target: &CheckTarget) -> Result<ProxyOptions, CliError> {
         let transport = match target {
-            CheckTarget::Stdio(_) => FaultTransport::Stdio,
-            CheckTarget::Http { .. } => FaultTransport::Http,
+            CheckTarget::Stdio(_) if self.http.is_none() => FaultTransport::Stdio,
+            CheckTarget::Stdio(_) | CheckTarget::Http { .. } => FaultTransport::Http,
         };
-        if self.http.is_some() && transport == FaultTransport::Stdio {
-            return Err(CliError::usage("--http is for a server at a URL")
-                .with_remedy("leave it out, and use this command as the command of the client"));
-        }
         let mut plan = FaultPlan::default();
         let usage = |reason| CliError::usage(reason).with_remedy("toolgate mcp break --list-faults lists them");
         self.fault.iter().try_for_each(|fault| plan.add(fault, transport)).map_err(usage)?;
@@ -156,6 +156,15 @@ impl Break {
         }
         Ok(if report.has_errors() { Exit::Findings } else { Exit::Done })
     }
+}
+
+/// Listens for clients, and prints the URL for their configuration.
+fn listen(port: u16, out: &mut Output) -> Result<TcpListener, CliError> {
+    let listening = fault_proxy::listen(port);
+    let (listener, own) =
+        listening.map_err(|error| CliError::usage(format!("the port {port} cannot be used: {error}")))?;
+    out.line(json!({ "url": own }).to_string());
+    Ok(listener)
 }
 
 fn list_faults(out: &mut Output) -> Exit {

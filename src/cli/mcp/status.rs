@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::connected_server::{ConnectedServer, milliseconds, new_trace};
 use super::target::{ConfiguredServers, configured};
 use super::waiting::{Wait, WaitOutcome};
+use super::wire_proxy;
 use crate::app::{self, ServerState, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -49,6 +50,10 @@ pub(super) struct Status {
     #[arg(long, value_name = "FILE")]
     mcp_config: Vec<PathBuf>,
 
+    /// Writes every line of both sides with its time to this file, as JSON lines; for one server
+    #[arg(long, value_name = "FILE")]
+    wire: Option<PathBuf>,
+
     /// Prints JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -79,6 +84,13 @@ impl Status {
         }
         if !self.servers.is_empty() {
             known.servers.retain(|id, _| self.servers.iter().any(|name| name == id.as_str()));
+        }
+        if let Some(file) = &self.wire {
+            if known.servers.len() != 1 {
+                return Err(CliError::usage("--wire writes the wire of one server").with_remedy("name that server"));
+            }
+            wire_proxy::create(file)?;
+            known.servers.iter_mut().try_for_each(|(id, server)| wire_proxy::insert_proxy(id, server, file))?;
         }
         Ok(known)
     }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::test_watch::Changes;
-use crate::app::testing::{self, CaseOutcome, CaseReport, TestOptions, TestReport, read_cases};
+use super::wire_proxy;
+use crate::app::testing::{self, CaseOutcome, CaseReport, ServerHook, TestOptions, TestReport, read_cases};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::interrupt::Interrupts;
@@ -75,6 +76,10 @@ pub(super) struct Test {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
+    /// Writes every line between the agents and their servers with its time to this file, as JSON lines
+    #[arg(long, value_name = "FILE", conflicts_with = "jobs")]
+    wire: Option<PathBuf>,
+
     /// Prints one JSON object: each case with its findings and its waterfall
     #[arg(long)]
     pub(super) json: bool,
@@ -122,6 +127,7 @@ impl Test {
             jobs: usize::from(self.jobs),
             models: self.model.clone(),
             filter: self.only.clone(),
+            before_start: self.wire.clone().map(wire_hook).transpose()?,
         };
         let cases = read_cases(&self.files, &options)?;
         let report = testing::run_cases(&cases, &settings, &options).await;
@@ -144,6 +150,14 @@ impl Test {
         }
         Ok(if report.passed() { Exit::Done } else { Exit::Failed })
     }
+}
+
+/// Puts a proxy that writes the wire before each server.
+fn wire_hook(file: PathBuf) -> Result<ServerHook, CliError> {
+    wire_proxy::create(&file)?;
+    Ok(ServerHook::new(move |id, server| {
+        wire_proxy::insert_proxy(id, server, &file).map_err(|error| error.to_string())
+    }))
 }
 
 /// The report of `--json`.

@@ -6,8 +6,9 @@ use std::path::Path;
 use super::check::check_target;
 use super::target::{Target, TargetFlags};
 use crate::cli::error::CliError;
-use crate::config::{StdioSettings, TransportSettings};
+use crate::config::{ServerSettings, StdioSettings, TransportSettings};
 use crate::core::error::ErrorCode;
+use crate::core::id::ServerId;
 use crate::lab::check::CheckTarget;
 use crate::lab::fault_proxy::{self, ProxyOptions};
 
@@ -15,21 +16,26 @@ use crate::lab::fault_proxy::{self, ProxyOptions};
 pub(super) fn target(reach: &TargetFlags, word: Option<&str>) -> Result<Target, CliError> {
     let mut target = reach.target(word)?;
     if let Some(file) = reach.wire() {
-        insert_proxy(&mut target, file)?;
+        create(file)?;
+        insert_proxy(&target.id, &mut target.settings, file)?;
     }
     Ok(target)
 }
 
+/// Empties the wire file, to which each proxy appends.
+pub(super) fn create(file: &Path) -> Result<(), CliError> {
+    File::create(file).map(drop).map_err(|error| CliError::file("the wire file", file, &error))
+}
+
 /// Puts the proxy before a server. A command becomes one of `toolgate mcp break`, which starts it; a URL becomes that of a
 /// listener of this process.
-fn insert_proxy(target: &mut Target, file: &Path) -> Result<(), CliError> {
+pub(super) fn insert_proxy(id: &ServerId, server: &mut ServerSettings, file: &Path) -> Result<(), CliError> {
     let unwritable = |error: std::io::Error| CliError::file("the wire file", file, &error);
-    File::create(file).map_err(unwritable)?;
-    match check_target(target, "--wire")? {
+    match check_target(id, server, "--wire")? {
         CheckTarget::Stdio(settings) => {
             // The server may have another working directory.
             let file = std::path::absolute(file).map_err(unwritable)?;
-            target.settings.transport = TransportSettings::Stdio(behind_proxy(settings, &file)?);
+            server.transport = TransportSettings::Stdio(behind_proxy(settings, &file)?);
         }
         CheckTarget::Http { url, headers } => {
             let wire = OpenOptions::new().append(true).open(file).map_err(unwritable)?;
@@ -42,7 +48,7 @@ fn insert_proxy(target: &mut Target, file: &Path) -> Result<(), CliError> {
                     tracing::error!(%error, "failed to serve the wire proxy");
                 }
             });
-            if let TransportSettings::Http { url, .. } = &mut target.settings.transport {
+            if let TransportSettings::Http { url, .. } = &mut server.transport {
                 *url = own;
             }
         }

@@ -25,6 +25,7 @@ pub(crate) mod wire;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use toolgate_settings::mcp::ProtocolVersionChoice;
 
 pub use calls::{CallFacts, LoadRow};
 pub use changes::compare;
@@ -67,7 +68,7 @@ pub async fn check(options: CheckOptions, progress: &(dyn Fn(&str) + Sync)) -> R
         }
         report.failure = Some(secrets.redacted(&failure).into_owned());
     } else {
-        examine(&context, &eras, &calls, &mut report, progress).await;
+        examine(&context, &eras, versions, &calls, &mut report, progress).await;
     }
     context.log.flush();
     report.findings = context.findings.sorted();
@@ -93,25 +94,31 @@ fn empty(target: String) -> Report {
     }
 }
 
-async fn examine(context: &Context, eras: &Eras, calls: &Calls, report: &mut Report, progress: &(dyn Fn(&str) + Sync)) {
+async fn examine(
+    context: &Context,
+    eras: &Eras,
+    versions: ProtocolVersionChoice,
+    calls: &Calls,
+    report: &mut Report,
+    progress: &(dyn Fn(&str) + Sync),
+) {
     let Some(main) = eras.legacy.as_ref().or(eras.modern.as_ref()) else { return };
     describe(main, report);
     // The times of this session count, so no other process starts beside it.
     progress("listing tools");
     let list = session(context, main).await;
     progress("negotiating versions");
-    let negotiations = negotiations(context, eras).await;
+    // A start takes far longer than what follows it, so these processes start at the same time.
+    let (negotiations, second) =
+        tokio::join!(negotiations(context, eras), second_era(context, eras.legacy.as_ref(), versions, &list));
     report.negotiations = negotiations;
-    report.revisions = revisions(eras, &report.negotiations);
+    report.revisions = revisions(eras.modern.as_ref().or(second.as_ref()), &report.negotiations);
     report.timings.list_ms = list.is_listed.then(|| millis(list.took));
-    if let (Some(_), Some(modern)) = (&eras.legacy, &eras.modern) {
-        second_era(context, modern, &list).await;
-    }
     report.tools = tools::judge(main, &context.findings, &list.tools);
     report.tokens = report.tools.iter().map(|tool| tool.tokens).sum();
     if *calls != Calls::Never {
         progress("calling tools");
-        report.calls = Some(calls::examine(context, main.revision, calls, &list.tools, progress).await);
+        report.calls = Some(calls::examine(context, main, calls, &list.tools, progress).await);
     }
     progress("stopping the server");
     report.timings.memory_bytes = shutdown::memory(context, main);
@@ -139,17 +146,17 @@ async fn negotiations(context: &Context, eras: &Eras) -> Vec<Negotiation> {
     }
     let selected = Some(finding::one_line(selected, 40));
     let main = Negotiation { requested: Revision::LAST_LEGACY.to_string(), selected, failure: None };
-    let mut all = versions::negotiate(context, legacy.took).await;
+    let mut all = versions::negotiate(context, legacy).await;
     all.push(main);
     all.sort_by(|a, b| a.requested.cmp(&b.requested));
     all
 }
 
 /// The revisions that the server selected when they were requested.
-fn revisions(eras: &Eras, negotiations: &[Negotiation]) -> Vec<Revision> {
+fn revisions(modern: Option<&Session>, negotiations: &[Negotiation]) -> Vec<Revision> {
     let agreed = negotiations.iter().filter(|one| one.selected.as_ref() == Some(&one.requested));
     let mut all: Vec<Revision> = agreed.filter_map(|one| Revision::parse(&one.requested)).collect();
-    all.extend(eras.modern.iter().map(|session| session.revision));
+    all.extend(modern.map(|session| session.revision));
     all
 }
 
@@ -173,19 +180,30 @@ async fn session(context: &Context, main: &Session) -> ToolList {
     list
 }
 
-/// The same server in the stateless revision.
-async fn second_era(context: &Context, modern: &Session, legacy: &ToolList) {
-    let list = lists::tools(context, modern).await;
-    requests::unsupported_version(context, modern).await;
-    if !list.is_listed {
-        return;
+/// The same server in the stateless revision, if it has one beside earlier versions.
+async fn second_era(
+    context: &Context,
+    legacy: Option<&Session>,
+    versions: ProtocolVersionChoice,
+    before: &ToolList,
+) -> Option<Session> {
+    let first = legacy.filter(|_| versions == ProtocolVersionChoice::Auto)?;
+    let modern = start::second_era(context, first.took).await?;
+    let list = lists::tools(context, &modern).await;
+    requests::unsupported_version(context, &modern).await;
+    if list.is_listed {
+        compare_eras(context, &modern, before, &list);
     }
+    Some(modern)
+}
+
+fn compare_eras(context: &Context, modern: &Session, legacy: &ToolList, list: &ToolList) {
     let sorted = |list: &ToolList| {
         let mut names: Vec<String> = list.names().into_iter().map(str::to_owned).collect();
         names.sort_unstable();
         names
     };
-    let (before, now) = (sorted(legacy), sorted(&list));
+    let (before, now) = (sorted(legacy), sorted(list));
     if before != now {
         let text = format!(
             "{} tools with {}, and {} with {}",

@@ -61,6 +61,18 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<Report, String> {
     let target = CheckTarget::Http { url: url.to_owned(), headers: headers.to_vec() };
+    serve_target(listener, &target, url, headers, options, stop).await
+}
+
+/// The same for a target with another name in the report, and with its own secrets.
+pub(super) async fn serve_target(
+    listener: TcpListener,
+    target: &CheckTarget,
+    url: &str,
+    headers: &[(String, SecretString)],
+    options: ProxyOptions,
+    stop: impl Future<Output = ()>,
+) -> Result<Report, String> {
     let secrets = target.secrets();
     let upstream = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true).build();
     let proxy = Arc::new(Proxy {
@@ -108,7 +120,7 @@ async fn receive(State(proxy): State<Arc<Proxy>>, request: Request) -> Response 
 }
 
 /// Whether the request names this machine, and comes from no web page of another one: the proxy may add credentials.
-fn is_local(headers: &HeaderMap) -> bool {
+pub(super) fn is_local(headers: &HeaderMap) -> bool {
     let is_this_machine = |name: HeaderName| {
         let value = headers.get(name).map(|value| value.to_str().unwrap_or_default())?;
         let host = value.split_once("://").map_or(value, |(_, host)| host);
@@ -241,6 +253,6 @@ fn broken_off(half: Vec<u8>) -> Response {
     Body::from_stream(half.chain(stream::once(end))).into_response()
 }
 
-fn json_response(status: StatusCode, body: &Value) -> Response {
+pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

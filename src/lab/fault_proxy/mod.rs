@@ -1,10 +1,11 @@
 //! Fault proxy: stands between any client and an MCP server, injects faults, and reports what both sides made of them.
 //!
 //! Over stdio it is the command that a client starts, and starts the server itself (`stdio`). Over HTTP it serves on
-//! 127.0.0.1 and forwards to a URL (`http`). The `plan` chooses the request, the `faults` table says what there is,
+//! 127.0.0.1 and forwards to a URL, or to a command (`http`, `bridge`). The `plan` chooses the request, the `faults` table says what there is,
 //! the interceptor changes the answers, and the observer records facts for the [`Report`]. Messages without a fault pass
 //! as they are. No SDK and no model is involved.
 
+mod bridge;
 mod event_stream;
 mod exchange;
 mod faults;
@@ -20,6 +21,7 @@ mod tests;
 use std::fs::File;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use bridge::serve_command;
 pub use faults::{Fault, FaultKind, FaultTransport, Refusal, kinds};
 pub use http::{listen, serve};
 pub use plan::FaultPlan;

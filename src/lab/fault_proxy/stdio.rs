@@ -329,7 +329,7 @@ impl Drop for ServerProcess {
 }
 
 /// Reads the next line with its line feed. Ends at the end of the stream, and at a line that is too large.
-async fn next_line(reader: &mut (impl AsyncBufReadExt + Unpin), line: &mut Vec<u8>) -> bool {
+pub(super) async fn next_line(reader: &mut (impl AsyncBufReadExt + Unpin), line: &mut Vec<u8>) -> bool {
     line.clear();
     let mut limited = (&mut *reader).take(MAX_MESSAGE as u64);
     let read = limited.read_until(b'\n', line).await;

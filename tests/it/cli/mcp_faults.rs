@@ -100,6 +100,23 @@ fn a_session_lost_over_http_is_initialized_again_and_the_wire_has_no_secret() {
 }
 
 #[test]
+fn a_command_behind_http_gets_the_faults_of_http() {
+    for version in ["2025-11-25", "2026-07-28"] {
+        let desk = Desk::empty();
+        let flags = ["mcp", "break", "--http", "0", "--fault", "http-503-retry-after=1", "--report", "faults.jsonl"];
+        let mut proxy = Listening::start(&desk, "toolgate", &[&flags[..], &DEMO].concat());
+        let call = [&["mcp", "call", &proxy.1], &CALL[..], &["--protocol-version", version]].concat();
+        let first = desk.toolgate(&call);
+        let second = desk.toolgate(&call).expect(0);
+        assert!(second.out.contains("A-1041"), "{version}: {} {}", second.out, first.err);
+        desk.program("kill").arg(proxy.0.id().to_string()).status().unwrap();
+        assert!(proxy.0.wait().unwrap().success());
+        let report = parsed(read(&desk, "faults.jsonl").trim());
+        assert_eq!(report["injections"][0]["fault"], "http-503-retry-after=1", "{version}: {report:#}");
+    }
+}
+
+#[test]
 fn the_wire_of_a_call_has_both_sides_and_no_secret() {
     let desk = Desk::empty();
     let flags = ["mcp", "call", "--wire", "wire.jsonl", "--inherit-env", "--env", "API_KEY=sk-a1b2c3d4e5f6"];
@@ -113,6 +130,19 @@ fn the_wire_of_a_call_has_both_sides_and_no_secret() {
 }
 
 #[test]
+fn status_writes_the_wire_of_one_server() {
+    let desk = Desk::empty();
+    let shop = r#"{"command": "toolgate", "args": ["demo-server"]}"#;
+    desk.write("mcp.json", &format!(r#"{{"mcpServers": {{"shop": {shop}, "other": {shop}}}}}"#));
+    let status = ["mcp", "status", "--mcp-config", "mcp.json", "--wire", "wire.jsonl"];
+    desk.toolgate(&[&status[..], &["shop"]].concat()).expect(0);
+    let wire = read(&desk, "wire.jsonl");
+    assert!(wire.contains("\"connection\":\"client\"") && wire.contains("tools/list"), "{wire}");
+    let ended = desk.toolgate(&status).expect(2);
+    assert!(ended.err.contains("--wire writes the wire of one server"), "{}", ended.err);
+}
+
+#[test]
 fn faults_are_listed_and_wrong_ones_are_refused() {
     let desk = Desk::empty();
     let listed = desk.toolgate(&["mcp", "break", "--list-faults"]).expect(0);
@@ -120,7 +150,6 @@ fn faults_are_listed_and_wrong_ones_are_refused() {
     for (flags, reason) in [
         (&["--fault", "hangs"][..], "there is no fault `hangs`"),
         (&["--fault", "http-401"], "is a fault of HTTP"),
-        (&["--http", "0"], "--http is for a server at a URL"),
         (&["--rate", "2"], "from 0 to 1"),
     ] {
         let ended = desk.toolgate(&[&["mcp", "break"], flags, &DEMO].concat()).expect(2);

@@ -66,6 +66,15 @@ scenarios:
 }
 
 #[test]
+fn the_wire_of_each_case_is_written() {
+    let desk = desk(FIND);
+    let ended = test(&desk, &["--wire", "wire.jsonl", "--only", "Ada"]).expect(0);
+    let wire = std::fs::read_to_string(desk.path().join("wire.jsonl")).unwrap();
+    assert!(wire.contains("\"connection\":\"server\"") && wire.contains("find_customer"), "{wire} {}", ended.err);
+    test(&desk, &["--wire", "wire.jsonl", "--jobs", "2"]).expect(2);
+}
+
+#[test]
 fn cases_pass_and_fail_with_expected_and_actual_values() {
     let desk = desk(FIND);
     let ended = test(&desk, &["--jobs", "2"]).expect(1);

@@ -14,6 +14,8 @@ const MAX_STARTS: usize = 30;
 pub(super) struct Caller<'a> {
     pub(super) context: &'a Context,
     pub(super) revision: Revision,
+    /// The tools, whose parameters may be repeated in headers.
+    tools: &'a [Value],
     session: Option<Session>,
     starts: usize,
     tokens: usize,
@@ -23,8 +25,8 @@ pub(super) struct Caller<'a> {
 
 impl<'a> Caller<'a> {
     /// A caller without a session.
-    pub(super) fn new(context: &'a Context, revision: Revision) -> Self {
-        Self { context, revision, session: None, starts: 0, tokens: 0, ended: None }
+    pub(super) fn new(context: &'a Context, revision: Revision, tools: &'a [Value]) -> Self {
+        Self { context, revision, tools, session: None, starts: 0, tokens: 0, ended: None }
     }
 
     /// Forgets the session, so that the next call opens a new one. Over stdio this ends the process.
@@ -71,7 +73,12 @@ impl<'a> Caller<'a> {
         }
         self.starts += 1;
         match open(self.context, self.revision).await {
-            Ok(session) => self.session = Some(session),
+            Ok(session) => {
+                if let Some(endpoint) = session.connection.endpoint() {
+                    endpoint.repeat_parameters(self.tools);
+                }
+                self.session = Some(session);
+            }
             Err(why) => {
                 self.ended = Some(format!("no new session could be opened after earlier calls: {}", why.in_words()))
             }

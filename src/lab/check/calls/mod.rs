@@ -1,12 +1,15 @@
-//! Calls of tools: valid and bad arguments, results, cancellation, progress, and many calls at the same time.
+//! Calls of tools: valid and bad arguments, results, tasks, cancellation, progress, and many calls at the same time.
 
+mod approvals;
 mod arguments;
 mod bad_input;
 mod caller;
 mod load;
 mod media;
+mod mirrored;
 mod results;
 mod secrets;
+mod tasks;
 
 use std::time::Duration;
 
@@ -16,16 +19,19 @@ use serde_json::Value;
 pub use load::LoadRow;
 
 use caller::Caller;
+use tasks::Support;
 
-use super::context::Context;
+use super::context::{Context, Session};
 use super::finding::one_line;
 use super::options::Calls;
-use super::revision::Revision;
 use super::rules::calls as rules;
 use super::wire::answer::{Answer, NoAnswer, seconds};
 
 /// Calls of this time or longer are cancelled once.
 const LONG: Duration = Duration::from_millis(250);
+
+/// The error of a call that needs a capability which the client did not announce.
+const MISSING_CAPABILITY: i64 = -32021;
 
 /// What was called.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -49,18 +55,18 @@ pub struct CallRow {
 /// Calls the selected tools.
 pub(super) async fn examine(
     context: &Context,
-    revision: Revision,
+    main: &Session,
     calls: &Calls,
     tools: &[Value],
     progress: &(dyn Fn(&str) + Sync),
 ) -> CallFacts {
     let mut facts = CallFacts::default();
-    let mut caller = Caller::new(context, revision);
+    let mut caller = Caller::new(context, main.revision, tools);
     bad_input::unknown_tool(&mut caller).await;
     let mut fastest: Option<(String, Value, Duration)> = None;
     for tool in tools {
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-        if let Some(reason) = why_not(tool, name, calls) {
+        if let Some(reason) = why_not(tool, name, calls, main) {
             facts.skipped.push((name.to_owned(), reason));
             continue;
         }
@@ -71,10 +77,32 @@ pub(super) async fn examine(
             bad_input::all(&mut caller, name, &schema, None, Duration::ZERO).await;
             continue;
         };
+        let Some(session) = caller.session().await else {
+            facts.skipped.push((name.to_owned(), caller.reason()));
+            continue;
+        };
+        let support = Support::of(&session, tool);
+        if support != Support::None
+            && let Some(reason) = tasks::examine(&mut caller, tool, name, &arguments, support).await
+        {
+            facts.skipped.push((name.to_owned(), reason));
+        }
+        if support == Support::Required {
+            continue;
+        }
         let Some(answered) = caller.call(name, Some(&arguments)).await else {
             facts.skipped.push((name.to_owned(), caller.reason()));
             continue;
         };
+        if let Ok(answer) = &answered {
+            tasks::judge_uninvited(context, &session, name, answer);
+            let requires = (answer.error_code() == Some(MISSING_CAPABILITY)).then(|| results::error_text(answer));
+            if let Some(reason) = approvals::denial(context, &session, name, answer).or(requires) {
+                facts.skipped.push((name.to_owned(), reason));
+                continue;
+            }
+        }
+        mirrored::judge(&mut caller, name, &schema, &arguments).await;
         let took = answered.as_ref().map_or(context.limits.call, |answer| answer.took);
         let is_silent = matches!(answered, Err(NoAnswer::TimedOut(_)));
         if valid(&mut caller, tool, name, &arguments, answered, &mut facts).await
@@ -94,9 +122,11 @@ pub(super) async fn examine(
     facts
 }
 
-fn why_not(tool: &Value, name: &str, calls: &Calls) -> Option<String> {
-    if tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required") {
-        return Some("it only runs as a task, which the check does not use".into());
+fn why_not(tool: &Value, name: &str, calls: &Calls, main: &Session) -> Option<String> {
+    let is_required = tool.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
+    let is_unreachable = is_required && Support::of(main, tool) == Support::None && !main.revision.is_modern();
+    if is_unreachable {
+        return Some("it only runs as a task, and the server does not declare tasks".into());
     }
     match calls {
         Calls::All => None,

@@ -11,6 +11,7 @@ use crate::check::wire::connection::client_info;
 use crate::check::wire::http::{Endpoint, RawAnswer};
 
 const EVIL_ORIGIN: &str = "http://rebind.example";
+const UNKNOWN_SESSION: &str = "00000000-0000-4000-8000-000000000000";
 
 /// The probes of one endpoint.
 pub(in crate::check) struct HttpProbe<'a> {
@@ -28,10 +29,10 @@ pub(in crate::check) async fn all(context: &Context, session: &Session) {
     probe.accept().await;
     probe.malformed().await;
     probe.verb().await;
+    probe.get().await;
     if session.revision.is_modern() {
         probe.header_mismatch().await;
     } else {
-        probe.get().await;
         probe.version_header().await;
         probe.sessions().await;
     }
@@ -136,12 +137,32 @@ impl HttpProbe<'_> {
     async fn get(&self) {
         let changes = [("accept", Some("text/event-stream")), ("content-type", None)];
         let Some(answer) = self.send(Method::GET, &changes, None).await else { return };
-        if answer.status != 405 && !(answer.status == 200 && answer.is_stream()) {
+        let is_stream = answer.status == 200 && answer.is_stream();
+        if is_stream && !self.session.revision.is_modern() {
+            return self.stream().await;
+        }
+        // The stateless revision has no stream of GET.
+        if answer.status != 405 {
             let kind = one_line(answer.header("content-type"), 60);
             self.report(
                 &http::HTTP_GET,
                 format!("GET was answered with HTTP {} and the content type `{kind}`", answer.status),
             );
+        }
+    }
+
+    /// The stream of GET, for a client that accepts none and for a session that does not exist.
+    async fn stream(&self) {
+        let json = [("accept", Some("application/json")), ("content-type", None)];
+        let unknown =
+            [("accept", Some("text/event-stream")), ("content-type", None), ("mcp-session-id", Some(UNKNOWN_SESSION))];
+        let (json, unknown) = tokio::join!(self.send(Method::GET, &json, None), self.send(Method::GET, &unknown, None));
+        if json.is_some_and(|answer| answer.status == 200 && answer.is_stream()) {
+            let text = "GET with `Accept: application/json` was answered with an event stream";
+            self.report(&http::HTTP_ACCEPT, text);
+        }
+        if self.endpoint.session().is_some() && unknown.is_some_and(|answer| answer.status == 200) {
+            self.report(&http::HTTP_SESSION_UNKNOWN, "GET of an unknown session was accepted with HTTP 200");
         }
     }
 
@@ -160,24 +181,15 @@ impl HttpProbe<'_> {
 
     async fn header_mismatch(&self) {
         let Some(answer) = self.list(&[("mcp-method", Some("prompts/list"))]).await else { return };
-        let code = answer.message().and_then(|message| message.pointer("/error/code").and_then(Value::as_i64));
-        if is_accepted(&answer) || answer.status != 400 || code != Some(-32020) {
-            let severity = if is_accepted(&answer) { Severity::Error } else { Severity::Warning };
-            let code = code.map_or("no error".to_owned(), |code| format!("the error {code}"));
-            self.report_as(
-                &http::HTTP_HEADER_MISMATCH,
-                severity,
-                format!(
-                    "tools/list with `Mcp-Method: prompts/list` was answered with HTTP {} and {code}",
-                    answer.status
-                ),
-            );
+        if let Some((severity, outcome)) = mismatch(&answer) {
+            let text = format!("tools/list with `Mcp-Method: prompts/list` was answered with {outcome}");
+            self.report_as(&http::HTTP_HEADER_MISMATCH, severity, text);
         }
     }
 
     async fn sessions(&self) {
         let Some(session) = self.endpoint.session() else { return };
-        if let Some(answer) = self.list(&[("mcp-session-id", Some("00000000-0000-4000-8000-000000000000"))]).await {
+        if let Some(answer) = self.list(&[("mcp-session-id", Some(UNKNOWN_SESSION))]).await {
             self.judge_unknown_session(&answer, "an unknown session");
         }
         let Some(deleted) = self.send(Method::DELETE, &[("content-type", None)], None).await else { return };
@@ -253,6 +265,17 @@ fn named_metadata(answer: &RawAnswer) -> Option<String> {
     let challenges = answer.headers.get_all("www-authenticate").iter().filter_map(|value| value.to_str().ok());
     let rest = challenges.filter_map(|challenge| Some(challenge.split_once("resource_metadata=")?.1)).next()?;
     rest.trim_start_matches('"').split(['"', ',', ' ']).next().map(str::to_owned)
+}
+
+/// What is wrong with the answer to a request whose headers contradict its body: the severity, and the answer in words.
+pub(in crate::check) fn mismatch(answer: &RawAnswer) -> Option<(Severity, String)> {
+    let code = answer.message().and_then(|message| message.pointer("/error/code").and_then(Value::as_i64));
+    if !is_accepted(answer) && answer.status == 400 && code == Some(-32020) {
+        return None;
+    }
+    let severity = if is_accepted(answer) { Severity::Error } else { Severity::Warning };
+    let code = code.map_or("no error".to_owned(), |code| format!("the error {code}"));
+    Some((severity, format!("HTTP {} and {code}", answer.status)))
 }
 
 /// Whether the request was carried out.

@@ -1,4 +1,6 @@
-//! Start of the server: the first session of each era.
+//! Start of the server: its first session, and the one of the stateless revision beside it.
+
+use std::time::Duration;
 
 use toolgate_settings::mcp::ProtocolVersionChoice;
 
@@ -9,9 +11,10 @@ use crate::check::revision::Revision;
 use crate::check::rules::{protocol, wire};
 use crate::check::wire::answer::{NoAnswer, seconds};
 
-/// The sessions that the server supports.
+/// What the server supports, as far as its first process tells.
 pub(in crate::check) struct Eras {
     pub(in crate::check) legacy: Option<Session>,
+    /// Only if the server refused `initialize`, or its versions were not asked for.
     pub(in crate::check) modern: Option<Session>,
     /// Why there is no session at all.
     pub(in crate::check) failure: Option<String>,
@@ -19,7 +22,8 @@ pub(in crate::check) struct Eras {
     pub(in crate::check) unauthorized: bool,
 }
 
-/// Opens a session of each era that these versions have.
+/// Opens the first session, alone: its times count. Without a session of the versions before 2026-07-28 it is one of the
+/// stateless revision.
 pub(in crate::check) async fn open(context: &Context, versions: ProtocolVersionChoice) -> Eras {
     let legacy = match versions {
         ProtocolVersionChoice::Modern => None,
@@ -27,23 +31,29 @@ pub(in crate::check) async fn open(context: &Context, versions: ProtocolVersionC
             Some(context.initialize("main", Revision::LAST_LEGACY.as_str()).await)
         }
     };
-    if let Some(Err(Unopened::Unstarted(reason))) = &legacy {
-        return failed(context, reason.clone(), false);
-    }
+    let refusal = match legacy {
+        Some(Ok(session)) => {
+            judge_start(context, &session);
+            return Eras { legacy: Some(session), modern: None, failure: None, unauthorized: false };
+        }
+        Some(Err(Unopened::Unstarted(reason))) => return failed(context, reason, false),
+        Some(Err(why)) => Some(why),
+        None => None,
+    };
     let modern = match versions {
         ProtocolVersionChoice::Legacy => None,
         ProtocolVersionChoice::Auto | ProtocolVersionChoice::Modern => {
-            Some(discover(context, matches!(legacy, Some(Ok(_)))).await)
+            Some(discover(context, context.limits.start).await)
         }
     };
-    let ((legacy, refusal), (modern, no_discovery)) = (parted(legacy), parted(modern));
-    let Some(first) = legacy.as_ref().or(modern.as_ref()) else {
+    let (modern, no_discovery) = parted(modern);
+    let Some(first) = modern else {
         let refusals: Vec<Unopened> = [refusal, no_discovery].into_iter().flatten().collect();
         let is_unauthorized = |why: &Unopened| matches!(why, Unopened::Silent(NoAnswer::Http(401 | 403, _), _));
         let reason = refusals.first().map(Unopened::in_words).unwrap_or_default();
         return failed(context, reason, refusals.iter().any(is_unauthorized));
     };
-    judge_start(context, first);
+    judge_start(context, &first);
     // A server of the stateless revision alone refuses initialize, as an error or as HTTP 4xx.
     if let Some(why @ Unopened::Silent(cause, _)) = &refusal
         && !matches!(cause, NoAnswer::Http(400..500, _))
@@ -51,7 +61,23 @@ pub(in crate::check) async fn open(context: &Context, versions: ProtocolVersionC
         let text = format!("initialize {}", why.in_words().trim_start_matches("the first request "));
         context.findings.add(Finding::new(&protocol::VERSION_REFUSED, text));
     }
-    Eras { legacy, modern, failure: None, unauthorized: false }
+    Eras { legacy: None, modern: Some(first), failure: None, unauthorized: false }
+}
+
+/// A session of the stateless revision with a server that has one of an earlier version. `first` is the time that its first
+/// start took; other processes start beside this one.
+pub(in crate::check) async fn second_era(context: &Context, first: Duration) -> Option<Session> {
+    let limits = context.limits;
+    // A server that is slow to start is slow to refuse as well.
+    let session = discover(context, limits.start.min(limits.request * 4 + first * 6)).await;
+    if let Err(Unopened::Silent(why, _)) = &session
+        && matches!(context.target, CheckTarget::Stdio(_))
+    {
+        let rule = if why.is_closed() { &protocol::DISCOVER_CRASH } else { &protocol::DISCOVER_UNANSWERED };
+        let text = format!("server/discover {}", why.in_words());
+        context.findings.add(Finding::new(rule, text).in_revision(rule, Revision::V2026July));
+    }
+    session.ok()
 }
 
 fn parted<T, E>(opened: Option<Result<T, E>>) -> (Option<T>, Option<E>) {
@@ -74,23 +100,11 @@ fn judge_start(context: &Context, session: &Session) {
     }
 }
 
-/// Probes for the stateless revision as its clients do, and for what a server that otherwise starts makes of that.
-async fn discover(context: &Context, starts: bool) -> Result<Session, Unopened> {
+/// Opens a session of the stateless revision as its clients do.
+async fn discover(context: &Context, start: Duration) -> Result<Session, Unopened> {
     let connection = context.connect("discover")?;
-    // A server that is slow to start is slow to refuse as well.
-    let start = context.limits.start.min(context.limits.request * 4);
-    let limits = if starts { Limits { start, ..context.limits } } else { context.limits };
-    let limited = Context { limits, ..context.clone() };
-    let session = limited.discover(connection).await;
-    if let Err(Unopened::Silent(why, _)) = &session
-        && starts
-        && matches!(context.target, CheckTarget::Stdio(_))
-    {
-        let rule = if why.is_closed() { &protocol::DISCOVER_CRASH } else { &protocol::DISCOVER_UNANSWERED };
-        let text = format!("server/discover {}", why.in_words());
-        context.findings.add(Finding::new(rule, text).in_revision(rule, Revision::V2026July));
-    }
-    let session = session?;
+    let limited = Context { limits: Limits { start, ..context.limits }, ..context.clone() };
+    let session = limited.discover(connection).await?;
     match session.revision.is_modern() {
         true => Ok(session),
         false => Err(Unopened::Unstarted(format!(

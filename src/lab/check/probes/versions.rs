@@ -1,4 +1,4 @@
-//! Version negotiation: one process for each revision, as clients of that time start it.
+//! Version negotiation: each revision and an unknown one, in one process where the server confirms it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::check::context::{Context, Session, Unopened};
 use crate::check::finding::{Finding, one_line};
-use crate::check::options::CheckTarget;
+use crate::check::options::{CheckTarget, Limits};
 use crate::check::revision::Revision;
 use crate::check::rules::{protocol, wire};
 use crate::check::wire::connection::Connection;
@@ -28,25 +28,63 @@ pub struct Negotiation {
     pub failure: Option<String>,
 }
 
-/// Negotiates the earlier revisions and an unknown one, at the same time. `first` is the time that the first start took.
-pub(in crate::check) async fn negotiate(context: &Context, first: Duration) -> Vec<Negotiation> {
-    let earlier = [Revision::V2024November, Revision::V2025March, Revision::V2025June];
-    let tasks = earlier
-        .into_iter()
-        .map(|revision| one(context, revision.as_str(), (revision == Revision::V2025March).then_some(first)));
-    let (mut known, unknown) = tokio::join!(futures::future::join_all(tasks), one(context, UNKNOWN, None));
-    known.push(unknown);
-    known
+/// Negotiates the earlier revisions and an unknown one. `main` has the session of the first process.
+///
+/// A start takes seconds in some languages, so one process is asked for all of them, one after another. Only what it
+/// confirms counts: every other version is asked for again in a process of its own.
+pub(in crate::check) async fn negotiate(context: &Context, main: &Session) -> Vec<Negotiation> {
+    let (first, connection) = one(context, Revision::V2025March.as_str(), Some(main.took)).await;
+    let (mut all, mut others) = (vec![first], Vec::new());
+    let mut shared = connection.filter(|_| matches!(context.target, CheckTarget::Stdio(_)));
+    for version in [Revision::V2024November.as_str(), Revision::V2025June.as_str(), UNKNOWN] {
+        let is_confirmed = match &shared {
+            Some(connection) => is_confirmed(context, connection, version, main).await,
+            None => false,
+        };
+        if is_confirmed {
+            let selected = if version == UNKNOWN { selected(main) } else { version.to_owned() };
+            all.push(Negotiation { requested: version.to_owned(), selected: Some(selected), failure: None });
+        } else {
+            shared = None;
+            others.push(one(context, version, None));
+        }
+    }
+    all.extend(futures::future::join_all(others).await.into_iter().map(|(negotiation, _)| negotiation));
+    all
 }
 
-async fn one(context: &Context, version: &str, early_request_after: Option<Duration>) -> Negotiation {
-    let answered = negotiate_one(context, version, early_request_after).await;
-    match answered {
-        Ok(selected) => Negotiation { requested: version.to_owned(), selected: Some(selected), failure: None },
+/// The version that a session was opened with, in one line.
+fn selected(session: &Session) -> String {
+    one_line(session.greeting.get("protocolVersion").and_then(Value::as_str).unwrap_or_default(), 40)
+}
+
+/// Whether a process that has a session agrees to this version as well; to the unknown one if it answers with the version
+/// of its first process.
+async fn is_confirmed(context: &Context, connection: &Connection, version: &str, main: &Session) -> bool {
+    if connection.inbox.closed().is_some() {
+        return false;
+    }
+    let limits = Limits { start: context.limits.request, ..context.limits };
+    let opened = Context { limits, ..context.clone() }.initialize_on(connection.clone(), version).await;
+    let expected = if version == UNKNOWN { selected(main) } else { version.to_owned() };
+    opened.is_ok_and(|session| selected(&session) == expected && Revision::parse(&expected).is_some())
+}
+
+/// One version in a process of its own, and the connection if a session was opened.
+async fn one(
+    context: &Context,
+    version: &str,
+    early_request_after: Option<Duration>,
+) -> (Negotiation, Option<Connection>) {
+    let requested = version.to_owned();
+    match negotiate_one(context, version, early_request_after).await {
+        Ok((selected, connection)) => {
+            (Negotiation { requested, selected: Some(selected), failure: None }, Some(connection))
+        }
         Err(failure) => {
             // It may have the last words of the server's stderr.
             let failure = Some(context.findings.redacted(&failure));
-            Negotiation { requested: version.to_owned(), selected: None, failure }
+            (Negotiation { requested, selected: None, failure }, None)
         }
     }
 }
@@ -55,7 +93,7 @@ async fn negotiate_one(
     context: &Context,
     version: &str,
     early_request_after: Option<Duration>,
-) -> Result<String, String> {
+) -> Result<(String, Connection), String> {
     let connection = context.connect(version).map_err(|why| why.in_words())?;
     let mut is_early_crash = false;
     // A server that exits because of every tools/list says nothing about requests before initialize.
@@ -68,8 +106,8 @@ async fn negotiate_one(
     if is_early_crash {
         return Err("the server exited because of a request before initialize".into());
     }
-    match context.initialize_on(connection, version).await {
-        Ok(session) => Ok(judge(context, version, &session)),
+    match context.initialize_on(connection.clone(), version).await {
+        Ok(session) => Ok((judge(context, version, &session), connection)),
         Err(why) => {
             let words = why.in_words();
             report(context, version, &why);
@@ -95,8 +133,7 @@ async fn early_request(context: &Context, connection: &Connection, first: Durati
 }
 
 fn judge(context: &Context, version: &str, session: &Session) -> String {
-    let selected = session.greeting.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-    let selected = one_line(selected, 40);
+    let selected = selected(session);
     if selected == UNKNOWN {
         let text = format!("the server agreed to the version {UNKNOWN}, which does not exist");
         context.findings.add(Finding::new(&protocol::VERSION_ECHOED, text));

@@ -27,8 +27,8 @@ rules! { Http;
         why: "The header names the revision in which the client reads the answer. A server that ignores it answers in another.",
         fix: "Answer an unsupported `MCP-Protocol-Version` with HTTP 400.";
     HTTP_HEADER_MISMATCH = "http-header-mismatch", Error, "Headers that contradict the body accepted", (None, Some("basic/transports/streamable-http#server-validation")),
-        why: "Proxies authorize and route by the headers `Mcp-Method` and `Mcp-Name`. A request whose body says something \
-              else passes their checks.",
+        why: "Proxies authorize and route by the headers `Mcp-Method`, `Mcp-Name` and `Mcp-Param-…`. A request whose body \
+              says something else passes their checks.",
         fix: "Answer a request whose headers differ from its body with HTTP 400 and the error -32020.";
     HTTP_SESSION_UNKNOWN = "http-session-unknown", Error, "Unknown session without HTTP 404", SESSIONS,
         why: "A client recognizes by HTTP 404 that its session ended, for example after a restart, and begins a new one. \
@@ -52,8 +52,8 @@ rules! { Http;
         fix: "Answer notifications with HTTP 202 and without a body.";
     HTTP_GET = "http-get", Warning, "GET without an event stream", (Some("basic/transports#listening-for-messages-from-the-server"), None),
         why: "Clients open a stream for notifications with GET. An answer that is neither a stream nor HTTP 405 looks like a \
-              broken server.",
-        fix: "Answer GET with an event stream, or with HTTP 405.";
+              broken server. The stateless revision has no such stream.",
+        fix: "Answer GET with an event stream, or with HTTP 405; in the stateless revision with HTTP 405.";
     HTTP_SERVER_ERROR = "http-server-error", Error, "HTTP 5xx for a valid request", SENDING,
         why: "Clients and proxies repeat requests that failed with 5xx, or report the server as unavailable.",
         fix: "Answer with a JSON-RPC error, and keep 5xx for an outage.";

@@ -27,12 +27,16 @@ pub(in crate::check) mod changes;
 pub(in crate::check) mod http;
 pub mod pages;
 pub(in crate::check) mod protocol;
+pub(in crate::check) mod tasks;
 pub(in crate::check) mod tools;
 pub(in crate::check) mod wire;
 
 /// All rules, in the order of the report.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [wire::ALL, protocol::ALL, http::ALL, tools::ALL, calls::ALL, changes::ALL].into_iter().flatten().copied()
+    [wire::ALL, protocol::ALL, http::ALL, tools::ALL, calls::ALL, tasks::ALL, changes::ALL]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// The rule with this id.

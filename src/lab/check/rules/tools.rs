@@ -99,4 +99,8 @@ rules! { Tools;
     TOKENS_HIGH = "tokens-high", Warning, "Tools that take many tokens", NOWHERE,
         why: "The list is part of every request to the model: it costs money, fills the context, and makes models choose worse.",
         fix: "Shorten descriptions and schemas, and merge or split tools so that each list is small.";
+    TASK_SUPPORT_UNDECLARED = "task-support-undeclared", Warning, "Tool with tasks that the server does not declare", (Some("basic/utilities/tasks#tool-level-negotiation"), None),
+        why: "Clients must not run a tool as a task if the capability `tasks.requests.tools.call` is missing. A tool that \
+              requires a task can then never be called.",
+        fix: "Declare the capability `tasks.requests.tools.call`, or remove `execution.taskSupport`.";
 }

@@ -16,6 +16,23 @@ pub(super) enum How {
     /// With `--call`.
     Calls,
     Http,
+    /// Over HTTP, with `--call`.
+    HttpCalls,
+    /// Below a shell that ignores SIGTERM, which the server inherits.
+    Deaf,
+}
+
+impl How {
+    /// The way that a row of the comparison names.
+    pub(super) fn parse(word: &str) -> Self {
+        match word {
+            "stdio" => Self::Stdio,
+            "calls" => Self::Calls,
+            "http" => Self::Http,
+            "deaf" => Self::Deaf,
+            other => panic!("no way to check a server is called {other}"),
+        }
+    }
 }
 
 /// The program of the flawed server.
@@ -72,10 +89,15 @@ pub(super) async fn check_command(settings: StdioSettings, calls: Calls) -> Repo
 
 /// Checks the flawed server.
 pub(super) async fn check_server(flaws: &[&str], how: How) -> Report {
-    if how == How::Http {
+    if matches!(how, How::Http | How::HttpCalls) {
         let (_server, url) = http_server(flaws);
-        let target = CheckTarget::Http { url, headers: Vec::new() };
-        return check(CheckOptions { limits: limits(), ..CheckOptions::new(target) }, &|_| {}).await;
+        let calls = if how == How::HttpCalls { Calls::ReadOnly } else { Calls::Never };
+        let options = CheckOptions::new(CheckTarget::Http { url, headers: Vec::new() });
+        return check(CheckOptions { calls, limits: limits(), ..options }, &|_| {}).await;
+    }
+    if how == How::Deaf {
+        let line = format!("trap '' TERM; exec '{}' {}", program().display(), flaws.join(" "));
+        return check_command(StdioSettings::new("sh", ["-c", &line]), Calls::Never).await;
     }
     let settings = StdioSettings::new(program().to_string_lossy(), flaws.iter().copied());
     check_command(settings, if how == How::Calls { Calls::ReadOnly } else { Calls::Never }).await

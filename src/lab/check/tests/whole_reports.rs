@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolgate_core::redact::Secrets;
 use toolgate_settings::mcp::StdioSettings;
 
-use super::harness::How::{self, Calls, Http, Stdio};
+use super::harness::How::{self, Calls, Http, HttpCalls, Stdio};
 use super::harness::{check_server, limits, lines};
 use crate::check::context::Context;
 use crate::check::finding::Findings;
@@ -18,7 +18,13 @@ use crate::check::{CheckTarget, Severity};
 /// The server in words, its flaws, all errors and warnings of its report, and how it is checked.
 type Server = (&'static str, &'static [&'static str], &'static [&'static str], How);
 
-const SERVERS: [Server; 12] = [
+const SERVERS: [Server; 18] = [
+    ("parameters that headers repeat", &["--modern-only", "--mirrored"], &[], HttpCalls),
+    ("a stream of GET", &["get-stream"], &[], Http),
+    ("calls that run as tasks", &["--tasks"], &[], Calls),
+    ("the same without sessions", &["--modern-only", "--tasks"], &[], Calls),
+    ("calls that wait for an approval", &["--modern-only", "--tasks", "--approval"], &[], Calls),
+    ("a call that is denied", &["denied"], &[], Calls),
     ("no metadata", &["auth"], &["error server-not-started", "error http-auth-metadata"], Http),
     ("metadata at the root", &["auth-root"], &["error server-not-started", "warning http-auth-metadata"], Http),
     ("metadata below the path", &["auth-path"], &["error server-not-started", "warning http-auth-metadata"], Http),

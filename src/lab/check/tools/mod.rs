@@ -8,6 +8,7 @@ mod providers;
 mod refs;
 mod row;
 mod schemas;
+mod task_support;
 mod tokens;
 mod tool_judge;
 mod walk;
@@ -42,6 +43,7 @@ fn judge_one(session: &Session, findings: &Findings, index: usize, tool: &Value)
     names::judge(&judge);
     descriptions::judge(&judge);
     annotations::judge(&judge);
+    task_support::judge(&judge);
     schemas::judge(&judge);
     let providers = providers::judge(&judge);
     ToolRow { name: name.to_owned(), tokens: tokens::estimate(tool), providers }

@@ -1,6 +1,7 @@
 //! Streamable HTTP endpoint: requests with every header under control, and answers as JSON or as an event stream.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use super::answer::NoAnswer;
 use super::inbox::Inbox;
 use super::json;
 use super::log::{Direction, WireLog};
+use super::param_headers;
 use crate::check::finding::one_line;
 use crate::check::revision::Revision;
 use crate::check::rules::{http as rules, wire};
@@ -27,7 +29,14 @@ const MAX_EVENT: usize = 64 << 20;
 /// The well-known path of protected resource metadata.
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 /// The methods with a header `Mcp-Name`, and the member of the parameters that it repeats.
-const NAMED: [(&str, &str); 3] = [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")];
+const NAMED: [(&str, &str); 6] = [
+    ("tools/call", "name"),
+    ("prompts/get", "name"),
+    ("resources/read", "uri"),
+    ("tasks/get", "taskId"),
+    ("tasks/update", "taskId"),
+    ("tasks/cancel", "taskId"),
+];
 /// The headers of an answer that the wire log shows.
 const SHOWN: [&str; 5] = ["content-type", "mcp-protocol-version", "allow", "location", "retry-after"];
 
@@ -68,6 +77,8 @@ pub(in crate::check) struct Endpoint {
     url: String,
     headers: Vec<(String, SecretString)>,
     session: Mutex<Option<String>>,
+    /// The schemas of the tools whose parameters headers repeat, by name.
+    repeated: Mutex<HashMap<String, Value>>,
     label: Arc<str>,
     log: WireLog,
 }
@@ -88,6 +99,7 @@ impl Endpoint {
             url: url.to_owned(),
             headers: headers.to_vec(),
             session,
+            repeated: Mutex::default(),
             label: label.into(),
             log: log.clone(),
         })
@@ -96,6 +108,14 @@ impl Endpoint {
     /// The session that the server gave.
     pub(in crate::check) fn session(&self) -> Option<String> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Repeats parameters of these tools in headers from now on.
+    pub(in crate::check) fn repeat_parameters(&self, tools: &[Value]) {
+        let named = tools
+            .iter()
+            .filter_map(|tool| Some((tool.get("name")?.as_str()?.to_owned(), tool.get("inputSchema")?.clone())));
+        *self.repeated.lock().unwrap_or_else(PoisonError::into_inner) = named.collect();
     }
 
     /// Whether the URL is on this machine.
@@ -142,6 +162,14 @@ impl Endpoint {
             let name = NAMED.iter().find(|(known, _)| *known == method).and_then(|(_, member)| params.get(*member));
             if let Some(name) = name.and_then(Value::as_str) {
                 set("mcp-name", &header_text(name));
+                let schemas = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
+                let arguments = params.get("arguments").unwrap_or(&Value::Null);
+                let schema = schemas.get(name).filter(|_| method == "tools/call");
+                for (header, value) in
+                    schema.map(|schema| param_headers::of_call(schema, arguments)).unwrap_or_default()
+                {
+                    set(&header, &header_text(&value));
+                }
             }
         }
         headers

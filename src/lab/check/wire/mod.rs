@@ -8,4 +8,5 @@ pub(super) mod json;
 pub(super) mod lines;
 pub(crate) mod log;
 pub(super) mod memory;
+pub(super) mod param_headers;
 pub(crate) mod process;

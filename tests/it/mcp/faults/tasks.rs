@@ -72,6 +72,21 @@ async fn a_call_that_becomes_a_task_is_asked_about_until_it_is_done() {
 }
 
 #[tokio::test]
+async fn a_call_that_waits_for_an_approval_is_executed_only_if_approved() {
+    for (fault, executions, expected) in [("task-approval", 1, "done"), ("task-denied", 0, "the call was not executed")]
+    {
+        let (settings, _wire) = of_era("2026-07-28", &[fault]);
+        let servers = servers([("busy", settings)]);
+        let first = task(send(&servers, None).await);
+        assert_eq!(executed(&servers, "busy").await, 0, "{fault}: the approval is pending");
+        let outcome = format!("{:?}", ended(end_of(&servers, first).await));
+        assert!(outcome.contains(expected), "{fault}: {outcome}");
+        assert_eq!(executed(&servers, "busy").await, executions, "{fault}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_task_that_asks_resumes_with_the_answer() {
     let (settings, wire) = of_era("2026-07-28", &["task-input"]);
     let servers = servers([("busy", settings)]);

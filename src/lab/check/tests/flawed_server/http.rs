@@ -84,6 +84,9 @@ fn serve(server: &Server, stream: &TcpStream) -> Option<()> {
             }
             return respond(stream, 204, "", "");
         }
+        "GET" if server.has("get-stream") || server.has("get-any-stream") => {
+            return stream_of_get(server, stream, &request);
+        }
         "GET" if server.has("get-html") => return respond(stream, 200, "Content-Type: text/html\r\n", "<html></html>"),
         "PUT" if server.has("put-succeeds") => return respond(stream, 200, json, "{}"),
         _ => return respond(stream, 405, "", ""),
@@ -117,6 +120,21 @@ fn authorize(flaw: &str, stream: &TcpStream, request: &Request) -> Option<()> {
         if flaw == "auth-named" { format!(" resource_metadata=\"http://{host}{place}\"") } else { String::new() };
     let headers = format!("{json}WWW-Authenticate: Bearer{named}\r\n");
     respond(stream, 401, &headers, &json!({"error": "invalid_token", "error_description": "no token"}).to_string())
+}
+
+/// A stream without events, for a moment: to clients of a known session that accept it, or to all.
+fn stream_of_get(server: &Server, mut stream: &TcpStream, request: &Request) -> Option<()> {
+    let is_known = server.sessions.lock().unwrap().contains(request.header("mcp-session-id").unwrap_or_default());
+    let is_accepted = request.header("accept").is_some_and(|accept| accept.contains("text/event-stream"));
+    let is_open = server.has("get-any-stream") || (is_known && is_accepted);
+    if !is_open {
+        return respond(stream, if is_known { 406 } else { 404 }, "", "");
+    }
+    stream
+        .write_all(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n: hello\n\n")
+        .ok()?;
+    sleep(Duration::from_millis(50));
+    None
 }
 
 /// Answers a request only when the client has answered a ping on the same stream.
@@ -154,6 +172,11 @@ fn post(server: &Server, stream: &TcpStream, request: &Request, message: &Value)
     }
     let is_repeated = version == stated && request.header("mcp-method") == Some(method);
     if is_modern && !is_repeated && !server.has("any-header") {
+        return refuse(400, -32020);
+    }
+    let param = request.header("mcp-param-text").filter(|text| !text.starts_with("=?base64?"));
+    let argument = message["params"]["arguments"]["text"].as_str();
+    if server.has("--mirrored") && !server.has("any-param-header") && param.is_some_and(|text| Some(text) != argument) {
         return refuse(400, -32020);
     }
     let mut headers = json.to_owned();

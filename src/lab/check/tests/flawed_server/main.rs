@@ -2,7 +2,8 @@
 //!
 //! It uses no MCP library and writes each message as text, so that it can break every rule. `--http` serves streamable
 //! HTTP on a free port and prints its address; `--modern` also speaks the stateless revision, and `--modern-only` nothing
-//! else.
+//! else. `--fixture` adds two tools under the names that the official conformance suite calls, and with `--long` a slow
+//! answer is slow for the limits of the command as well.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,9 +14,10 @@
 )]
 
 mod http;
+mod tasks;
 mod tools;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -35,6 +37,7 @@ struct Server {
     sessions: Mutex<BTreeSet<String>>,
     /// The ids of answers to its own requests.
     replies: Mutex<BTreeSet<String>>,
+    tasks: Mutex<BTreeMap<String, tasks::Task>>,
     calls: AtomicUsize,
     /// The calls that run now.
     busy: AtomicUsize,
@@ -49,6 +52,7 @@ fn main() {
         lists: Mutex::default(),
         sessions: Mutex::default(),
         replies: Mutex::default(),
+        tasks: Mutex::default(),
         calls: AtomicUsize::default(),
         busy: AtomicUsize::default(),
     });
@@ -205,8 +209,14 @@ impl Server {
             "initialize" => self.initialize(params)?,
             "server/discover" if self.has("discover-dies") => std::process::exit(1),
             "server/discover" if self.has("discover-silent") => return None,
-            "server/discover" if self.has("--modern") || self.has("--modern-only") => Ok(json!({
-                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})),
+            "server/discover" if self.has("--modern") || self.has("--modern-only") => {
+                let mut capabilities = json!({"tools": {}});
+                tasks::declare(self, &mut capabilities, true);
+                Ok(json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities}))
+            }
+            _ if method.starts_with("tasks/") && self.has("--tasks") => {
+                tasks::request(self, method, params, params["_meta"].is_object())
+            }
             "ping" if self.has("ping-silent") => return None,
             "ping" => Ok(json!({})),
             "tools/list" => self.list(params, out)?,
@@ -222,7 +232,7 @@ impl Server {
 
     fn initialize(&self, params: &Value) -> Option<Result<Value, (i64, String)>> {
         if self.has("slow-initialize") {
-            sleep(Duration::from_millis(1500));
+            sleep(Duration::from_millis(if self.has("--long") { 9000 } else { 1500 }));
         }
         let requested = params["protocolVersion"].as_str().unwrap_or_default();
         let known = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -235,6 +245,7 @@ impl Server {
         if self.has("tools-undeclared") {
             capabilities = json!({});
         }
+        tasks::declare(self, &mut capabilities, false);
         if self.has("prompts-missing") {
             capabilities["prompts"] = json!({});
         }
@@ -250,7 +261,7 @@ impl Server {
             out("INFO listing tools");
         }
         if self.has("slow-list") {
-            sleep(Duration::from_millis(700));
+            sleep(Duration::from_millis(if self.has("--long") { 3000 } else { 700 }));
         }
         if self.has("list-dies") {
             std::process::exit(1);
@@ -280,6 +291,21 @@ impl Server {
         let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
         if name.starts_with("dies_") {
             std::process::exit(1);
+        }
+        if self.has("--fixture") && name == "test_error_handling" {
+            let words = "Error: this tool intentionally returns an error for testing";
+            return Some(if self.has("error-as-success") { Ok(text(words)) } else { failed(words) });
+        }
+        if self.has("--fixture") && name == "test_simple_text" {
+            return Some(Ok(self.echo("This is a simple text response for testing.")));
+        }
+        if name == "report" && self.has("--tasks") {
+            return Some(tasks::call(self, params));
+        }
+        if name == "echo" && self.has("denied") {
+            let mut denied = json!({"content": [{"type": "text", "text": "it was not executed"}], "isError": true});
+            denied["_meta"] = tasks::envelope(self, "unavailable");
+            return Some(Ok(denied));
         }
         if !["echo", "add", "slow"].contains(&name) {
             return Some(match () {

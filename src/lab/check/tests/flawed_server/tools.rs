@@ -49,9 +49,19 @@ pub(super) fn tools(server: &Server) -> Vec<Value> {
             "many-tokens" => more.extend((0..20).map(|n| json!({"name": format!("tool_{n}"), "description": format!("{n} {}", "word ".repeat(700)), "annotations": read_only, "inputSchema": {"type": "object"}}))),
             "many-dying-tools" => more.extend((0..40).map(|n| json!({"name": format!("dies_{n}"), "description": format!("Dies {n}."), "annotations": read_only, "inputSchema": {"type": "object"}}))),
             "name-number" => echo["name"] = json!(7),
+            "--mirrored" => echo["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("Text"),
             "header-invalid" => echo["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("two words"),
             "provider-refuses" => echo["inputSchema"] = json!({"type": "object", "properties": {"filter[id]": {"type": "string", "description": "x"}}}),
             "provider-loses" => echo["inputSchema"]["properties"]["text"]["pattern"] = json!("^a"),
+            "--tasks" => {
+                let mut report = json!({"name": "report", "description": "Writes a report, which takes a while.", "annotations": read_only, "inputSchema": {"type": "object"}});
+                if !server.has("--modern-only") {
+                    report["execution"] = json!({"taskSupport": "required"});
+                }
+                more.push(report);
+            }
+            "task-undeclared" => echo["execution"] = json!({"taskSupport": "optional"}),
+            "--fixture" => more.extend(["test_simple_text", "test_error_handling"].map(|name| json!({"name": name, "description": format!("The tool {name} of the official suite."), "annotations": read_only, "inputSchema": {"type": "object"}}))),
             "not-strict" => echo["inputSchema"]["required"] = json!([]),
             _ => {}
         }
