@@ -249,7 +249,8 @@ fn an_interrupted_call_is_named() {
     let mut shell = shell(&desk, "toolgate run 'Note it'");
     shell.sees(DECIDE);
     shell.types("q").sees("odd · echo");
-    shell.types("\x1b").sees("! mcp_odd_echo");
+    shell.types("\x1b").sees("cancelling the run");
+    shell.sees("mcp_odd_echo");
     shell.sees("took effect is unknown");
     shell.sees("cancelled: interrupted at the terminal");
     shell.sees("ready> ");
