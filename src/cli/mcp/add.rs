@@ -21,11 +21,11 @@ const EXAMPLES: &str = "\
 Examples:
   toolgate mcp add git -- uvx mcp-server-git --repository .
   toolgate mcp add docs --url https://example.com/mcp
-  toolgate mcp add crm --url https://crm.example.com/mcp --header 'Authorization: Bearer ${CRM_TOKEN}'
+  toolgate mcp add crm --url https://crm.example.com/mcp --header 'X-Key: ${CRM_KEY}'
   toolgate mcp add git --agent reviewer -- uvx mcp-server-git
 
-The command starts the server first, and writes nothing if that fails. It adds lines to the file and changes
-no others: comments stay.
+The command starts the server first, and writes nothing if that fails. It adds lines to the file
+and changes no others: comments stay.
 
 Exit codes: 0 added, 2 wrong usage or configuration, 5 the server is unavailable, 130 interrupted.";
 
@@ -81,6 +81,11 @@ impl Add {
             return Err(CliError::usage(message).with_remedy("choose another name, or change it in the file"));
         }
         let definition = self.definition()?;
+        if let Some(name) = definition.variables.iter().find(|name| setup::environment(name).is_none()) {
+            let message = format!("the environment variable `{name}` is not set, and the file would refer to it");
+            let remedy = format!("`export {name}=…` first: values that look like secrets are not written to the file");
+            return Err(CliError::usage(message).with_remedy(remedy));
+        }
         let agent = self.user(&before)?;
         let added = config::with_server(&text, &definition.yaml).ok_or_else(|| by_hand(&path, &definition))?;
         let used = agent.as_ref().and_then(|agent| config::with_server_of_agent(&added, agent.as_str(), id.as_str()));
@@ -111,9 +116,6 @@ impl Add {
             }
             None => out.line(format!("no agent uses it yet: add `{id}` to the `servers` of an agent in that file")),
         }
-        for name in definition.variables.iter().filter(|name| setup::environment(name).is_none()) {
-            out.note(format!("  export {name}=…   the file refers to it"));
-        }
         Ok(Exit::Done)
     }
 
@@ -129,7 +131,10 @@ impl Add {
         let server = match &self.url {
             Some(url) => json!({"url": url, "headers": pairs(&self.header, ':')}),
             None => {
-                let (command, args) = self.program.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+                let (command, args) = self
+                    .program
+                    .split_first()
+                    .map_or((String::new(), &[][..]), |(first, rest)| (found_here(first), rest));
                 json!({"command": command, "args": args, "env": pairs(&self.env, '=')})
             }
         };
@@ -154,6 +159,13 @@ impl Add {
             (None, _) => Ok(None),
         }
     }
+}
+
+/// A program that is named by a path, as seen from the folder of the user.
+fn found_here(program: &str) -> String {
+    let is_path = program.contains('/') && !program.starts_with('$');
+    let whole = is_path.then(|| std::path::absolute(program).ok()).flatten();
+    whole.map_or_else(|| program.to_owned(), |whole| whole.display().to_string())
 }
 
 /// The error for a file whose form is not changed here, with the lines to add.

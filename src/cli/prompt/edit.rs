@@ -5,19 +5,12 @@ use std::io;
 
 use serde_json::Value;
 
-use super::Prompt;
 use super::console::{Accepts, Console};
+use super::{Prompt, RefusedEdit};
 use crate::cli::answers::edited_arguments;
 use crate::core::id::CallId;
 use crate::core::run::PendingCall;
 use crate::core::tool::Arguments;
-
-/// Arguments that a person wrote and that were refused.
-pub(super) struct RefusedEdit {
-    call: CallId,
-    text: String,
-    error: String,
-}
 
 impl<C: Console> Prompt<C> {
     /// Keeps arguments that were refused after the prompt, for the next edit of the call.

@@ -24,7 +24,6 @@ use serde_json::Value;
 pub(super) use self::choice::position;
 use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};
-use self::edit::RefusedEdit;
 pub(super) use self::escape_key::EscapeKey;
 pub(super) use self::grant_choice::{PastCalls, ReadPastCalls};
 pub(super) use self::terminal::{Terminal, TerminalGuard, Withdrawal, typed_ahead};
@@ -47,6 +46,13 @@ pub(super) struct Prompt<C> {
     console: C,
     /// The last arguments that the person wrote and that were refused. The next edit of the call begins with them.
     refused_edit: Option<RefusedEdit>,
+}
+
+/// Arguments that a person wrote and that were refused.
+struct RefusedEdit {
+    call: CallId,
+    text: String,
+    error: String,
 }
 
 /// A pending item to ask about, and what the person can do about the others from there.

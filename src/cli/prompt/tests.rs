@@ -149,11 +149,10 @@ fn a_refused_edit_is_where_the_next_one_begins() {
     let mut prompt = Prompt::new(Script::typing("e\n\ne\n{\"b\":2}\n"));
     let call = CallId::from("1");
     prompt.refuse_edit(&call, &Arguments::from_value(json!({"a": 1})), "it does not fit");
-    let edited = |reply: Reply| match reply {
-        Reply::Answered(answers) => answers[0].1.decision().unwrap().edited_arguments.clone().unwrap().to_value(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(edited(asked(&mut prompt, &approval_item("1"), 1, 1)), json!({"b": 2}));
+    let reply = asked(&mut prompt, &approval_item("1"), 1, 1);
+    let Reply::Answered(answers) = reply else { panic!("{reply:?}") };
+    let edited = answers[0].1.decision().unwrap().edited_arguments.clone().unwrap();
+    assert_eq!(edited.to_value(), json!({"b": 2}));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::cli::prompt::Place;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Decision, DecisionKind, PendingItem, Scope};
+use crate::core::run::{Answer, Decision, DecisionKind, PendingItem};
 
 /// The items, the position in them, and the answers that are not recorded yet.
 pub(super) struct Round {
@@ -125,7 +125,6 @@ impl Held {
     fn covered(call: &CallId, decision: &Decision, approved: &CallId, covered_by: usize) -> Self {
         let reason = Some(format!("covered by the approval of {approved}"));
         let own = Decision { reason, via: decision.via, ..Decision::new(DecisionKind::Approve, decision.by.clone()) };
-        debug_assert_eq!(own.scope, Scope::Once);
         Self { call: call.clone(), answer: own.into(), covered_by: Some(covered_by) }
     }
 }
@@ -144,7 +143,7 @@ pub(super) fn is_approval(item: &PendingItem) -> bool {
 mod tests {
     use super::*;
     use crate::cli::prompt::tests::{approval_item, external_item};
-    use crate::core::run::Coverage;
+    use crate::core::run::{Coverage, Scope};
 
     fn round(ids: &[&str]) -> Round {
         Round::new(ids.iter().map(|id| approval_item(id)).collect())

@@ -4,7 +4,6 @@ mod stream;
 
 use std::collections::BTreeMap;
 
-use self::stream::{GUTTER, Stream};
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
 use super::approval_scope::{covered, reach};
@@ -62,6 +61,15 @@ pub(in crate::cli) struct LiveView {
     executing: BTreeMap<CallId, CallRef>,
     /// The calls in progress whose beginning is shown with their end.
     deferred: BTreeMap<CallId, CallRef>,
+}
+
+/// The prefix of each line of model text, so that no such line can imitate output of the program.
+const GUTTER: &str = "  | ";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    Text,
+    Reasoning,
 }
 
 impl LiveView {

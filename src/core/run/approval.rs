@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Run;
 use crate::id::{CallId, GrantId, RunId};
 use crate::json;
 use crate::policy::{Condition, OnTimeout, PolicyMark, Subject};
@@ -181,30 +180,6 @@ impl Binding {
     /// was shown.
     pub fn digest(&self, run: &RunId, call: &CallId) -> String {
         json::hash(&json!({"run": run, "call": call, "binding": self}))
-    }
-}
-
-impl Run {
-    /// Whether the grant from an approval of one call of the open turn would also cover another call that requires approval.
-    /// `false` for a call of another tool, and for one that a person has to decide about in any case.
-    pub fn would_cover(&self, decision: &Decision, approved: &CallId, other: &CallId) -> bool {
-        let is_wider = decision.answer == DecisionKind::Approve && decision.scope != Scope::Once;
-        let (Some(approved), Some(other)) = (self.call(approved), self.call(other)) else { return false };
-        let (Some(of), Some(tool)) = (&approved.tool, &other.tool) else { return false };
-        let is_same_tool = (&of.name, &of.hash) == (&tool.name, &tool.hash);
-        if !is_wider || !is_same_tool || other.reapproval_reason().is_some() {
-            return false;
-        }
-        match &decision.coverage {
-            Coverage::Tool => true,
-            Coverage::Arguments => {
-                let would_run = decision.edited_arguments.as_ref().unwrap_or_else(|| approved.arguments());
-                would_run.hash() == other.arguments().hash()
-            }
-            Coverage::When(when) => {
-                Condition::for_grant(when).is_ok_and(|when| when.holds_for(&self.subject(tool, other.arguments())))
-            }
-        }
     }
 }
 

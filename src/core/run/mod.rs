@@ -22,6 +22,7 @@ mod expiry;
 mod fallback;
 mod fold;
 mod fork;
+mod grant_coverage;
 mod history;
 mod input;
 mod invalid_event;

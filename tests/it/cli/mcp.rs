@@ -360,7 +360,7 @@ fn a_server_is_added_to_the_file_and_comments_stay() {
     let file = || std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     let before = file();
     let added = desk.toolgate(&["mcp", "add", "stock", "--", "toolgate", "demo-server"]).expect(0).out;
-    for told in ["3 tools, ready after", "added server stock to toolgate.yaml", "agent assistant may use it"] {
+    for told in ["tools, ready after", "added server stock to toolgate.yaml", "agent assistant may use it"] {
         assert!(added.contains(told), "{told}: {added}");
     }
     let after = file();
@@ -369,6 +369,10 @@ fn a_server_is_added_to_the_file_and_comments_stay() {
     assert!(before.lines().filter(is_kept).all(|line| after.lines().any(|kept| kept == line)), "{after}");
     let again = desk.toolgate(&["mcp", "add", "stock", "--url", "http://localhost:1/mcp"]).expect(2).err;
     assert!(again.contains("has a server `stock` already"), "{again}");
+    let header = ["--header", "Authorization: Bearer sk-secret-12345678901234567890"];
+    let secret = [&["mcp", "add", "crm", "--url", "http://localhost:1/mcp"][..], &header].concat();
+    let secret = desk.toolgate(&secret).expect(2).err;
+    assert!(secret.contains("`CRM_AUTHORIZATION` is not set") && !secret.contains("sk-secret"), "{secret}");
     let absent = desk.toolgate(&["mcp", "add", "gone", "--", "./no-such-program"]).expect(5).err;
     assert!(absent.contains("nothing was written") && file() == after, "{absent}");
     desk.toolgate(&["mcp", "add", "gone", "--unchecked", "--", "./no-such-program"]).expect(0);

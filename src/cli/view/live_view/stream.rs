@@ -1,17 +1,8 @@
 //! Streamed text of the live view: fragments of the model's text and reasoning, and the progress of calls.
 
-use super::{AnswerPlacement, LiveOutput, LiveView};
+use super::{AnswerPlacement, GUTTER, LiveOutput, LiveView, Stream};
 use crate::cli::view::words::in_words;
 use crate::core::lifecycle::Delta;
-
-/// The prefix of each line of model text, so that no such line can imitate output of the program.
-pub(super) const GUTTER: &str = "  | ";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stream {
-    Text,
-    Reasoning,
-}
 
 impl LiveView {
     /// Whether the last line is unfinished.
