@@ -52,7 +52,7 @@ fn other_arguments(arguments: &Arguments, condition: &str) -> String {
         let is_named = paths()
             .filter_map(|path| path.strip_prefix("args."))
             .any(|path| path.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
-        !is_named && !(compares_command && of_command)
+        !(is_named || (compares_command && of_command))
     };
     let open: Vec<String> =
         object.keys().filter(is_open).map(|name| format!("any `{}`", escape_untrusted(name))).collect();

@@ -288,7 +288,7 @@ mod tests {
             ("git log >/dev/null", "only commands `git log …`", r#"args.commandPartsStartWith(["git","log"])"#),
         ] {
             let expected = (words.to_owned(), condition.to_owned());
-            assert_eq!(proposed(&json!({"command": command})), [expected.clone()], "{command}");
+            assert_eq!(proposed(&json!({"command": command})), std::slice::from_ref(&expected), "{command}");
             let [(same, text), parts] = &proposed(&json!({"command": command, "description": "x"}))[..] else {
                 panic!("{command}")
             };
