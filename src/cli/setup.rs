@@ -1,6 +1,7 @@
 //! Shared flags: the configuration file, and changes to the configuration for one command.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -73,7 +74,7 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
 const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate_mcp::supervisor=error,rmcp=off,opentelemetry=off";
 
 /// A log filter without the records of runs, for a command whose view shows the same. A filter that names them stays.
-pub(super) fn without_runs(filter: &str) -> String {
+fn without_runs(filter: &str) -> String {
     if filter.contains("toolgate::run") { filter.to_owned() } else { format!("{filter},toolgate::run=off") }
 }
 
@@ -81,7 +82,11 @@ pub(super) fn without_runs(filter: &str) -> String {
 /// and policy: the user of this terminal may change the configuration.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
     // The live view and the result line report most events; by default, the log adds only the rest.
-    log(settings.log.as_deref().unwrap_or(USUAL_LOG))?;
+    let chosen = settings.log.as_deref().map(|filter| match std::io::stderr().is_terminal() {
+        true => without_runs(filter),
+        false => filter.to_owned(),
+    });
+    log(chosen.as_deref().unwrap_or(USUAL_LOG))?;
     let mut app = App::open(with_every_choice(settings.clone()), Vec::new()).await?;
     // What the configuration warns of concerns what it offers itself.
     app.settings = settings;

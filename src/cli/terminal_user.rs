@@ -167,6 +167,12 @@ async fn prompt_through(
             }
             Reply::Answered(answers) if answers.iter().all(|(_, answer)| is_holdable(answer)) => {
                 let state = follow.app.runner.load(run).await?;
+                let unusable =
+                    answers.iter().find_map(|(call, answer)| state.unusable_decision(call, answer.decision()?));
+                if let Some(error) = unusable {
+                    out.note(format!("  {error}"));
+                    continue;
+                }
                 let (name, count) = (item.call().map(|call| call.name.to_string()).unwrap_or_default(), round.count());
                 for covered in round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {
                     out.note(format!("  {name} ({covered} of {count}): approved too, because your approval covers it"));

@@ -13,7 +13,7 @@ use super::text::{count, gutter, one_line};
 use super::view::left_out_lines;
 use crate::core::policy::Subject;
 use crate::core::tool::{Origin, Tool, Toolset, escape_untrusted};
-use crate::gateway::ToolsView;
+use crate::gateway::views::ToolsView;
 
 /// The length limit of a description. Descriptions are written for models, so people see only the start.
 const DESCRIPTION: usize = 160;

@@ -66,10 +66,14 @@ pub use access::{
 };
 pub use backends::{Backends, ModelCard, NoBackends, ServerFailure, ServerHealth, ServerLatency, ServerState};
 pub use builder::Builder;
-pub use grants::GrantView;
 pub use problem::Problem;
 pub use router::{description, router};
 pub use serve::{ServeSettings, serve};
 pub use settings::GatewaySettings;
 pub use state::Gateway;
-pub use tools::ToolsView;
+
+/// Objects of the API that the command line prints as well.
+pub mod views {
+    pub use crate::grants::GrantView;
+    pub use crate::tools::ToolsView;
+}

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
-use toolgate_core::id::{ModelName, RunId, SessionId};
+use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::run::{Event, InvalidEvent, Limits, ResumeError, Run, Started, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Journal};
 use toolgate_ports::{SessionClaim, SessionSettings};
 
-use super::request::choose;
-use super::resume_input::require_servers;
+use super::resume_input::{require_mode, require_servers};
 use super::{AgentRunner, Execution, RunnerError};
 
 /// The parameters of a fork. It inherits tenant and principal from the original run.
@@ -28,8 +27,6 @@ pub struct Fork {
     /// Limits of the new run, within its agent's. Limits that are not set are those of the original run, as far as the
     /// agent's limits allow. Usage of the original run does not count.
     pub limits: TighterLimits,
-    /// The model of the new run, one of those that the agent allows; `None` for that of the original run.
-    pub model: Option<ModelName>,
     /// The permission mode of the new run, one of those of the agent; `None` for that of the original run.
     pub mode: Option<String>,
     /// Metadata of the new run, in place of the original run's.
@@ -50,7 +47,7 @@ impl AgentRunner {
     /// requested again ([`Run::forked`]). Servers that the host application injected into the original run must be
     /// [injected](AgentRunner::inject) into the new run as well, under an id that was created in advance.
     pub async fn fork(&self, run: &RunId, fork: Fork) -> Result<Execution, RunnerError> {
-        let Fork { at, version, message, limits, model, mode, metadata, by, id, trace } = fork;
+        let Fork { at, version, message, limits, mode, metadata, by, id, trace } = fork;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
         let mut source = self.events_of(run).await?;
         if let Some(first) = source.first_mut() {
@@ -75,7 +72,7 @@ impl AgentRunner {
         let id = id.unwrap_or_else(|| self.fresh_id());
         let fork_of = |run, at, authors| Trigger::Fork { run, at, authors };
         let mut copy = RunCopy::new(run, source, fork_of, id, agent)?;
-        copy.choose(model.as_ref(), mode.as_ref())?;
+        copy.choose_mode(mode)?;
         copy.begin_own_part(self.trace(trace), limits, message);
         if let Some(ending) = copy.fold().map_err(corrupt)?.and_then(|copy| copy.foregone_ending()) {
             return Err(RunnerError::ForkEnds { run: run.clone(), at: position, status: ending.status(), latest });
@@ -180,9 +177,13 @@ impl RunCopy {
         Ok(Self { id, started, events: events.collect(), own: Vec::new(), agent })
     }
 
-    /// Gives it this model and this permission mode.
-    pub(super) fn choose(&mut self, model: Option<&ModelName>, mode: Option<&String>) -> Result<(), RunnerError> {
-        choose(&mut self.started.spec, &self.agent, model, mode)
+    /// Gives it this permission mode. Its model stays: the copied turns are turns of that model.
+    pub(super) fn choose_mode(&mut self, mode: Option<String>) -> Result<(), RunnerError> {
+        if let Some(mode) = mode {
+            require_mode(&self.agent, &mode)?;
+            self.started.spec.mode = Some(mode);
+        }
+        Ok(())
     }
 
     /// Begins its own part, with these limits and the message.

@@ -83,28 +83,6 @@ impl From<Cause> for Trigger {
     }
 }
 
-/// Gives a run this model and this permission mode, if its agent has them.
-pub(super) fn choose(
-    spec: &mut Spec,
-    agent: &Agent,
-    model: Option<&ModelName>,
-    mode: Option<&String>,
-) -> Result<(), RunnerError> {
-    if let Some(model) = model {
-        if !agent.models().any(|(name, _)| name == model) {
-            let known = agent.models().map(|(name, _)| name.clone()).collect();
-            return Err(RunnerError::NoSuchModel { agent: agent.name.clone(), model: model.clone(), known });
-        }
-        spec.fallback.retain(|candidate| candidate.model != *model);
-        spec.model = model.clone();
-    }
-    if let Some(mode) = mode {
-        require_mode(agent, mode)?;
-        spec.mode = Some(mode.clone());
-    }
-    Ok(())
-}
-
 impl Request {
     /// A request with a message for an agent, without options.
     pub fn new(agent: impl Into<AgentName>, text: impl Into<String>) -> Self {
@@ -152,7 +130,16 @@ impl Request {
             return Err(RunnerError::EmptyMessage);
         }
         let mut spec = agent.spec();
-        choose(&mut spec, agent, self.model.as_ref(), self.mode.as_ref())?;
+        if let Some(model) = &self.model {
+            if !agent.models().any(|(name, _)| name == model) {
+                let known = agent.models().map(|(name, _)| name.clone()).collect();
+                return Err(RunnerError::NoSuchModel { agent: agent.name.clone(), model: model.clone(), known });
+            }
+            spec.fallback.retain(|candidate| candidate.model != *model);
+            spec.model = model.clone();
+        }
+        self.mode.as_ref().map_or(Ok(()), |mode| require_mode(agent, mode))?;
+        spec.mode.clone_from(&self.mode);
         if let Some(servers) = &self.servers {
             if let Some(server) = servers.iter().find(|server| !agent.servers.contains(server)) {
                 return Err(RunnerError::NoSuchServer { agent: agent.name.clone(), server: server.clone() });

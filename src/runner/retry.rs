@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
-use toolgate_core::id::{ModelName, RunId};
+use toolgate_core::id::RunId;
 use toolgate_core::run::{Event, Run, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::DriveError;
@@ -19,8 +19,6 @@ pub struct Retry {
     pub message: Option<Message>,
     /// Limits of the new run, as for a [fork](crate::Fork::limits).
     pub limits: TighterLimits,
-    /// The model of the new run, one of those that the agent allows; `None` for that of the original run.
-    pub model: Option<ModelName>,
     /// The permission mode of the new run, one of those of the agent; `None` for that of the original run.
     pub mode: Option<String>,
     /// Metadata of the new run, in place of the original run's.
@@ -39,7 +37,7 @@ impl AgentRunner {
     /// in the conversation, and the session's grants cover it. The original run has to be the latest of its session. It
     /// does not change.
     pub async fn retry(&self, run: &RunId, retry: Retry) -> Result<Execution, RunnerError> {
-        let Retry { version, message, limits, model, mode, metadata, by, id, trace } = retry;
+        let Retry { version, message, limits, mode, metadata, by, id, trace } = retry;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
         let (journal, history) = self.open_unless_over(run).await?;
         if journal.run().ending().is_none() {
@@ -53,7 +51,7 @@ impl AgentRunner {
         let retry_of = |run, at, authors| Trigger::Retry { run, at, authors };
         let id = id.unwrap_or_else(|| self.fresh_id());
         let mut copy = RunCopy::new(run, source, retry_of, id, agent)?;
-        copy.choose(model.as_ref(), mode.as_ref())?;
+        copy.choose_mode(mode)?;
         copy.begin_own_part(self.trace(trace), limits, message);
         copy.started.by = by;
         if let Some(metadata) = metadata {

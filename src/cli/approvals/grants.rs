@@ -11,7 +11,7 @@ use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::count;
 use crate::cli::view::{by_way_of, clock};
 use crate::core::tool::escape_untrusted;
-use crate::gateway::GrantView;
+use crate::gateway::views::GrantView;
 use crate::ports::{ApprovedCall, Grant, GrantFilter};
 
 /// List grants: the calls that they cover run without approval

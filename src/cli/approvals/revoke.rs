@@ -15,7 +15,7 @@ use crate::cli::text::list;
 use crate::cli::view::clock;
 use crate::core::id::GrantId;
 use crate::core::tool::escape_untrusted;
-use crate::gateway::GrantView;
+use crate::gateway::views::GrantView;
 use crate::ports::{Grant, GrantFilter};
 
 /// Revoke grants: calls that nothing else covers require approval again

@@ -10,13 +10,14 @@ use crate::cli::drive_to_idle::{Tasks, settle};
 use crate::cli::error::CliError;
 use crate::cli::follow::Display;
 use crate::cli::output::Output;
-use crate::cli::runs::print_waterfall;
+use crate::cli::runs::{copied, print_waterfall};
+use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
 use crate::cli::view::{ASKS_AGAIN, RepeatedFlags, spent};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
-use crate::core::run::{Event, JournalEntry, Status, Trigger};
+use crate::core::run::{JournalEntry, Status};
 use crate::core::tool::escape_untrusted;
 use crate::ports::GrantFilter;
 use crate::runner::{Agent, Execution, Fork, NewSession, Request, SessionCompaction};
@@ -63,13 +64,21 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Chooses the policy with which the last message of the session was sent.
-    pub(super) async fn keep_policy(&mut self) -> Result<(), CliError> {
+    /// Chooses the model and the policy with which the last message of the session was sent, unless flags choose others.
+    pub(super) async fn keep_choice(&mut self, flags: &RunChoice) -> Result<(), CliError> {
         let Some(run) = self.newest_run().await? else { return Ok(()) };
         let last = self.app.runner.load(&run).await?;
         let spec = &last.started().spec;
-        let is_known = |mode: &String| self.agent.policies().any(|policy| policy.name == *mode);
-        self.mode = spec.mode.clone().filter(|mode| spec.agent == self.agent.name && is_known(mode));
+        if spec.agent != self.agent.name {
+            return Ok(());
+        }
+        if flags.policy.is_none() {
+            self.mode = spec.mode.clone().filter(|mode| self.agent.has_mode(mode));
+        }
+        let is_other = spec.model != self.agent.model_name && self.agent.models().any(|(name, _)| *name == spec.model);
+        if flags.model.is_none() && is_other {
+            self.model = Some(spec.model.clone());
+        }
         Ok(())
     }
 
@@ -114,7 +123,7 @@ impl<'a> Conversation<'a> {
         let mode = self.mode.clone().or_else(|| self.has_chosen_policy.then(|| self.agent.policy.name.clone()));
         let execution = match &self.last {
             Some(run) if self.forks => {
-                let fork = Fork { message: Some(message), model: self.model.clone(), mode, ..Fork::default() };
+                let fork = Fork { message: Some(message), mode, ..Fork::default() };
                 runner.fork(run, fork).await?
             }
             Some(_) | None => {
@@ -127,26 +136,8 @@ impl<'a> Conversation<'a> {
             }
         };
         (self.forks, self.attachments) = (false, Vec::new());
-        let copied = self.copied(&execution.run).await?;
+        let copied = copied(self.app, &execution.run).await?;
         self.follow(execution, &copied, out).await
-    }
-
-    /// The events that a fork has from its source, which are on the screen already.
-    async fn copied(&self, run: &RunId) -> Result<Vec<JournalEntry>, CliError> {
-        let mut journal = self.app.runner.journal(run).await?;
-        let copied = match journal.first().map(|first| &first.event) {
-            Some(Event::Started(started)) => match started.trigger {
-                Trigger::Fork { at, .. } => at,
-                Trigger::Manual
-                | Trigger::Api
-                | Trigger::Compaction
-                | Trigger::Schedule { .. }
-                | Trigger::Retry { .. } => 0,
-            },
-            Some(_) | None => 0,
-        };
-        journal.retain(|entry| entry.seq < copied);
-        Ok(journal)
     }
 
     /// The session, created with the first message.
@@ -212,7 +203,7 @@ impl<'a> Conversation<'a> {
             Command::Fork => {
                 self.last = Some(self.last_run().await?);
                 self.forks = true;
-                out.note("the next message begins a copy of this conversation");
+                out.note("the next message begins a copy of this conversation, with the model of its last turn");
             }
             Command::New => self.start_over(out),
             // The loop of the conversation leaves.

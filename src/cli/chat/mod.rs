@@ -75,7 +75,6 @@ impl Chat {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         self.choice.apply(&mut settings, None)?;
-        settings.log = settings.log.as_deref().map(setup::without_runs);
         let app = setup::open(settings).await?;
         prompt::claim_terminal();
         let ended = self.converse(&app, out).await;
@@ -98,9 +97,7 @@ impl Chat {
         let again = setup::again(&self.config, &self.changes);
         let mut conversation = Conversation::new(app, agent, session, again.in_conversation())?;
         conversation.has_chosen_policy = self.choice.policy.is_some() || self.changes.variant.is_some();
-        if self.choice.policy.is_none() {
-            conversation.keep_policy().await?;
-        }
+        conversation.keep_choice(&self.choice).await?;
         let mut recall = Recall { messages: Vec::new(), words: Command::names() };
         self.begin(&conversation, &mut recall, out).await?;
         let mut is_leaving = false;

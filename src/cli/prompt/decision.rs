@@ -23,7 +23,8 @@ const KEYS: &str = "    a  this call runs, once
     x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent
     e  it runs with other arguments, which you type
     b  the item before it is asked about again
-    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left";
+    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are
+       left, and records the decisions before: what is approved runs";
 
 /// The choices at a call that requires approval.
 fn choices(asked: &AskedItem<'_>) -> String {
@@ -105,8 +106,7 @@ impl<C: Console> Prompt<C> {
         }
         self.console.discard_typed_ahead()?;
         let calls = count(asked.further.len() + 1, "call");
-        let answer = self.key(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;
-        let is_approved = matches!(answer.as_deref().map(str::trim), Some("y" | "yes"));
+        let is_approved = self.confirmed(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;
         let answers = items().filter_map(PendingItem::call_id);
         let answers = answers.map(|call| (call.clone(), by_terminal(approval(Scope::Once, None, None))));
         Ok(is_approved.then(|| answers.collect()))
@@ -123,8 +123,12 @@ impl<C: Console> Prompt<C> {
             call.name,
             escape_untrusted(argument)
         ))?;
-        let answer = self.key("  allow any arguments: [y]es, [n]o: ")?;
-        Ok(matches!(answer.as_deref().map(str::trim), Some("y" | "yes")).then(wide))
+        Ok(self.confirmed("  allow any arguments: [y]es, [n]o: ")?.then(wide))
+    }
+
+    /// Whether the person says yes.
+    pub(super) fn confirmed(&mut self, question: &str) -> io::Result<bool> {
+        Ok(matches!(self.key(question)?.as_deref().map(str::trim), Some("y" | "yes")))
     }
 }
 

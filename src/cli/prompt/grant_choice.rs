@@ -8,7 +8,7 @@ use super::choice::numbers;
 use super::console::Console;
 use crate::cli::text::{count, list};
 use crate::core::policy::Condition;
-use crate::core::policy::analysis::{GrantProposal, PastCall, grant_proposals};
+use crate::core::policy::analysis::{GrantProposal, PastCall, command_argument, grant_proposals};
 use crate::core::run::Scope;
 use crate::core::tool::{Arguments, escape_untrusted};
 
@@ -89,11 +89,33 @@ impl<C: Console> Prompt<C> {
                 Ok((words, condition)) => {
                     let others = other_arguments(arguments, &condition);
                     let scope = self.reach(&format!("calls of this tool with {}{others}", escape_untrusted(&words)))?;
+                    if scope.is_some() && !self.may_leave_open(arguments, &condition)? {
+                        return Ok(None);
+                    }
                     return Ok(scope.map(|scope| (condition, scope)));
                 }
                 Err(reason) => self.say(&format!("  {}", escape_untrusted(&reason)))?,
             }
         }
+    }
+
+    /// Whether the person wants a condition that does not compare the whole of the argument that says what runs.
+    fn may_leave_open(&mut self, arguments: &Arguments, condition: &str) -> io::Result<bool> {
+        let Some(argument) = arguments.as_object().and_then(command_argument) else { return Ok(true) };
+        let whole = [
+            format!("args.{argument} == "),
+            "args.commandStartsWith(".into(),
+            "args.commandPartsStartWith(".into(),
+            "args.commandEquals(".into(),
+        ];
+        if whole.iter().any(|test| condition.contains(test.as_str())) && !condition.contains("||") {
+            return Ok(true);
+        }
+        self.say(&format!(
+            "  This condition does not compare the whole of `{argument}`: whatever the model writes there may run, and you are \
+             not asked."
+        ))?;
+        self.confirmed("  allow it: [y]es, [n]o: ")
     }
 
     fn show(&mut self, proposals: &[GrantProposal], past: Option<&PastCalls>) -> io::Result<()> {

@@ -13,8 +13,8 @@ use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use crate::core::chat::Message;
-use crate::core::id::ModelName;
-use crate::core::run::TighterLimits;
+use crate::core::id::RunId;
+use crate::core::run::{Event, JournalEntry, TighterLimits};
 use crate::core::trace::Trace;
 use crate::runner;
 
@@ -85,8 +85,9 @@ pub(super) struct Copy {
     #[command(flatten)]
     changes: ConfigOverrides,
 
-    #[command(flatten)]
-    choice: RunChoice,
+    /// Uses another approval policy [default: that of the other run]
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
 
     #[command(flatten)]
     caller: Caller,
@@ -122,11 +123,11 @@ impl Copy {
                 agent.limits.max_iterations = agent.limits.max_iterations.max(most);
             });
         }
-        let (model, policy) = self.choice.find(&settings)?;
-        let chosen = (model, policy.map(|policy| policy.name.clone()));
+        let choice = RunChoice { policy: self.policy.clone(), ..RunChoice::default() };
+        let mode = choice.find(&settings)?.1.map(|policy| policy.name.clone());
         let trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
-        let ended = self.start(&app, relation, chosen, trace, out).await;
+        let ended = self.start(&app, relation, mode, trace, out).await;
         setup::close_after(&ended, app, out).await;
         ended
     }
@@ -135,7 +136,7 @@ impl Copy {
         &self,
         app: &App,
         relation: Relation,
-        (model, mode): (Option<ModelName>, Option<String>),
+        mode: Option<String>,
         trace: Option<Trace>,
         out: &mut Output,
     ) -> Result<Exit, CliError> {
@@ -144,11 +145,11 @@ impl Copy {
         let limits = TighterLimits { max_iterations: self.max_iterations, ..TighterLimits::default() };
         let (execution, verb) = match relation {
             Relation::Fork { at } => {
-                let fork = runner::Fork { at, message, limits, model, mode, trace, ..runner::Fork::default() };
+                let fork = runner::Fork { at, message, limits, mode, trace, ..runner::Fork::default() };
                 (app.runner.fork(&run, fork).await?, "forks")
             }
             Relation::Retry => {
-                let retry = runner::Retry { message, limits, model, mode, trace, ..runner::Retry::default() };
+                let retry = runner::Retry { message, limits, mode, trace, ..runner::Retry::default() };
                 (app.runner.retry(&run, retry).await?, "retries")
             }
         };
@@ -156,7 +157,18 @@ impl Copy {
         if !display.is_json() {
             out.note(format!("{} {verb} {run}", execution.run));
         }
-        settle(app, execution, &[], display, Tasks::InTerminal.into(), &setup::again(&self.config, &self.changes), out)
-            .await
+        let (copied, again) = (copied(app, &execution.run).await?, setup::again(&self.config, &self.changes));
+        settle(app, execution, &copied, display, Tasks::InTerminal.into(), &again, out).await
     }
+}
+
+/// The events that a run has from another one.
+pub(in crate::cli) async fn copied(app: &App, run: &RunId) -> Result<Vec<JournalEntry>, CliError> {
+    let mut journal = app.runner.journal(run).await?;
+    let copied = match journal.first().map(|first| &first.event) {
+        Some(Event::Started(started)) => started.trigger.copied(),
+        Some(_) | None => 0,
+    };
+    journal.retain(|entry| entry.seq < copied);
+    Ok(journal)
 }

@@ -13,6 +13,7 @@ mod trace;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::fork::copied;
 pub(super) use self::trace::print_waterfall;
 
 use super::error::CliError;

@@ -1,6 +1,6 @@
 //! Round of prompts: the items that a person is asked about one after the other. Pure.
 //!
-//! A decision that cannot be refused is held until the last item is answered, so that the person can go back and change it.
+//! A decision without other arguments is held until the last item is answered, so that the person can go back and change it.
 //! While it is held, it also decides about the later calls that its grant will cover.
 
 use std::collections::BTreeMap;
@@ -129,7 +129,7 @@ impl Held {
     }
 }
 
-/// Whether an answer can be held: nothing in it is checked when it is recorded.
+/// Whether an answer can be held: a decision without other arguments, which the schema of the tool could refuse.
 pub(super) fn is_holdable(answer: &Answer) -> bool {
     matches!(answer, Answer::Decision { decision, .. } if decision.edited_arguments.is_none())
 }

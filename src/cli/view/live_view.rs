@@ -185,7 +185,7 @@ impl LiveView {
             }
             LifecycleKind::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),
             LifecycleKind::ApprovalsResolved { granted } => {
-                vec![paint.dim(format!("  auto-approved: {}", list(covered(granted))))]
+                vec![paint.dim(format!("  grants in force: {}", list(covered(granted))))]
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
                 self.streamed = false;

@@ -14,7 +14,8 @@ use crate::policy::Condition;
 use crate::tool::{Arguments, Ask, ElicitationRequest, ElicitationResponses, Outcome, ToolOutput};
 
 impl Run {
-    pub(super) fn unusable_decision(&self, id: &CallId, decision: &Decision) -> Option<ResumeError> {
+    /// The problem with a decision about a call: other arguments, a condition or a text that can never be used.
+    pub fn unusable_decision(&self, id: &CallId, decision: &Decision) -> Option<ResumeError> {
         let edited = || self.unusable_edit(id, decision);
         // Replacing long arguments must not require shortening them.
         let replaced = decision.edited_arguments.as_ref().and_then(|_| self.call(id)).map(|call| call.arguments());

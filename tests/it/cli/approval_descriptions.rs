@@ -133,7 +133,7 @@ fn the_coverage_of_a_grant_is_shown_at_approval_and_at_use() {
     );
     let desk = pending(&turns);
     let ended = approvals(&desk, &["approve", "last", "note", "--scope", "session"]).expect(10);
-    let only = "auto-approved: mcp_shop_add_note (only with the arguments of 1 earlier call)";
+    let only = "grants in force: mcp_shop_add_note (only with the arguments of 1 earlier call)";
     assert!(ended.err.contains(only), "{}", ended.err);
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
     assert!(

@@ -326,10 +326,10 @@ fn an_approval_covers_calls_that_meet_a_proposed_condition() {
     let typed = [
         (DECIDE, "l"),
         ("1. the same customer_id", ""),
-        ("(its number; empty: none): ", "9\n"),
+        ("or a condition; empty: none): ", "9\n"),
         ("type a number from 1 to 2", ""),
-        ("(its number; empty: none): ", "1\n"),
-        ("calls of this tool with the same customer_id from now on", ""),
+        ("or a condition; empty: none): ", "1\n"),
+        ("calls of this tool with the same customer_id, and any `text` from now on", ""),
         ("(empty: neither): ", "s"),
         // The second call has the same customer, and the third another one.
         (DECIDE, "d"),

@@ -90,7 +90,7 @@ fn earlier_answers_at_the_terminal_are_kept() {
         .into_iter()
         .map(|fact| (fact["call"].clone(), fact["decision"]["answer"].clone()))
         .collect();
-    assert_eq!(answers, [(json!("note"), json!("approve")), (json!("other"), json!("deny"))]);
+    assert_eq!(answers, [(json!("other"), json!("deny")), (json!("note"), json!("approve"))], "the approval was held");
 }
 
 #[test]

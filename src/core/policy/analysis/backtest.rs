@@ -67,22 +67,26 @@ impl PastCall {
     }
 }
 
-/// The calls of a run, in the order of their first check. A call that was checked again counts with its last check.
+/// The calls of a run, in the order of their first check. A call that was checked again counts with its last check. The
+/// calls that a fork copied are those of the other run.
 pub fn past_calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall>, InvalidEvent> {
     Run::replay_recorded(journal)?;
     let Some(history) = History::from_journal(journal) else { return Ok(Vec::new()) };
-    let spec = &history.started.spec;
-    let mut past: Vec<(u64, PastCall)> = history.calls().filter_map(|call| judged(id, spec, call)).collect();
+    let (spec, own) = (&history.started.spec, history.started.trigger.copied());
+    let mut past: Vec<(u64, PastCall)> = history.calls().filter_map(|call| judged(id, spec, own, call)).collect();
     past.sort_by_key(|(first, _)| *first);
     Ok(past.into_iter().map(|(_, call)| call).collect())
 }
 
-/// The call with the position of its first check, if a policy judged it.
-fn judged(id: &RunId, spec: &Spec, call: &CallHistory<'_>) -> Option<(u64, PastCall)> {
+/// The call with the position of its first check, if a policy judged it in the run's own part, which begins at `own`.
+fn judged(id: &RunId, spec: &Spec, own: u64, call: &CallHistory<'_>) -> Option<(u64, PastCall)> {
     let checked = |entry: &JournalEntry| Some((entry.seq, entry.at, outcome_of_check(&entry.event)?));
     let mut checks = call.entries.iter().filter_map(|entry| checked(entry));
     let first = checks.next()?;
     let (last, at, became) = checks.next_back().unwrap_or(first);
+    if last < own {
+        return None;
+    }
     let since = call.entries.iter().rev().take_while(|entry| entry.seq > last);
     let mut decisions = since.filter_map(|entry| {
         let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
