@@ -23,8 +23,7 @@ const KEYS: &str = "    a  this call runs, once
     x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent
     e  it runs with other arguments, which you type
     b  the item before it is asked about again
-    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are
-       left, and records the decisions before: what is approved runs";
+    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and what is approved runs";
 
 /// The choices at a call that requires approval.
 fn choices(asked: &AskedItem<'_>) -> String {

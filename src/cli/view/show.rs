@@ -23,7 +23,7 @@ impl RunSummary<'_> {
         lines.extend(attachments(&started.input.content).map(|attached| format!("> {}", look.paint.dim(attached))));
         for (index, turn) in turns.iter().enumerate() {
             lines.extend(self.said_before(index));
-            lines.extend(draw_turn(turn, index + 1, &started.spec, look));
+            lines.extend(draw_turn(turn, index + 1, &started.spec, report.status.is_ended(), look));
         }
         lines.extend(self.said_before(turns.len()));
         lines.extend(self.compensation(report, look));
@@ -60,7 +60,7 @@ impl RunSummary<'_> {
         let Some(Compensation { undone, outcome_unknown }) = &report.compensation else { return Vec::new() };
         let mut lines = vec![look.paint.bold("compensation")];
         for (call, result) in self.history.undos.iter().zip(undone) {
-            lines.extend(draw_call(call, look));
+            lines.extend(draw_call(call, report.status.is_ended(), look));
             let (state, undoes) = (result.state.as_str().replace('_', " "), escape_untrusted(result.undoes.as_str()));
             lines.push(format!("      {}", look.paint.dim(format!("{state}: the undo of {undoes}"))));
         }
@@ -77,7 +77,7 @@ impl RunSummary<'_> {
 }
 
 /// The lines of a turn. A model other than the run's own is named.
-fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySettings) -> Vec<String> {
+fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, is_over: bool, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
     let (Some(first), Some(latest)) = (turn.attempts.first(), turn.attempts.last()) else { return Vec::new() };
     let mut usage = Usage::default();
@@ -107,7 +107,7 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySe
         let media = reply.content.iter().filter_map(Part::as_media);
         lines.extend(media.map(|media| format!("  {}", media_line(&media, None))));
     }
-    lines.extend(turn.calls.iter().flat_map(|call| draw_call(call, look)));
+    lines.extend(turn.calls.iter().flat_map(|call| draw_call(call, is_over, look)));
     if let Some(OutputVerdict::Invalid { problems }) = turn.verdict {
         lines.extend(problems.iter().map(|problem| {
             let message = one_line(&problem.message, look.room(30));
@@ -117,7 +117,7 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySe
     lines
 }
 
-fn draw_call(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
+fn draw_call(call: &CallHistory<'_>, is_over: bool, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
     let (id, name) = (call.requested.id.as_str(), &call.requested.name);
     let (outcome, ended_at) = (call.outcome().map(|(_, outcome)| outcome), call.outcome().map(|(at, _)| at));
@@ -126,10 +126,18 @@ fn draw_call(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
         Some(_) => paint.green("✓"),
         None if call.is_deferred() => paint.dim("↷"),
         None if matches!(call.verdict(), Some(CallVerdict::Rejected { .. })) => paint.red("✗"),
+        None if is_over => paint.dim("–"),
         None => paint.yellow("◆"),
     };
+    let is_open = outcome.is_none() && !call.is_deferred();
+    let is_open = is_open && !matches!(call.verdict(), Some(CallVerdict::Rejected { .. }));
+    let left = match call.sent_at() {
+        _ if !is_over || !is_open => "",
+        Some(_) => ", sent, and its outcome is unknown",
+        None => ", no result before the run ended",
+    };
     let took = call.sent_at().zip(ended_at).map(|(sent, ended)| format!(", {}", duration(elapsed_ms(sent, ended))));
-    let reason = format!("{}{}", verdict_words(call), took.unwrap_or_default());
+    let reason = format!("{}{}{left}", verdict_words(call), took.unwrap_or_default());
     let used = name.chars().count() + id.len() + reason.chars().count() + 10;
     let arguments = arguments_line(&call.arguments().to_value(), look.room(used));
     let mut lines =

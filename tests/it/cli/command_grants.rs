@@ -110,11 +110,14 @@ fn a_chained_command_is_approved_by_the_words_of_its_parts_or_by_a_typed_conditi
         ("or a condition; empty: none): ", "args.timeout <\n"),
         ("or a condition; empty: none): ", "args.timeout > 9\n"),
         ("(empty: neither): ", "s"),
+        ("does not compare the whole of `command`", ""),
+        ("allow it: [y]es, [n]o: ", "y"),
         ("does not hold for the call itself", ""),
         (DECIDE, "l"),
         ("or a condition; empty: none): ", "args.timeout < 9\n"),
-        ("calls of this tool with args.timeout < 9", ""),
+        ("calls of this tool with args.timeout < 9, and any `command` from now on", ""),
         ("(empty: neither): ", "s"),
+        ("allow it: [y]es, [n]o: ", "y"),
     ];
     at_a_terminal(&desk, &["run", "Show the changes"], &typed).expect(0);
     assert_eq!(decided(&desk), ["c0 approve", "c1 deny", "c3 approve"]);

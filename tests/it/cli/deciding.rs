@@ -129,6 +129,10 @@ fn a_denial_can_stop_the_run_and_keeps_what_was_decided() {
     shell.types("x").sees("cancelled: stopped at the terminal");
     shell.sees("[130] ready> ");
     assert_eq!(decided(&desk), pairs(&[("one", "approve"), ("two", "deny")]));
+    let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
+    assert!(explained.contains("one mcp_shop_add_note abandoned"), "{explained}");
+    let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+    assert!(shown.contains("no result before the run ended") && !shown.contains('◆'), "{shown}");
     shell.runs("toolgate resume last").sees("was cancelled before; an ended run is not resumed");
     shell.sees("toolgate runs retry run_");
 }

@@ -58,7 +58,12 @@ impl Call {
             CallStatus::Ran => paint.green(stand),
             CallStatus::Refused | CallStatus::Expired => paint.red(stand),
             CallStatus::Deferred => paint.dim(stand),
-            CallStatus::Open | CallStatus::Pending | CallStatus::Cleared | CallStatus::Running => paint.yellow(stand),
+            CallStatus::Open
+            | CallStatus::Pending
+            | CallStatus::Cleared
+            | CallStatus::Running
+            | CallStatus::Abandoned
+            | CallStatus::OutcomeUnknown => paint.yellow(stand.replace('_', " ")),
         };
         let head = format!("  {} {} {stand}", paint.bold(&self.call_id), escape_untrusted(&self.tool));
         let steps =

@@ -87,8 +87,12 @@ impl Explanation {
         let mut undos: Vec<Call> = undos.iter().map(|call| Call::new(call, grants)).collect();
         let is_pending = |call: &Call| report.pending.iter().any(|item| item.call_id() == Some(&call.call_id));
         let calls = turns.iter_mut().flat_map(|turn| &mut turn.calls).chain(&mut undos);
-        for call in calls.filter(|call| is_pending(call)) {
-            call.stand = CallStatus::Pending;
+        for call in calls {
+            if is_pending(call) {
+                call.stand = CallStatus::Pending;
+            } else if report.status.is_ended() {
+                call.stand = call.stand.at_the_end();
+            }
         }
         Some(Self {
             run_id: report.run_id.clone(),

@@ -39,9 +39,22 @@ pub(super) enum CallStatus {
     Running,
     /// The call ran or was answered.
     Ran,
+    /// The run ended before the call was sent or answered.
+    Abandoned,
+    /// The run ended after the call was sent, and before its result arrived.
+    OutcomeUnknown,
 }
 
 impl CallStatus {
+    /// The state after the end of the run.
+    pub(super) fn at_the_end(self) -> Self {
+        match self {
+            Self::Open | Self::Pending | Self::Cleared => Self::Abandoned,
+            Self::Running => Self::OutcomeUnknown,
+            Self::Deferred | Self::Refused | Self::Expired | Self::Ran | Self::Abandoned | Self::OutcomeUnknown => self,
+        }
+    }
+
     /// The name of the state.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -53,6 +66,8 @@ impl CallStatus {
             Self::Cleared => "cleared",
             Self::Running => "running",
             Self::Ran => "ran",
+            Self::Abandoned => "abandoned",
+            Self::OutcomeUnknown => "outcome_unknown",
         }
     }
 }
