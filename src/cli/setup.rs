@@ -161,6 +161,13 @@ pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+impl ConfigFlag {
+    /// The flag, for a further command.
+    fn words(&self) -> Vec<String> {
+        flag("--config", self.config.as_deref().map(path)).collect()
+    }
+}
+
 impl ConfigOverrides {
     /// Applies the changes to one agent, or to every agent when `agent` is `None`.
     pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
@@ -190,16 +197,10 @@ impl ConfigOverrides {
 }
 
 impl RunChoice {
-    /// The chosen model and policy of the configuration.
-    pub(super) fn find(&self, settings: &Settings) -> Result<(Option<ModelName>, Option<Arc<Policy>>), CliError> {
-        let policy = |name: &String| settings.policies.get(name).cloned().ok_or_else(|| unknown_policy(settings, name));
-        let model = self.model.as_deref().map(|name| model(settings, name)).transpose()?;
-        Ok((model, self.policy.as_ref().map(policy).transpose()?))
-    }
-
     /// Applies the choice to one agent, or to every agent when `agent` is `None`.
     pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
-        let (model, policy) = self.find(settings)?;
+        let model = self.model.as_deref().map(|name| model(settings, name)).transpose()?;
+        let policy = self.policy.as_deref().map(|name| policy(settings, name)).transpose()?;
         let concerned = |settings: &&mut AgentSettings| agent.is_none_or(|agent| *agent == settings.name);
         for settings in settings.agents.values_mut().filter(concerned) {
             settings.model = model.clone().unwrap_or_else(|| settings.model.clone());
@@ -243,6 +244,11 @@ pub(super) fn model(settings: &Settings, name: &str) -> Result<ModelName, CliErr
     known.cloned().ok_or_else(|| unknown("model", name, settings.models.keys().map(ModelName::as_str)))
 }
 
+/// Finds a policy by name.
+pub(super) fn policy(settings: &Settings, name: &str) -> Result<Arc<Policy>, CliError> {
+    settings.policies.get(name).cloned().ok_or_else(|| unknown_policy(settings, name))
+}
+
 /// Warns about a filter by an agent that is not configured, because the name may be misspelt. It is not an error: runs
 /// of removed agents still exist.
 pub(super) fn warn_of_unknown(agent: Option<&str>, settings: &Settings, out: &mut Output) {
@@ -283,14 +289,14 @@ pub(super) fn stand_in_warning(settings: &Settings, agent: &AgentName) -> Option
 
 /// The flags that a further command on the same run needs. The run keeps its model and its policy.
 pub(super) fn again(config: &ConfigFlag, changes: &ConfigOverrides) -> RepeatedFlags {
-    RepeatedFlags::new(flag("--config", config.config.as_deref().map(path)).collect(), changes.words())
+    RepeatedFlags::new(config.words(), changes.words())
 }
 
 /// The flags that a further run needs.
 pub(super) fn again_for_new(config: &ConfigFlag, changes: &ConfigOverrides, choice: &RunChoice) -> RepeatedFlags {
     let choice = flag("--model", choice.model.clone()).chain(flag("--policy", choice.policy.clone()));
     let changes = changes.words().into_iter().chain(choice).collect();
-    RepeatedFlags::new(flag("--config", config.config.as_deref().map(path)).collect(), changes)
+    RepeatedFlags::new(config.words(), changes)
 }
 
 fn flag(name: &'static str, value: Option<String>) -> impl Iterator<Item = String> {

@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
-use crate::cli::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::core::chat::Message;
 use crate::core::id::RunId;
 use crate::core::run::{Event, JournalEntry, TighterLimits};
@@ -123,8 +123,8 @@ impl Copy {
                 agent.limits.max_iterations = agent.limits.max_iterations.max(most);
             });
         }
-        let choice = RunChoice { policy: self.policy.clone(), ..RunChoice::default() };
-        let mode = choice.find(&settings)?.1.map(|policy| policy.name.clone());
+        let policy = self.policy.as_deref().map(|name| setup::policy(&settings, name)).transpose()?;
+        let mode = policy.map(|policy| policy.name.clone());
         let trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
         let ended = self.start(&app, relation, mode, trace, out).await;
