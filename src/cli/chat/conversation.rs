@@ -72,7 +72,7 @@ impl<'a> Conversation<'a> {
         if spec.agent != self.agent.name {
             return Ok(());
         }
-        if flags.policy.is_none() {
+        if !self.has_chosen_policy {
             self.mode = spec.mode.clone().filter(|mode| self.agent.has_mode(mode));
         }
         let is_other = spec.model != self.agent.model_name && self.agent.models().any(|(name, _)| *name == spec.model);

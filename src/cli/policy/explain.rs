@@ -140,11 +140,7 @@ impl Explain {
             return Ok(Arc::new(config::policy_file(file)?));
         }
         let of_agent = || settings.agents.get(agent).map(|agent| agent.policy.clone()).unwrap_or_default();
-        let Some(name) = &self.policy else { return Ok(of_agent()) };
-        settings.policies.get(name).cloned().ok_or_else(|| {
-            let known = list(settings.policies.keys());
-            CliError::not_found(format!("there is no policy `{name}`")).with_remedy(format!("there are: {known}"))
-        })
+        self.policy.as_deref().map_or_else(|| Ok(of_agent()), |name| setup::policy(settings, name))
     }
 
     /// The tool as it is available to the agent now, and the grants for it.

@@ -23,23 +23,38 @@ pub(in crate::cli) struct PastCalls {
 /// when the proposals are opened.
 pub(in crate::cli) type ReadPastCalls<'a> = &'a dyn Fn() -> Option<PastCalls>;
 
-/// The words and the condition of a line: the proposals with these numbers, all of which have to hold, or a condition.
-fn chosen(line: &str, proposals: &[GrantProposal]) -> Result<(String, String), String> {
-    if line.starts_with(|sign: char| sign.is_ascii_digit()) {
-        let positions = numbers(line, proposals.len()).filter(|positions| !positions.is_empty());
-        let all: Vec<&GrantProposal> = positions.iter().flatten().filter_map(|at| proposals.get(*at)).collect();
-        return match &all[..] {
-            [] => Err(format!("type a number from 1 to {}", proposals.len())),
-            [only] => Ok((only.words.clone(), only.condition.clone())),
-            several => {
-                let words: Vec<&str> = several.iter().map(|proposal| proposal.words.as_str()).collect();
-                let conditions: Vec<String> =
-                    several.iter().map(|proposal| format!("({})", proposal.condition)).collect();
-                Ok((words.join(" and "), conditions.join(" && ")))
-            }
-        };
+/// The condition that a line chooses.
+#[derive(Debug, PartialEq, Eq)]
+struct ChosenCondition {
+    words: String,
+    condition: String,
+    /// Whether it is none of the proposals, which compare the whole of a command.
+    is_typed: bool,
+}
+
+/// The proposals with the numbers of a line, all of which have to hold, or the condition that it is.
+fn chosen(line: &str, proposals: &[GrantProposal]) -> Result<ChosenCondition, String> {
+    if !line.starts_with(|sign: char| sign.is_ascii_digit()) {
+        let typed = || ChosenCondition { words: line.to_owned(), condition: line.to_owned(), is_typed: true };
+        return Condition::for_grant(line).map(|_| typed()).map_err(|error| error.to_string());
     }
-    Condition::for_grant(line).map(|_| (line.to_owned(), line.to_owned())).map_err(|error| error.to_string())
+    let positions = numbers(line, proposals.len()).filter(|positions| !positions.is_empty());
+    let positions = positions.ok_or_else(|| format!("type a number from 1 to {}", proposals.len()))?;
+    let all: Vec<&GrantProposal> = positions.iter().filter_map(|at| proposals.get(*at)).collect();
+    let words: Vec<&str> = all.iter().map(|proposal| proposal.words.as_str()).collect();
+    let condition = match &all[..] {
+        [only] => only.condition.clone(),
+        several => several.iter().map(|proposal| format!("({})", proposal.condition)).collect::<Vec<_>>().join(" && "),
+    };
+    Ok(ChosenCondition { words: words.join(" and "), condition, is_typed: false })
+}
+
+/// Whether a condition certainly compares the whole of an argument. Nothing is certain about an alternative or a negation.
+fn compares_whole(condition: &str, argument: &str) -> bool {
+    let is_certain = !["||", "!", "?"].iter().any(|sign| condition.contains(sign));
+    let of_commands = ["args.commandStartsWith(", "args.commandPartsStartWith(", "args.commandEquals("];
+    let compares = of_commands.iter().any(|function| condition.contains(function));
+    is_certain && (compares || condition.contains(&format!("args.{argument} == ")))
 }
 
 /// The arguments that a condition leaves open, as the end of a sentence.
@@ -86,10 +101,10 @@ impl<C: Console> Prompt<C> {
                 return Ok(None);
             }
             match chosen(line.trim(), &proposals) {
-                Ok((words, condition)) => {
+                Ok(ChosenCondition { words, condition, is_typed }) => {
                     let others = other_arguments(arguments, &condition);
                     let scope = self.reach(&format!("calls of this tool with {}{others}", escape_untrusted(&words)))?;
-                    if scope.is_some() && !self.may_leave_open(arguments, &condition)? {
+                    if scope.is_some() && is_typed && !self.may_leave_open(arguments, &condition)? {
                         return Ok(None);
                     }
                     return Ok(scope.map(|scope| (condition, scope)));
@@ -102,13 +117,7 @@ impl<C: Console> Prompt<C> {
     /// Whether the person wants a condition that does not compare the whole of the argument that says what runs.
     fn may_leave_open(&mut self, arguments: &Arguments, condition: &str) -> io::Result<bool> {
         let Some(argument) = arguments.as_object().and_then(command_argument) else { return Ok(true) };
-        let whole = [
-            format!("args.{argument} == "),
-            "args.commandStartsWith(".into(),
-            "args.commandPartsStartWith(".into(),
-            "args.commandEquals(".into(),
-        ];
-        if whole.iter().any(|test| condition.contains(test.as_str())) && !condition.contains("||") {
+        if compares_whole(condition, argument) {
             return Ok(true);
         }
         self.say(&format!(
@@ -158,21 +167,29 @@ mod tests {
     #[test]
     fn a_line_chooses_proposals_or_is_a_condition() {
         let proposals = grant_proposals(json!({"amount": 100, "order": 7}).as_object().unwrap());
-        let condition = |line: &str| chosen(line, &proposals).map(|(_, condition)| condition);
-        assert_eq!(condition("1").unwrap(), "args.amount == 100");
-        assert_eq!(
-            chosen("2,3", &proposals).unwrap(),
-            (
-                "the same order and amount at most 100".to_owned(),
-                "(args.order == 7) && (args.amount <= 100)".to_owned()
-            )
-        );
-        assert_eq!(condition("args.amount < 50").unwrap(), "args.amount < 50");
+        let condition = |line: &str| chosen(line, &proposals).map(|chosen| (chosen.condition, chosen.is_typed));
+        assert_eq!(condition("1").unwrap(), ("args.amount == 100".to_owned(), false));
+        let both = chosen("2,3", &proposals).unwrap();
+        assert_eq!(both.words, "the same order and amount at most 100");
+        assert_eq!((both.condition.as_str(), both.is_typed), ("(args.order == 7) && (args.amount <= 100)", false));
+        assert_eq!(condition("args.amount < 50").unwrap(), ("args.amount < 50".to_owned(), true));
         let arguments =
             Arguments::Object(json!({"amount": 100, "amounts": 1, "order": 7}).as_object().unwrap().clone());
         assert_eq!(other_arguments(&arguments, "args.amount <= 100"), ", and any `amounts`, any `order`");
         let command = Arguments::Object(json!({"command": "ls", "timeout": 1}).as_object().unwrap().clone());
         assert_eq!(other_arguments(&command, "args.commandStartsWith(['ls'])"), ", and any `timeout`");
+        for whole in ["args.command == 'ls' && args.timeout < 9", "args.commandStartsWith(['ls'])"] {
+            assert!(compares_whole(whole, "command"), "{whole}");
+        }
+        for part in [
+            "args.timeout < 9",
+            "args.command.startsWith('ls')",
+            "!(args.command == 'rm')",
+            "args.command == 'ls' || true",
+            "args.command == 'ls' ? true : true",
+        ] {
+            assert!(!compares_whole(part, "command"), "{part}");
+        }
         assert_eq!(condition("9").unwrap_err(), "type a number from 1 to 3");
         assert!(condition("args.amount <").is_err());
     }
