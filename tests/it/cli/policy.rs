@@ -483,6 +483,11 @@ fn policy_check_warns_of_rules_that_can_hardly_be_meant() {
         ("classes", r#"{ server: "(a|b)\\d" }"#, "`*` is any text"),
         ("half", "{ tool: read_file }", "write `tool_name: read_file`, or `tool: mcp_SERVER_read_file`"),
         ("half-pattern", r#"{ tool: "read_*" }"#, "`tool: read_*` is not a full name"),
+        (
+            "permission",
+            r#"{ tool: "Bash(git diff:*)" }"#,
+            "`toolgate policy import` translates permissions of Claude Code",
+        ),
         ("never", "{ origin: external, server: shop }", "remove one of the two"),
         ("any", "{ tool_name: a }, when: args.path", "compare it (`args.path == …`)"),
         ("same", "{ tool_name: a }, when: \"true\"", "is the same for every call"),
@@ -569,7 +574,7 @@ fn an_empty_suggestion_explains_what_was_left_out_and_why() {
     desk.toolgate(&["run", "note it"]).expect(10);
     desk.toolgate(&["approvals", "deny", "last", "--all", "--by", "ann"]).expect(0);
     let refused = desk.toolgate(&["approvals", "suggest", "--at-least", "1"]).expect(0);
-    assert!(refused.err.contains("approved 1 time: denied by ann in run run_"), "{}", refused.err);
+    assert!(refused.err.contains("approved 1 time: the same call was denied by ann in run run_"), "{}", refused.err);
     assert_eq!(refused.out, "# nothing to suggest from 1 approval: no policy\n");
     desk.write("s.yaml", &refused.out);
     let check = desk.toolgate(&["policy", "check", "s.yaml"]).expect(2);

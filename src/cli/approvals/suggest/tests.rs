@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::*;
 use crate::config;
 use crate::core::id::{CallId, Principal, RunId};
-use crate::core::policy::analysis::Approval;
+use crate::core::policy::analysis::{Approval, arguments_key};
 use crate::core::policy::{Example, Policy, Subject, Verdict};
 
 type Approved = ((RunId, CallId), Approval);
@@ -114,13 +114,33 @@ fn names_that_look_like_patterns_mean_themselves() {
     }
 }
 
+fn refuse(past: &mut DecisionHistory, tool: &str, arguments: &Value) {
+    let origin = Origin::Mcp { server: "shop".into(), tool: tool.into() };
+    let reason = ExclusionReason::Refused { by: "ann".into(), run: "run_2".into() };
+    past.refused.insert((origin, arguments_key(arguments.as_object().unwrap())), reason);
+}
+
+#[test]
+fn a_denial_leaves_out_only_the_call_that_was_denied() {
+    let run = |call: &str, command: &str| approved(call, "run", &json!({"command": command}));
+    let mut past = past([run("a", "git diff"), run("b", "git diff"), run("c", "ls"), run("d", "make")]);
+    refuse(&mut past, "run", &json!({"command": "ls"}));
+    refuse(&mut past, "run", &json!({"command": "rm -rf /"}));
+    let (suggested, left_out) = suggestions(&past, None, 2);
+    let policy = loaded(&suggested);
+    for (command, verdict) in [("git diff", Verdict::Allow), ("make", Verdict::Allow), ("ls", Verdict::Ask)] {
+        assert_eq!(judged(&policy, "run", None, &json!({"command": command})), verdict, "{command}");
+    }
+    let lines: Vec<String> = left_out.iter().map(|left| skipped_in_words(left, 2)).collect();
+    assert_eq!(lines, ["mcp_shop_run, agent desk, approved 1 time: the same call was denied by ann in run run_2"]);
+}
+
 #[test]
 fn denied_changed_or_rarely_approved_tools_are_not_suggested() {
     let twice = || [note("a", "C-1", "x"), note("b", "C-1", "x")];
     assert_eq!(suggestions(&past(twice()), None, 3).0, []);
     let mut refused = past(twice());
-    let origin = Origin::Mcp { server: "shop".into(), tool: "add_note".into() };
-    refused.bar(&origin, ExclusionReason::Refused { by: "ann".into(), run: "run_2".into() });
+    refuse(&mut refused, "add_note", &json!({"customer": "C-1", "text": "x"}));
     assert_eq!(suggested(&refused), []);
     let mut changed = twice();
     changed[1].1.definition = "other".into();
@@ -143,8 +163,7 @@ fn a_left_out_tool_is_named_with_its_reason() {
         Approval { definition: "other".into(), ..past.approvals[&("run_1".into(), "g".into())].clone() },
     );
     let tool = |tool: &str| Origin::Mcp { server: "shop".into(), tool: tool.into() };
-    past.bar(&tool("pay"), ExclusionReason::Refused { by: "ann".into(), run: "run_2".into() });
-    past.bar(&tool("pay"), ExclusionReason::Revoked);
+    refuse(&mut past, "pay", &json!({}));
     past.bar(&tool("send"), ExclusionReason::Denied { run: "run_3".into() });
     past.bar(&tool("wipe"), ExclusionReason::Changed { run: "run_4".into() });
     let (suggested, left_out) = suggestions(&past, None, 2);
@@ -156,7 +175,7 @@ fn a_left_out_tool_is_named_with_its_reason() {
             "mcp_shop_add_note, agent desk for kim, approved 1 time: less than 2 times (`--at-least`)",
             "mcp_shop_edit, agent desk, approved 2 times: its definition changed between the approvals",
             "mcp_shop_look, agent desk, approved 2 times: no rule can match exactly these calls",
-            "mcp_shop_pay, agent desk, approved 1 time: denied by ann in run run_2",
+            "mcp_shop_pay, agent desk, approved 1 time: the same call was denied by ann in run run_2",
             "mcp_shop_send, agent desk, approved 1 time: denied by a policy in run run_3",
             "mcp_shop_wipe, agent desk, approved 1 time: it changed during run run_4",
         ]

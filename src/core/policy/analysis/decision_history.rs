@@ -15,14 +15,16 @@ pub struct DecisionHistory {
     pub approvals: BTreeMap<(RunId, CallId), Approval>,
     /// The tools that are never suggested, each with the first reason found.
     pub barred: BTreeMap<Origin, ExclusionReason>,
+    /// The calls that a person denied, by tool and [`arguments_key`]. No rule covers them; rules for other arguments may.
+    pub refused: BTreeMap<(Origin, String), ExclusionReason>,
     /// The runs whose journals cannot be read, with the error.
     pub unread: Vec<String>,
 }
 
-/// The reason why a tool is never suggested, even if calls of it were approved.
+/// The reason why a tool, or a call of it, is never suggested, even if it was approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExclusionReason {
-    /// A person denied a call of the tool.
+    /// A person denied the same call.
     Refused { by: String, run: RunId },
     /// A policy denied a call of the tool.
     Denied { run: RunId },
@@ -56,6 +58,9 @@ impl DecisionHistory {
             journal.iter().flat_map(|entry| changed_tools(entry, run)).collect();
         for call in history.calls() {
             reasons.extend(call.entries.iter().filter_map(|entry| spoils(entry, call, run)));
+            for entry in &call.entries {
+                self.refused.extend(refusal(entry, call, run));
+            }
             // The decisions in the copied part of a fork belong to the other run.
             for entry in call.entries.iter().filter(|entry| entry.seq >= own) {
                 if let Some(approval) = approval(entry, call, spec) {
@@ -86,16 +91,26 @@ fn spoils(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<(
     if let Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. } = &entry.event {
         return Some((entry.seq, origin()?, ExclusionReason::Denied { run }));
     }
-    if let Event::ApprovalDecided { decision, .. } = &entry.event
-        && decision.answer == DecisionKind::Deny
-        && !decision.is_by_timeout()
-    {
-        let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
-        let why = ExclusionReason::Refused { by: decision.by.clone(), run };
-        return Some((entry.seq, bound.or_else(origin)?, why));
-    }
     let Event::CallDrifted { tool: Some(tool), .. } = &entry.event else { return None };
     Some((entry.seq, tool.origin.clone(), ExclusionReason::Changed { run }))
+}
+
+/// The tool and the arguments that a person denied in this entry of a call.
+fn refusal(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<((Origin, String), ExclusionReason)> {
+    let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
+    if decision.answer != DecisionKind::Deny || decision.is_by_timeout() {
+        return None;
+    }
+    let call = call.before(entry.seq);
+    let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
+    let origin = bound.or_else(|| call.tool().map(|tool| tool.origin.clone()))?;
+    let reason = ExclusionReason::Refused { by: decision.by.clone(), run: run.clone() };
+    Some(((origin, arguments_key(call.arguments().as_object()?)), reason))
+}
+
+/// The text by which equal arguments are found.
+pub fn arguments_key(arguments: &Map<String, Value>) -> String {
+    Value::Object(arguments.clone()).to_string()
 }
 
 /// The approval that this entry of a call records.

@@ -11,8 +11,8 @@ mod suggestion;
 mod warnings;
 
 pub use backtest::{PastCall, PastOutcome, past_calls};
-pub use decision_history::{Approval, DecisionHistory, ExclusionReason};
+pub use decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_key};
 pub use grant_proposal::{GrantProposal, PastCoverage};
-pub use grant_proposals::{command_argument, grant_proposals};
+pub use grant_proposals::{command_argument, grant_proposals, likely_proposal};
 pub use suggestion::{SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions};
 pub use warnings::{RuleWarning, count_examples, examples_missing, matches_any_server, rule_warnings};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::decision_history::{Approval, DecisionHistory, ExclusionReason};
+use super::decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_key};
 use crate::id::{AgentName, Principal};
 use crate::pattern::Pattern;
 use crate::policy::Condition;
@@ -59,8 +59,8 @@ pub enum SkipReason<'a> {
     NotExpressible,
 }
 
-/// One rule for each tool of each agent (or of `agent`) that was approved at least `at_least` times, never denied and
-/// never changed; and the tools left out. A denial counts for all agents.
+/// One rule for each tool of each agent (or of `agent`) that was approved at least `at_least` times and never changed, for
+/// the calls that were never denied; and what is left out. A denial counts for all agents.
 pub fn suggestions<'a>(
     past: &'a DecisionHistory,
     agent: Option<&AgentName>,
@@ -75,9 +75,19 @@ pub fn suggestions<'a>(
     }
     let is_steady = |origin: &Origin| definitions.get(origin).is_some_and(|hashes| hashes.len() == 1);
     let (mut suggested, mut left_out) = (Vec::<Suggestion>::new(), Vec::new());
-    for ((origin, of, principal), approvals) in groups {
+    for ((origin, of, principal), mut approvals) in groups {
         if agent.is_some_and(|agent| agent != of) {
             continue;
+        }
+        let left = |approvals, reason| SkippedTool { origin, agent: of, principal, approvals, reason };
+        if !past.barred.contains_key(origin) {
+            let refusal =
+                |approval: &&Approval| past.refused.get(&(origin.clone(), arguments_key(&approval.arguments)));
+            left_out.extend(approvals.iter().filter_map(refusal).map(|refused| left(1, SkipReason::Excluded(refused))));
+            approvals.retain(|approval| refusal(approval).is_none());
+            if approvals.is_empty() {
+                continue;
+            }
         }
         let found = match past.barred.get(origin) {
             Some(excluded) => Err(SkipReason::Excluded(excluded)),
@@ -87,10 +97,7 @@ pub fn suggestions<'a>(
         };
         match found {
             Ok(suggestion) => suggested.push(suggestion),
-            Err(reason) => {
-                let approvals = approvals.len();
-                left_out.push(SkippedTool { origin, agent: of, principal, approvals, reason });
-            }
+            Err(reason) => left_out.push(left(approvals.len(), reason)),
         }
     }
     make_ids_unique(&mut suggested);
@@ -127,7 +134,7 @@ fn suggestion(
         Origin::Builtin { .. } => return None,
     };
     let seen: BTreeMap<String, &Map<String, Value>> =
-        approvals.iter().map(|approval| (json!(approval.arguments).to_string(), &approval.arguments)).collect();
+        approvals.iter().map(|approval| (arguments_key(&approval.arguments), &approval.arguments)).collect();
     let when = condition(principal, seen.keys());
     // Skip calls that no condition can express: a looser rule would cover more than was approved.
     Condition::parse(&when).ok()?;
