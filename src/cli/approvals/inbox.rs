@@ -1,6 +1,8 @@
 //! `toolgate approvals` alone at a terminal: the inbox. It lists what waits for the person, asks about the chosen run, and
 //! continues the run with the answers.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::list;
@@ -17,7 +19,7 @@ use crate::cli::report;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{count, one_line};
 use crate::core::id::RunId;
-use crate::service::{Inbox, InboxFilter};
+use crate::service::{Inbox, InboxFilter, InboxItem};
 
 /// Asks about the pending approvals and questions of all runs, until none is left or the person leaves.
 pub(super) async fn decide(config: &ConfigFlag, out: &mut Output) -> Result<Exit, CliError> {
@@ -29,12 +31,18 @@ pub(super) async fn decide(config: &ConfigFlag, out: &mut Output) -> Result<Exit
 
 async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, CliError> {
     let again = setup::again(config, &ConfigOverrides::default());
+    let mut left = BTreeSet::new();
     loop {
-        let runs = print(app, out).await?;
-        if runs.is_empty() {
+        let waiting = waiting(app, out).await?;
+        if waiting.is_empty() {
             out.note("there are no pending approvals or questions");
             return Ok(Exit::Done);
         }
+        if waiting.iter().all(|item| left.contains(&item.run_id)) {
+            out.note("left pending; `toolgate approvals` asks again");
+            return Ok(Exit::Done);
+        }
+        let runs = print(&waiting, out);
         let Some(run) = chosen(&runs, out).await? else { return Ok(Exit::Done) };
         let known = app.runner.journal(&run).await?;
         let execution = match app.runner.resume_or_follow(&run).await {
@@ -45,16 +53,21 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
             }
         };
         settle(app, execution, &known, Display::conversation(out), Tasks::InTerminal.into(), &again, out).await?;
+        left.insert(run);
     }
 }
 
-/// Prints what is pending, each run with its number. Returns the runs.
-async fn print(app: &App, out: &mut Output) -> Result<Vec<RunId>, CliError> {
+async fn waiting(app: &App, out: &mut Output) -> Result<Vec<InboxItem>, CliError> {
     let Inbox { waiting, unreadable } = app.operator().inbox(&InboxFilter::default()).await?;
     list::warn_of_unreadable(&unreadable, out);
+    Ok(waiting)
+}
+
+/// Prints what is pending, each run with its number. Returns the runs.
+fn print(waiting: &[InboxItem], out: &mut Output) -> Vec<RunId> {
     let (now, paint) = (Timestamp::now(), out.paint());
     let mut runs: Vec<RunId> = Vec::new();
-    for item in &waiting {
+    for item in waiting {
         if !runs.contains(&item.run_id) {
             runs.push(item.run_id.clone());
             let asked_by = format!("{}. agent {}", runs.len(), item.agent);
@@ -64,10 +77,8 @@ async fn print(app: &App, out: &mut Output) -> Result<Vec<RunId>, CliError> {
         }
         list::lines(item, now, paint).iter().for_each(|line| out.line(line));
     }
-    if !waiting.is_empty() {
-        out.note(format!("\n{} in {}", count(waiting.len(), "pending item"), count(runs.len(), "run")));
-    }
-    Ok(runs)
+    out.note(format!("\n{} in {}", count(waiting.len(), "pending item"), count(runs.len(), "run")));
+    runs
 }
 
 /// The run that the person chooses; `None` to leave.

@@ -61,7 +61,7 @@ pub(super) fn at_a_terminal(desk: &Desk, words: &[&str], typed: &[Typed]) -> Scr
     typing_early(desk, words, "", typed)
 }
 
-const DECIDE: &str = "[q] leave it pending: ";
+const DECIDE: &str = "[q] later: ";
 
 impl Screen {
     pub(super) fn expect(self, code: i32) -> Self {
@@ -253,7 +253,7 @@ fn charges(desk: &Desk) -> usize {
     lines.filter(|line| line["received"]["method"] == "tools/call").count()
 }
 
-const ANSWER: &str = "[a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ";
+const ANSWER: &str = "[a]nswer, [d]ecline, [c]ancel, [q] later: ";
 
 #[test]
 fn a_call_answered_while_open_charges_once() {
@@ -301,7 +301,7 @@ fn the_inbox_asks_about_one_run_after_the_other() {
         ("completed", ""),
         (which, "\n"),
         (DECIDE, "q"),
-        (which, "q\n"),
+        ("left pending; `toolgate approvals` asks again", ""),
     ];
     at_a_terminal(&desk, &["approvals"], &typed).expect(0);
     let listed = desk.toolgate(&["approvals"]).expect(0);
