@@ -5,7 +5,6 @@
 //! and does not read the environment of the process: variables come from the function that the caller passes.
 
 mod access;
-mod add_server;
 mod agent;
 mod error;
 mod expand;
@@ -27,6 +26,7 @@ mod resolver;
 mod rule_limit;
 mod schema;
 mod secrets;
+mod server_edits;
 mod settings;
 mod spanned;
 mod suggest;
@@ -37,7 +37,6 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 pub use access::{AuthSettings, ClientSettings};
-pub use add_server::{with_server, with_server_of_agent};
 pub use agent::AgentSettings;
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
@@ -53,6 +52,7 @@ pub use policy::{policy_file, policy_text};
 pub use policy_import::{ImportSettings, PermissionSource, PolicyImport, ToolMapping, UntranslatedRule, import_policy};
 pub use resolve::{PROVIDERS, Provider};
 pub use schema::json_schema;
+pub use server_edits::{with_server, with_server_of_agent, without_server};
 pub use settings::{
     Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial, ModelSettings,
     OtlpProtocol, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,

@@ -107,8 +107,7 @@ impl Add {
             WaitOutcome::Done(Some(problem)) => out.warning(block(&problem)),
             WaitOutcome::Done(None) => {}
         }
-        let target = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-        written.persist(&target).map_err(|error| CliError::file("the configuration", &path, &error.error))?;
+        replace(&path, written)?;
         out.line(format!("added server {id} to {}: {}", path.display(), definition.summary));
         match agent.filter(|_| used.is_some()) {
             Some(agent) => {
@@ -175,7 +174,7 @@ fn by_hand(path: &Path, definition: &ServerDefinition) -> CliError {
 }
 
 /// The new content in a file beside the configuration, with the same permissions.
-fn new_file(path: &Path, text: &str) -> Result<tempfile::NamedTempFile, CliError> {
+pub(super) fn new_file(path: &Path, text: &str) -> Result<tempfile::NamedTempFile, CliError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = || {
         let mut file = tempfile::Builder::new().prefix(".toolgate-").suffix(".yaml").tempfile_in(folder)?;
@@ -184,6 +183,13 @@ fn new_file(path: &Path, text: &str) -> Result<tempfile::NamedTempFile, CliError
         Ok(file)
     };
     written().map_err(|error| CliError::file("the configuration", path, &error))
+}
+
+/// Puts the new file in the place of the configuration, through a link if it is one.
+pub(super) fn replace(path: &Path, written: tempfile::NamedTempFile) -> Result<(), CliError> {
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    written.persist(&target).map_err(|error| CliError::file("the configuration", path, &error.error))?;
+    Ok(())
 }
 
 /// Starts the server and lists its tools. Returns why it cannot be used, if so.

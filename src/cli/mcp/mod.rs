@@ -14,6 +14,7 @@ mod list;
 mod login;
 mod logout;
 mod record;
+mod remove;
 mod replay;
 mod report;
 mod result_files;
@@ -44,6 +45,7 @@ Examples:
   toolgate mcp check -- node server.js
   toolgate mcp break --fault hang -- node server.js
   toolgate mcp add git -- uvx mcp-server-git
+  toolgate mcp remove git
   toolgate mcp status
   toolgate mcp login crm
 
@@ -60,6 +62,7 @@ pub(super) struct Mcp {
 #[derive(Debug, Subcommand)]
 enum Command {
     Add(Box<add::Add>),
+    Remove(remove::Remove),
     List(Box<list::List>),
     Call(Box<call::Call>),
     Check(Box<check::Check>),
@@ -76,6 +79,7 @@ impl Mcp {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         match self.command {
             Command::Add(command) => command.execute(out).await,
+            Command::Remove(command) => command.execute(out),
             Command::List(command) => command.execute(out).await,
             Command::Call(command) => command.execute(out).await,
             Command::Check(command) => command.execute(out).await,
@@ -98,7 +102,7 @@ impl Mcp {
             Command::Status(command) => command.json,
             Command::Login(command) => command.json,
             Command::Logout(command) => command.json,
-            Command::Add(_) | Command::Break(_) | Command::Record(_) => false,
+            Command::Add(_) | Command::Remove(_) | Command::Break(_) | Command::Record(_) => false,
             Command::Replay(command) => command.json,
             Command::Test(command) => command.json,
         }

@@ -377,6 +377,13 @@ fn a_server_is_added_to_the_file_and_comments_stay() {
     assert!(absent.contains("nothing was written") && file() == after, "{absent}");
     desk.toolgate(&["mcp", "add", "gone", "--unchecked", "--", "./no-such-program"]).expect(0);
     assert!(file().contains("servers: [demo, stock, gone]"), "{}", file());
+    for name in ["gone", "stock"] {
+        let removed = desk.toolgate(&["mcp", "remove", name]).expect(0).out;
+        assert!(removed.contains(&format!("removed server {name} from toolgate.yaml")), "{removed}");
+    }
+    assert_eq!(file(), before, "what was added is removed, and nothing else");
+    let unknown = desk.toolgate(&["mcp", "remove", "stock"]).expect(2).err;
+    assert!(unknown.contains("has no server `stock`") && unknown.contains("it has: demo"), "{unknown}");
 }
 
 #[test]
@@ -384,4 +391,6 @@ fn a_file_in_another_form_is_left_to_its_author() {
     let desk = Desk::playing("turns: [{ say: done }]");
     let refused = desk.toolgate(&["mcp", "add", "stock", "--", "toolgate", "demo-server"]).expect(2).err;
     assert!(refused.contains("nothing was written") && refused.contains("  stock:"), "{refused}");
+    let refused = desk.toolgate(&["mcp", "remove", "shop"]).expect(2).err;
+    assert!(refused.contains("nothing was written") && refused.contains("remove `shop` below `servers:`"), "{refused}");
 }

@@ -1,5 +1,5 @@
-//! Addition of an MCP server to the text of a configuration. Pure. It changes lines and no others, so that comments and
-//! order stay; a text in another form than blocks of lines is left to its author.
+//! Addition and removal of an MCP server in the text of a configuration. Pure. Only the lines of the server change, so that
+//! comments and order stay; a text in another form than blocks of lines is left to its author.
 
 use super::mcp_import::quoted;
 
@@ -47,6 +47,46 @@ pub fn with_server_of_agent(text: &str, agent: &str, server: &str) -> Option<Str
     Some(lines.join("\n") + "\n")
 }
 
+/// The text without a server, neither defined nor listed by an agent. `None` if it is in a form that is not changed here.
+pub fn without_server(text: &str, server: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let section = Block::find(&lines, 0, 0..lines.len(), "servers")?;
+    let indent = section.indent(&lines)?;
+    let block = Block::find(&lines, indent, section.content(&lines), server)?;
+    let removed = block.head..block.end(&lines);
+    let is_key = |at: &usize| lines.get(*at).is_some_and(|line| indent_of(line) == indent && !is_remark(line));
+    let is_last = !section.content(&lines).filter(|at| !removed.contains(at)).any(|at| is_key(&at));
+    let agents = Block::find(&lines, 0, 0..lines.len(), "agents").map(|agents| agents.content(&lines));
+    let is_of_agent = |at: usize| agents.as_ref().is_some_and(|agents| agents.contains(&at));
+    let mut kept = Vec::new();
+    for (at, line) in lines.iter().enumerate().filter(|(at, _)| !removed.contains(at)) {
+        match line.trim_start() {
+            _ if at == section.head && is_last => kept.push("servers: {}".to_owned()),
+            item if is_of_agent(at) && item.strip_prefix("- ").is_some_and(|item| is_named(item, server)) => {}
+            entry if is_of_agent(at) && entry.starts_with("servers:") => kept.push(unlisted(line, server)),
+            _ => kept.push((*line).to_owned()),
+        }
+    }
+    Some(kept.join("\n") + "\n")
+}
+
+/// The list of an agent in brackets, without a server.
+fn unlisted(line: &str, server: &str) -> String {
+    let inside = line.split_once('[').and_then(|(key, rest)| Some((key, rest.split_once(']')?)));
+    let Some((key, (inside, after))) = inside else { return line.to_owned() };
+    let left: Vec<&str> = inside.split(',').map(str::trim).filter(|item| !is_named(item, server)).collect();
+    format!("{key}[{}]{after}", left.join(", "))
+}
+
+fn is_named(item: &str, server: &str) -> bool {
+    let name = item.split(" #").next().unwrap_or_default().trim();
+    name.trim_matches(['"', '\'']) == server
+}
+
+fn is_remark(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
+}
+
 /// A key at the beginning of a line, with the more indented lines below it.
 struct Block {
     /// The line of the key.
@@ -82,8 +122,7 @@ impl Block {
 
     /// The columns before the keys of the block; `None` without any.
     fn indent(&self, lines: &[&str]) -> Option<usize> {
-        let is_key = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-        lines.get(self.content(lines))?.iter().find(is_key).map(|line| indent_of(line))
+        lines.get(self.content(lines))?.iter().find(|line| !is_remark(line)).map(|line| indent_of(line))
     }
 }
 
@@ -115,6 +154,20 @@ mod tests {
         assert_eq!(with_server("log: warn", GIT), Some(format!("log: warn\n\nservers:\n{GIT}")));
         for other in ["servers: { shop: {} }\n", "{\"servers\": {}}", "servers:\n shop:\n  http: {}\n"] {
             assert_eq!(with_server(other, GIT), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_removed_from_its_section_and_from_the_agents() {
+        let text = "servers:\n  # The shop.\n  shop:\n    stdio: { command: shop }\n  git:\n    stdio:\n      command: uvx\n\n\
+                    agents:\n  desk:\n    servers: [shop, git] # all\n  night:\n    servers:\n      - git\n      - shop\n";
+        let without = "servers:\n  # The shop.\n  shop:\n    stdio: { command: shop }\n\n\
+                       agents:\n  desk:\n    servers: [shop] # all\n  night:\n    servers:\n      - shop\n";
+        assert_eq!(without_server(text, "git").as_deref(), Some(without));
+        let last = without_server("servers:\n  git:\n    http: { url: x }\n# end\n", "git");
+        assert_eq!(last.as_deref(), Some("servers: {}\n# end\n"));
+        for other in ["servers: { git: {} }\n", "servers:\n  shop:\n    stdio: {}\n", "log: warn\n"] {
+            assert_eq!(without_server(other, "git"), None, "{other}");
         }
     }
 
