@@ -129,8 +129,7 @@ impl Explain {
         if self.json {
             out.pretty(&as_json(&policy, &subject, &judgement, &findings, &covering));
         } else {
-            print_explanation(&policy, &subject, &judgement, &findings, out);
-            covering.iter().for_each(|grant| out.line(covered(grant)));
+            print_explanation(&policy, &subject, &judgement, &findings, &covering, out);
         }
         Ok(Exit::Done)
     }
@@ -233,6 +232,7 @@ fn print_explanation(
     subject: &Subject<'_>,
     judgement: &Judgement,
     findings: &[(&Rule, Finding)],
+    covering: &[&Grant],
     out: &mut Output,
 ) {
     let paint = out.paint();
@@ -242,7 +242,13 @@ fn print_explanation(
         Verdict::Deny => paint.red("deny"),
     };
     let by = judgement.rule.as_ref().map_or("no rule".to_owned(), |rule| format!("rule {rule}"));
-    out.line(format!("{}  {verdict}, by {by} of policy {}", paint.bold(&subject.tool.name), policy.name));
+    let unless = match covering {
+        [] => "",
+        grants if grants.iter().any(|grant| grant.session.is_none()) => ", and a grant approves it",
+        _ => ", and a grant of one session approves it there",
+    };
+    out.line(format!("{}  {verdict}, by {by} of policy {}{unless}", paint.bold(&subject.tool.name), policy.name));
+    covering.iter().for_each(|grant| out.line(covered(grant)));
     out.line(format!("  {}", one_line(&judgement.reason, 400)));
     if let (Verdict::Ask, Some(seconds)) = (judgement.verdict, judgement.answer_timeout_s) {
         let otherwise = match judgement.on_timeout {

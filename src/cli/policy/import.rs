@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::check::warning_in_words;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::new_file;
@@ -98,9 +99,12 @@ impl Import {
         if !self.json {
             report(&import, out);
         }
-        let warnings = rule_warnings(&policy).len();
-        if warnings > 0 {
-            out.note(format!("`toolgate policy check` has {} about these rules", count(warnings, "warning")));
+        for warning in rule_warnings(&policy) {
+            out.warning(warning_in_words(&warning));
+        }
+        if let Some(path) = self.output.as_ref().filter(|_| !self.json) {
+            let path = path.display();
+            out.note(format!("use it with `policy: {path}` in the agent, after:\n  toolgate policy check {path}"));
         }
         Ok(Exit::Done)
     }
