@@ -182,7 +182,12 @@ impl<'a> Follow<'a> {
 
     /// Whether a call is in progress.
     pub(super) fn is_calling(&self) -> bool {
-        self.activities.has_calls()
+        self.activities.calls().next().is_some()
+    }
+
+    /// The calls in progress, each with its server and its tool.
+    pub(super) fn calls_in_progress(&self) -> impl Iterator<Item = &str> {
+        self.activities.calls()
     }
 
     /// Whether activities are shown while they last.

@@ -17,7 +17,7 @@ use super::output::Output;
 use super::past_calls::read_past_calls;
 use super::prompt::{self, AskedItem, Prompt, Reply, Terminal};
 use super::refusal;
-use super::text::block;
+use super::text::{block, list};
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, PendingItem, Resume, ResumeError};
 use crate::runner::{Report, RunnerError};
@@ -82,6 +82,9 @@ pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut
     let state = follow.app.runner.load(run).await?;
     let mut items = unanswered(follow, &state.pending_items());
     items.retain(is_approval);
+    if !items.is_empty() {
+        out.note(format!("meanwhile in progress: {}", list(follow.calls_in_progress())));
+    }
     prompt_for(follow, run, state.length(), items, out).await
 }
 
@@ -173,9 +176,9 @@ async fn prompt_through(
                     out.note(format!("  {error}"));
                     continue;
                 }
-                let (name, count) = (item.call().map(|call| call.name.to_string()).unwrap_or_default(), round.count());
                 for covered in round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {
-                    out.note(format!("  {name} ({covered} of {count}): approved too, because your approval covers it"));
+                    let line = round.named(covered).unwrap_or_default();
+                    out.note(format!("  {line}: approved too, because your approval covers it"));
                 }
             }
             Reply::Answered(answers) => {

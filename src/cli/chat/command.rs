@@ -85,7 +85,7 @@ impl Command {
         let line =
             |(name, argument, effect): &(&str, &str, &str)| format!("  {:<16} {effect}", format!("{name} {argument}"));
         let keys = "  Alt-Enter, or Enter after \\, begins another line of the message; Up and Down recall earlier ones; \
-                    Tab completes a command; Esc interrupts a turn";
+                    Tab completes a command; Shift-Tab applies the next policy; Esc interrupts a turn";
         COMMANDS.iter().map(line).chain([keys.to_owned()]).collect()
     }
 }

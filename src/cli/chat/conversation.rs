@@ -17,7 +17,7 @@ use crate::cli::tools;
 use crate::cli::view::{ASKS_AGAIN, RepeatedFlags, spent};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
-use crate::core::run::{JournalEntry, Status};
+use crate::core::run::{JournalEntry, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::GrantFilter;
 use crate::runner::{Agent, Execution, Fork, NewSession, Request, SessionCompaction};
@@ -67,7 +67,13 @@ impl<'a> Conversation<'a> {
     /// Chooses the model and the policy with which the last message of the session was sent, unless flags choose others.
     pub(super) async fn keep_choice(&mut self, flags: &RunChoice) -> Result<(), CliError> {
         let Some(run) = self.newest_run().await? else { return Ok(()) };
-        let last = self.app.runner.load(&run).await?;
+        let mut last = self.app.runner.load(&run).await?;
+        // A compaction is no message, and has the choice of none.
+        while last.started().trigger == Trigger::Compaction
+            && let Some(before) = &last.started().predecessor
+        {
+            last = self.app.runner.load(&before.run.clone()).await?;
+        }
         let spec = &last.started().spec;
         if spec.agent != self.agent.name {
             return Ok(());
@@ -225,6 +231,14 @@ impl<'a> Conversation<'a> {
             out.line(out.paint().bold(self.head()));
         }
         Ok(())
+    }
+
+    /// The command that applies the policy after the present one.
+    pub(super) fn next_policy(&self) -> String {
+        let known: Vec<&str> = self.agent.policies().map(|policy| policy.name.as_str()).collect();
+        let present = known.iter().position(|name| *name == self.policy());
+        let next = present.and_then(|at| known.get(at + 1)).or(known.first());
+        next.map_or_else(|| "/policy".to_owned(), |name| format!("/policy {name}"))
     }
 
     fn choose_policy(&mut self, name: Option<String>, out: &mut Output) -> Result<(), CliError> {

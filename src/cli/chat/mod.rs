@@ -98,10 +98,11 @@ impl Chat {
         let mut conversation = Conversation::new(app, agent, session, again.in_conversation())?;
         conversation.has_chosen_policy = self.choice.policy.is_some() || self.changes.variant.is_some();
         conversation.keep_choice(&self.choice).await?;
-        let mut recall = Recall { messages: Vec::new(), words: Command::names() };
+        let mut recall = Recall { words: Command::names(), ..Recall::default() };
         self.begin(&conversation, &mut recall, out).await?;
         let mut is_leaving = false;
         loop {
+            recall.back_tab = Some(conversation.next_policy());
             let entered = next_line(&conversation.question(), &recall, &mut interrupts).await;
             let line = match entered {
                 Entered::Line(line) if line.trim().is_empty() && !conversation.is_pending().await? => continue,

@@ -36,6 +36,8 @@ pub(in crate::cli) struct Recall {
     /// Oldest first.
     pub(in crate::cli) messages: Vec<String>,
     pub(in crate::cli) words: Vec<String>,
+    /// The command that Shift-Tab enters.
+    pub(in crate::cli) back_tab: Option<String>,
 }
 
 impl Recall {

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::console::Console;
+use super::grant_choice::LikelyGrant;
 use super::{AskedItem, Place, Prompt, ReadPastCalls, Reply};
 use crate::cli::answers::{approval, denial};
 use crate::cli::text::count;
@@ -15,27 +16,30 @@ use crate::core::tool::escape_untrusted;
 /// Help text for the keys.
 const KEYS: &str = "    a  this call runs, once
     r  so do this call and those after it that require approval; you see all of them before
-    o  so does the same call from now on, with these very arguments
-    l  so does every call that meets a condition, which you choose: the same value, a folder, the first words of a command
-    s  so does every further call of this tool in this session, with any arguments
-    w  so does every further call of this tool by this agent, with any arguments, in any session
     d  it does not run; the model reads why
     x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent
     e  it runs with other arguments, which you type
     b  the item before it is asked about again
-    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and what is approved runs";
+    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and what is approved runs
+  This call and, from now on:
+    g  in this session, calls like it, as the line says; only for commands and files
+    l  calls that meet a condition, which you choose: the same value, a folder, the first words of a command
+    o  the same call, with these very arguments
+    s  every call of this tool in this session, with any arguments
+    w  every call of this tool by this agent, with any arguments, in any session";
 
 /// The choices at a call that requires approval.
-fn choices(asked: &AskedItem<'_>) -> String {
+fn choices(asked: &AskedItem<'_>, likely: Option<&LikelyGrant>) -> String {
+    let likely =
+        likely.map(|likely| format!("  [g] not again in this session: {}\n", likely.words)).unwrap_or_default();
     let remaining = match asked.further.len() {
         0 => String::new(),
-        further => format!(" approve all {} that [r]emain,", further + 1),
+        further => format!(" [r]emaining {},", further + 1),
     };
-    let back = if asked.place.has_previous { "[b]ack, " } else { "" };
+    let back = if asked.place.has_previous { " [b]ack," } else { "" };
     format!(
-        "  [a]pprove once,{remaining} [d]eny, deny and stop [x], [e]dit, [?]
-  from now on [o]nly these arguments, calls [l]ike it, any arguments in this [s]ession, any arguments al[w]ays
-  {back}[q] leave it pending: "
+        "{likely}  from now on [o]nly these, [l]ike it, any in this [s]ession, al[w]ays, [?]
+  [a]pprove once,{remaining} [d]eny, [x] stop, [e]dit,{back} [q] later: "
     )
 }
 
@@ -47,13 +51,14 @@ impl<C: Console> Prompt<C> {
         past: ReadPastCalls<'_>,
     ) -> io::Result<Reply> {
         let Place { number, of, .. } = asked.place;
-        let of = if of > 1 { format!("  ({number} of {of})") } else { String::new() };
+        let of = if of > 1 { format!("  ({number} of {of}), calls start after the last") } else { String::new() };
+        let likely = LikelyGrant::of(&call.arguments);
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
         self.say(&format!("\n{heading}{of}"))?;
         self.say_approval(asked.item, call)?;
         self.console.discard_typed_ahead()?;
         loop {
-            let answer = self.key(&choices(asked))?;
+            let answer = self.key(&choices(asked, likely.as_ref()))?;
             let decision = match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(Reply::LeftPending),
                 Some("b" | "back") if asked.place.has_previous => return Ok(Reply::Back),
@@ -62,6 +67,9 @@ impl<C: Console> Prompt<C> {
                     Some(answers) => return Ok(Reply::Answered(answers)),
                     None => None,
                 },
+                Some("g") if likely.is_some() => {
+                    likely.as_ref().map(|likely| approval(Scope::Session, Some(likely.coverage()), None))
+                }
                 Some("s" | "session") => self.any_arguments(call, Scope::Session)?,
                 Some("w" | "always") => self.any_arguments(call, Scope::Always)?,
                 Some("l" | "like") => self
@@ -73,7 +81,10 @@ impl<C: Console> Prompt<C> {
                 Some("d" | "n" | "no" | "deny") => {
                     self.text("  why (the model reads it): ")?.map(|reason| denial(Some(reason)))
                 }
-                Some("x" | "stop") => return Ok(Reply::Stopped(call.id.clone(), by_terminal(denial(None)))),
+                Some("x" | "stop") => match self.text("  why (the journal keeps it; the run is cancelled): ")? {
+                    Some(reason) => return Ok(Reply::Stopped(call.id.clone(), by_terminal(denial(Some(reason))))),
+                    None => None,
+                },
                 Some("e" | "edit") => self.edited(call)?.map(|edited| approval(Scope::Once, None, Some(edited))),
                 Some(_) => {
                     self.say(KEYS)?;

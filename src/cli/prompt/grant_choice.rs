@@ -8,8 +8,8 @@ use super::choice::numbers;
 use super::console::Console;
 use crate::cli::text::{count, list};
 use crate::core::policy::Condition;
-use crate::core::policy::analysis::{GrantProposal, PastCall, command_argument, grant_proposals};
-use crate::core::run::Scope;
+use crate::core::policy::analysis::{GrantProposal, PastCall, command_argument, grant_proposals, likely_proposal};
+use crate::core::run::{Coverage, Scope};
 use crate::core::tool::{Arguments, escape_untrusted};
 
 /// The past calls that a grant for the pending call would have concerned.
@@ -32,21 +32,47 @@ struct ChosenCondition {
     is_typed: bool,
 }
 
-/// The proposals with the numbers of a line, all of which have to hold, or the condition that it is.
-fn chosen(line: &str, proposals: &[GrantProposal]) -> Result<ChosenCondition, String> {
-    if !line.starts_with(|sign: char| sign.is_ascii_digit()) {
-        let typed = || ChosenCondition { words: line.to_owned(), condition: line.to_owned(), is_typed: true };
-        return Condition::for_grant(line).map(|_| typed()).map_err(|error| error.to_string());
+/// The condition that one key takes, because a person most likely means it.
+pub(super) struct LikelyGrant {
+    /// What it covers, with the arguments that it leaves open.
+    pub(super) words: String,
+    condition: String,
+}
+
+impl LikelyGrant {
+    pub(super) fn of(arguments: &Arguments) -> Option<Self> {
+        let GrantProposal { words, condition, .. } = likely_proposal(arguments.as_object()?)?;
+        Some(Self { words: escape_untrusted(&words) + &other_arguments(arguments, &condition), condition })
     }
-    let positions = numbers(line, proposals.len()).filter(|positions| !positions.is_empty());
+
+    pub(super) fn coverage(&self) -> Coverage {
+        Coverage::When(self.condition.clone())
+    }
+}
+
+/// The conditions that a line names, all of which have to hold: numbers of proposals, and after them a typed condition.
+fn chosen(line: &str, proposals: &[GrantProposal]) -> Result<ChosenCondition, String> {
+    let is_number = |word: &str| !word.is_empty() && word.chars().all(|sign| sign.is_ascii_digit() || sign == ' ');
+    let (mut listed, mut typed) = (0, line);
+    while let (word, rest) = typed.split_once(',').unwrap_or((typed, ""))
+        && is_number(word)
+    {
+        (listed, typed) = (line.len() - rest.len(), rest.trim_start());
+    }
+    let positions = numbers(line.get(..listed).unwrap_or_default(), proposals.len());
     let positions = positions.ok_or_else(|| format!("type a number from 1 to {}", proposals.len()))?;
-    let all: Vec<&GrantProposal> = positions.iter().filter_map(|at| proposals.get(*at)).collect();
-    let words: Vec<&str> = all.iter().map(|proposal| proposal.words.as_str()).collect();
+    let listed = positions.iter().filter_map(|at| proposals.get(*at));
+    let mut all: Vec<(&str, &str)> = listed.map(|listed| (&*listed.words, &*listed.condition)).collect();
+    if !typed.is_empty() {
+        Condition::for_grant(typed).map_err(|error| error.to_string())?;
+        all.push((typed, typed));
+    }
+    let words: Vec<&str> = all.iter().map(|(words, _)| *words).collect();
     let condition = match &all[..] {
-        [only] => only.condition.clone(),
-        several => several.iter().map(|proposal| format!("({})", proposal.condition)).collect::<Vec<_>>().join(" && "),
+        [(_, only)] => (*only).to_owned(),
+        several => several.iter().map(|(_, condition)| format!("({condition})")).collect::<Vec<_>>().join(" && "),
     };
-    Ok(ChosenCondition { words: words.join(" and "), condition, is_typed: false })
+    Ok(ChosenCondition { words: words.join(" and "), condition, is_typed: !typed.is_empty() })
 }
 
 /// Whether a condition certainly compares the whole of an argument. Nothing is certain about an alternative or a negation.
@@ -173,6 +199,9 @@ mod tests {
         assert_eq!(both.words, "the same order and amount at most 100");
         assert_eq!((both.condition.as_str(), both.is_typed), ("(args.order == 7) && (args.amount <= 100)", false));
         assert_eq!(condition("args.amount < 50").unwrap(), ("args.amount < 50".to_owned(), true));
+        let mixed = chosen("2, args.amount < 50", &proposals).unwrap();
+        assert_eq!(mixed.words, "the same order and args.amount < 50");
+        assert_eq!((mixed.condition.as_str(), mixed.is_typed), ("(args.order == 7) && (args.amount < 50)", true));
         let arguments =
             Arguments::Object(json!({"amount": 100, "amounts": 1, "order": 7}).as_object().unwrap().clone());
         assert_eq!(other_arguments(&arguments, "args.amount <= 100"), ", and any `amounts`, any `order`");
@@ -191,6 +220,18 @@ mod tests {
             assert!(!compares_whole(part, "command"), "{part}");
         }
         assert_eq!(condition("9").unwrap_err(), "type a number from 1 to 3");
-        assert!(condition("args.amount <").is_err());
+        assert!(condition("args.amount <").is_err() && condition("2, args.amount <").is_err());
+    }
+
+    #[test]
+    fn one_key_takes_the_first_words_of_a_command_or_the_folder_of_a_file() {
+        let likely = |arguments| LikelyGrant::of(&Arguments::from_value(arguments)).map(|likely| likely.words);
+        let command = likely(json!({"command": "git diff HEAD", "timeout": 9})).unwrap();
+        assert_eq!(command, "a command `git diff …`, and any `timeout`");
+        let file = likely(json!({"path": "/srv/app/a.rs", "content": "x\n"})).unwrap();
+        assert_eq!(file, "path under /srv/app, and any `content`");
+        for arguments in [json!({"amount": 5}), json!({"command": "rm x", "path": "/srv/a"}), json!({"text": "late"})] {
+            assert_eq!(likely(arguments.clone()), None, "{arguments}");
+        }
     }
 }

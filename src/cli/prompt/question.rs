@@ -61,7 +61,7 @@ impl<C: Console> Prompt<C> {
         }
         self.console.discard_typed_ahead()?;
         loop {
-            let answer = self.key("  [a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ")?;
+            let answer = self.key("  [a]nswer, [d]ecline, [c]ancel, [q] later: ")?;
             return Ok(QuestionResponse::ElicitationResponse(match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(QuestionResponse::Later),
                 Some("a" | "answer" | "y" | "yes") => match self.filled(&fields)? {
@@ -121,7 +121,7 @@ impl<C: Console> Prompt<C> {
         self.say("  The server gives this address; open it yourself if you trust it.")?;
         self.console.discard_typed_ahead()?;
         loop {
-            let answer = self.key("  [y] done there, [d]ecline, [c]ancel, [q] leave it pending: ")?;
+            let answer = self.key("  [y] done there, [d]ecline, [c]ancel, [q] later: ")?;
             return Ok(QuestionResponse::ElicitationResponse(match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(QuestionResponse::Later),
                 Some("y" | "yes" | "done") => ElicitationResponse::done(),

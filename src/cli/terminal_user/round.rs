@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::cli::prompt::Place;
+use crate::cli::text::{COMPACT, arguments_line};
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Decision, DecisionKind, PendingItem};
 
@@ -32,9 +33,11 @@ impl Round {
         Self { items, at: 0, held: BTreeMap::new(), first_open: 0 }
     }
 
-    /// How many items there are.
-    pub(super) fn count(&self) -> usize {
-        self.items.len()
+    /// The call of an item, with its arguments and its number.
+    pub(super) fn named(&self, number: usize) -> Option<String> {
+        let call = self.items.get(number.checked_sub(1)?)?.call()?;
+        let arguments = arguments_line(&call.arguments.to_value(), COMPACT / 2);
+        Some(format!("{} {arguments} ({number} of {})", call.name, self.items.len()))
     }
 
     /// The item to ask about; `None` after the last.
@@ -181,6 +184,7 @@ mod tests {
         let covers = |_: &Decision, _: &CallId, other: &CallId| other.as_str() == "2";
         assert_eq!(round.hold(approval("1", Scope::Session), covers), [2]);
         assert_eq!(at(&round), Some("3"));
+        assert_eq!(round.named(2).unwrap(), r#"mcp_shop_add_note text: "late" (2 of 3)"#);
         round.back();
         assert_eq!((at(&round), round.further().len()), (Some("1"), 2));
         round.hold(approval("1", Scope::Once), |_, _, _| false);

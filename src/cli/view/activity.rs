@@ -90,9 +90,10 @@ impl Activities {
         }
     }
 
-    /// Whether a call is in progress.
-    pub(in crate::cli) fn has_calls(&self) -> bool {
-        self.0.iter().any(|activity| matches!(activity.of, Actor::Call(_)))
+    /// The names of the calls in progress.
+    pub(in crate::cli) fn calls(&self) -> impl Iterator<Item = &str> {
+        let calls = self.0.iter().filter(|activity| matches!(activity.of, Actor::Call(_)));
+        calls.map(|activity| activity.name.as_str())
     }
 
     /// One line for each activity, none wider than the terminal. `starting` are the servers that are not ready yet.

@@ -1,7 +1,7 @@
 //! Approval details: the call, the server's hints, the reason for the approval, the deadline and the changes since an
 //! earlier approval. Text is never shortened, and hidden or misleading characters are escaped.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cli::text::duration;
 use crate::core::policy::{OnTimeout, PolicyMark};
@@ -12,6 +12,8 @@ use crate::core::tool::{
 
 /// The most characters shown of each name in a list of names.
 const NAME_CHARS: usize = 40;
+/// How long an approval is pending before the time is shown to the person who decides.
+const JUST_NOW: SignedDuration = SignedDuration::from_secs(60);
 
 /// The arguments on one line; characters that hide or reverse text are shown as codes.
 pub(in crate::cli) fn whole(arguments: &Arguments) -> String {
@@ -36,7 +38,7 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
     if review.outcome_unknown {
         lines.push("! it was sent before, and it is unknown whether it took effect".to_owned());
     }
-    lines.extend(term(item, now));
+    lines.extend(term_after(JUST_NOW, item, now));
     lines.extend(changed(review.differences));
     lines
 }
@@ -92,7 +94,13 @@ fn brief(name: &str) -> String {
 
 /// The time since when the item is pending, and its deadline.
 pub(in crate::cli) fn term(item: &PendingItem, now: Timestamp) -> Option<String> {
-    let since = item.requested_at().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
+    term_after(SignedDuration::ZERO, item, now)
+}
+
+/// The same, without the time of an item that is pending for less than this.
+fn term_after(shown_after: SignedDuration, item: &PendingItem, now: Timestamp) -> Option<String> {
+    let since = item.requested_at().filter(|since| now.duration_since(*since) >= shown_after);
+    let since = since.map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
     let until = item.expires_at().map(|until| match until > now {
         true => format!("until {} (in {}){}", clock(until), apart(now, until), afterwards(item)),
         false => format!("until {}, which has passed: {}", clock(until), overdue(item)),

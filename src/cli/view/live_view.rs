@@ -2,7 +2,7 @@
 
 mod stream;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
@@ -61,6 +61,8 @@ pub(in crate::cli) struct LiveView {
     executing: BTreeMap<CallId, CallRef>,
     /// The calls in progress whose beginning is shown with their end.
     deferred: BTreeMap<CallId, CallRef>,
+    /// The tools that the model called several times in this turn, so that the name does not tell the call.
+    repeated: BTreeSet<String>,
 }
 
 /// The prefix of each line of model text, so that no such line can imitate output of the program.
@@ -86,6 +88,7 @@ impl LiveView {
             last_error: None,
             executing: BTreeMap::new(),
             deferred: BTreeMap::new(),
+            repeated: BTreeSet::new(),
         }
     }
 
@@ -115,8 +118,11 @@ impl LiveView {
 
     /// Records an event without output, because it was shown before.
     pub(in crate::cli) fn note(&mut self, event: &LifecycleEvent) {
-        if let LifecycleKind::ModelReplied { usage, .. } = &event.fact {
+        if let LifecycleKind::ModelReplied { usage, tool_calls, .. } = &event.fact {
             self.gaps.replied(usage);
+            let mut names = BTreeSet::new();
+            let again = tool_calls.iter().filter(|call| !names.insert(call.tool_name.as_str()));
+            self.repeated = again.map(|call| call.tool_name.clone()).collect();
         }
         if let LifecycleKind::ModelFailed { usage, .. } = &event.fact {
             self.gaps.failed(usage);
@@ -358,7 +364,7 @@ impl LiveView {
     }
 
     fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
-        let (paint, name) = (self.look.paint, &call.tool_name);
+        let (paint, name) = (self.look.paint, self.named(call));
         if reason == Rejection::Deferred {
             return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
         }
@@ -394,9 +400,16 @@ impl LiveView {
         let reason = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
         Some(format!(
             "  {mark} {} {word}{reach} by {} {how}{edited}{policy}{reason}",
-            call.tool_name,
+            self.named(call),
             escape_untrusted(by)
         ))
+    }
+
+    /// The tool, with the arguments where the turn has several calls of it.
+    fn named(&self, call: &CallRef) -> String {
+        let told = call.arguments.as_ref().filter(|_| self.repeated.contains(&call.tool_name));
+        let told = told.map(|value| format!(" ({})", arguments_line(value, COMPACT / 2))).unwrap_or_default();
+        format!("{}{told}", call.tool_name)
     }
 
     fn request_line(&self, mark: &str, call: &CallRef, remark: &str) -> String {

@@ -138,16 +138,16 @@ fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
     desk.toolgate(&["run", "--session", "chat-77", "One"]).expect(0);
     desk.toolgate(&["run", "--session", "chat-77", "Two"]).expect(0);
     let mut shell = chat(&desk, "-c");
-    shell.runs("Note it").sees("[q] leave it pending: ");
+    shell.runs("Note it").sees("[q] later: ");
     shell.types("q").sees("pending: the run waits for 1 answer");
     assert!(!shell.sees("press Enter to answer").contains("toolgate resume"), "no command of the shell fits here");
     shell.sees("> ");
     shell.runs("And now?").sees("the message was not sent");
     shell.sees("> ");
-    shell.types("\r").sees("[q] leave it pending: ");
+    shell.types("\r").sees("[q] later: ");
     shell.types("\x1b").sees("press Enter to answer");
     shell.sees("> ");
-    shell.runs("/approvals").sees("[q] leave it pending: ");
+    shell.runs("/approvals").sees("[q] later: ");
     shell.types("a").sees("Noted.");
     shell.sees("> ");
     shell.runs("/resume").sees("nothing is pending");
@@ -188,6 +188,9 @@ fn commands_show_and_change_what_the_next_message_is_sent_with() {
     assert_eq!(listed.len(), 2, "{listed:?}");
     let started = desk.journal("last").remove(0);
     assert_eq!(started["spec"]["mode"], Value::Null, "a compaction calls no tool: {started}");
+    // The conversation goes on with the policy of its last message.
+    shell.runs("toolgate chat -c").sees("policy plan");
+    shell.sees("Ctrl-D leaves");
 }
 
 #[test]
@@ -201,6 +204,20 @@ fn a_message_has_several_lines_and_a_command_is_completed() {
     left(&mut shell);
     let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(user_texts(&desk, &session), ["one\ntwo\nthree four\nfive"]);
+}
+
+#[test]
+fn shift_tab_applies_the_next_policy_and_keeps_the_typed_text() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    shell.types("half a mess\x1b[Z").sees("/policy ");
+    let chosen = shell.sees("half a mess");
+    assert!(chosen.contains("agent desk") && chosen.contains(" · policy "), "{chosen}");
+    shell.types("age\r").sees("Forty-two.");
+    shell.sees("> ");
+    left(&mut shell);
+    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(user_texts(&desk, &session), ["half a message"]);
 }
 
 #[test]
@@ -231,15 +248,15 @@ fn arguments_are_edited_in_the_editor_of_the_user() {
     );
     let mut shell = Shell::at(&desk);
     shell.runs("EDITOR='sed -i s/late/soon/' toolgate chat").sees("> ");
-    shell.runs("Note it").sees("[q] leave it pending: ");
+    shell.runs("Note it").sees("[q] later: ");
     shell.types("e").sees("arguments edited");
     shell.sees("Noted.");
     shell.sees("> ");
     left(&mut shell);
     let mut shell = Shell::at(&desk);
-    shell.runs("EDITOR=false toolgate run 'Note it'").sees("[q] leave it pending: ");
+    shell.runs("EDITOR=false toolgate run 'Note it'").sees("[q] later: ");
     shell.types("e").sees("the editor `false` ended with exit status: 1");
-    shell.sees("[q] leave it pending: ");
+    shell.sees("[q] later: ");
     shell.types("q").sees("[10] ready> ");
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::at_a_terminal::at_a_terminal;
 use super::desk::Desk;
 
-const DECIDE: &str = "[q] leave it pending: ";
+const DECIDE: &str = "[q] later: ";
 
 /// A server with one tool, which returns the command and runs nothing.
 pub(super) const SERVER: &str = r#"

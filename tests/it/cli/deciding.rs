@@ -7,7 +7,7 @@ use super::desk::Desk;
 use super::shell::Shell;
 use super::suspended_calls::fault_server;
 
-const DECIDE: &str = "[q] leave it pending: ";
+const DECIDE: &str = "[q] later: ";
 
 /// A desk whose model calls a tool that requires approval three times in one reply.
 fn three_approvals() -> Desk {
@@ -78,7 +78,7 @@ fn a_decision_can_be_changed_until_the_last_one() {
 fn all_calls_are_approved_after_they_were_shown() {
     let desk = three_approvals();
     let mut shell = shell(&desk, "toolgate run 'Note it'");
-    shell.sees("approve all 3 that [r]emain");
+    shell.sees("[r]emaining 3,");
     shell.sees(DECIDE);
     shell.types("r");
     let shown = shell.sees("approve these 3 calls, once each: [y]es, [n]o: ");
@@ -96,7 +96,7 @@ fn calls_that_wait_for_something_else_are_not_approved_with_the_others() {
     let turns = format!("turns: [{{ calls: [{}, {refund}, {}] }}, {{ say: done }}]", note("one"), note("two"));
     let desk = Desk::playing(&turns);
     let mut shell = shell(&desk, "toolgate run 'Note it'");
-    shell.sees("approve all 2 that [r]emain");
+    shell.sees("[r]emaining 2,");
     shell.sees(DECIDE);
     shell.types("r").sees("[y]es, [n]o: ");
     shell.types("y").sees("waits for your application");
@@ -126,9 +126,11 @@ fn a_denial_can_stop_the_run_and_keeps_what_was_decided() {
     shell.sees(DECIDE);
     shell.types("a").sees("(2 of 3)");
     shell.sees(DECIDE);
-    shell.types("x").sees("cancelled: stopped at the terminal");
+    shell.types("x").sees("why (the journal keeps it");
+    shell.types("wrong folder\r").sees("cancelled: stopped at the terminal");
     shell.sees("[130] ready> ");
     assert_eq!(decided(&desk), pairs(&[("one", "approve"), ("two", "deny")]));
+    assert_eq!(facts(&desk, "approval.decided")[1]["decision"]["reason"], "wrong folder");
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     assert!(explained.contains("one mcp_shop_add_note abandoned"), "{explained}");
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
@@ -203,6 +205,18 @@ fn the_inbox_names_the_agent_and_the_task_of_each_run() {
     shell.types("q\r").sees("ready> ");
 }
 
+#[test]
+fn a_question_that_waits_rings_the_bell_once() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "TOOLGATE_BELL_S=1 toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.sees("\x1b]9;toolgate waits for your decision\x1b\\\x07");
+    shell.types("?");
+    let shown = shell.sees("Ctrl-C leaves all");
+    assert!(!shown.contains('\x07'), "{shown:?}");
+    shell.types("\x03");
+}
+
 /// A desk whose model calls a slow tool that needs no approval, and one that requires approval.
 fn slow_and_guarded(fault: &str) -> Desk {
     let desk = Desk::playing(
@@ -228,6 +242,7 @@ fn slow_and_guarded(fault: &str) -> Desk {
 fn a_call_is_asked_about_while_another_is_in_progress() {
     let desk = slow_and_guarded("slow-call=6");
     let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees("meanwhile in progress: odd · echo");
     shell.sees("May mcp_shop_add_note run?");
     assert!(facts(&desk, "tool.completed").is_empty(), "the other call ended before the question");
     shell.sees(DECIDE);

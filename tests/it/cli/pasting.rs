@@ -8,7 +8,7 @@ use super::desk::Desk;
 use super::shell::{Shell, pasted};
 use super::suspended_calls::fault_server;
 
-const DECIDE: &str = "[q] leave it pending: ";
+const DECIDE: &str = "[q] later: ";
 const RESULT: &str = "empty leaves it pending): ";
 
 /// A kind of prompt that takes text.

@@ -7,7 +7,7 @@ use super::desk::Desk;
 use super::shell::Shell;
 use super::suspended_calls::fault_server;
 
-const DECIDE: &str = "[q] leave it pending: ";
+const DECIDE: &str = "[q] later: ";
 const RESULT: &str = "empty leaves it pending): ";
 const READY: &str = "[0] ready> ";
 

@@ -184,9 +184,9 @@ fn an_answer_is_typeset() {
 fn an_approval_shows_what_would_run() {
     let desk = Desk::playing(NOTE);
     scene("approval", &desk, |shell| {
-        shell.runs("toolgate run 'Note the call'").sees("pending: ");
+        shell.runs("toolgate run 'Note the call'").sees("later: ");
         shell.types("?").sees("Ctrl-C");
-        shell.sees("pending: ");
+        shell.sees("later: ");
         shell.types("l").sees("none): ");
     });
 }

@@ -30,6 +30,8 @@ pub(super) enum Key {
     Later,
     /// Alt-Enter: a line break in the text.
     Break,
+    /// Shift-Tab.
+    BackTab,
     Home,
     End,
     EndOfInput,
@@ -254,6 +256,7 @@ fn moved(byte: u8) -> Option<Key> {
         b'D' => Some(Key::Left),
         b'H' => Some(Key::Home),
         b'F' => Some(Key::End),
+        b'Z' => Some(Key::BackTab),
         _ => None,
     }
 }
@@ -321,8 +324,18 @@ mod tests {
     fn keys_that_mean_nothing_here_are_dropped_whole() {
         assert_eq!(decoder().decode(b"a\x1b[Eb\x1bOPc\x1b[1;5Cd\x1b[[Ae\x1bxf\x1b[<0;1;2M\x00\x0cg"), typed("abcdefg"));
         assert_eq!(
-            decoder().decode(b"\x1b[D\x1bOC\x1b[3~\x1b[H\x1b[F\x1b[A\x1bOB\x1b\r"),
-            [Key::Left, Key::Right, Key::Delete, Key::Home, Key::End, Key::Earlier, Key::Later, Key::Break]
+            decoder().decode(b"\x1b[D\x1bOC\x1b[3~\x1b[H\x1b[F\x1b[A\x1bOB\x1b\r\x1b[Z"),
+            [
+                Key::Left,
+                Key::Right,
+                Key::Delete,
+                Key::Home,
+                Key::End,
+                Key::Earlier,
+                Key::Later,
+                Key::Break,
+                Key::BackTab
+            ]
         );
     }
 

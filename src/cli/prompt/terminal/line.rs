@@ -55,6 +55,7 @@ impl Line {
             Key::Home => self.cursor = 0,
             Key::End => self.cursor = self.text.len(),
             Key::Enter
+            | Key::BackTab
             | Key::Earlier
             | Key::Later
             | Key::EndOfInput

@@ -1,6 +1,7 @@
 //! Terminal line editor: a small editor with bracketed paste that always restores the terminal. Decision 0014 explains
 //! why it is not a library.
 
+mod bell;
 mod device;
 mod editor;
 mod keys;
@@ -8,6 +9,7 @@ mod line;
 mod recalled;
 mod signals;
 mod typed_ahead;
+mod view;
 
 use std::io::{self, PipeReader, Read};
 use std::sync::Arc;
@@ -17,9 +19,10 @@ use rustix::process::{Signal, kill_current_process_group};
 
 use self::device::{BURST, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
-use self::line::{Line, layout};
+use self::line::Line;
 use self::recalled::Recalled;
 pub(in crate::cli) use self::typed_ahead::text as typed_ahead;
+use self::view::View;
 use super::console::{Accepts, Console, Entry};
 use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;
@@ -179,6 +182,7 @@ impl Terminal {
             | Key::Earlier
             | Key::Later
             | Key::Break
+            | Key::BackTab
             | Key::Home
             | Key::End
             | Key::EndOfInput
@@ -256,15 +260,21 @@ impl Console for Terminal {
             Accepts::Text | Accepts::Lines | Accepts::Key => {}
         }
         view.draw(&line)?;
+        let mut rings_after = bell::after(accepts);
         loop {
-            let keys = match self.next_event(None)? {
+            let keys = match self.next_event(rings_after)? {
                 PromptEvent::Keys(keys) => keys,
                 PromptEvent::Resumed => {
                     view.begin_again();
                     view.draw(&line)?;
                     continue;
                 }
-                PromptEvent::Quiet => continue,
+                PromptEvent::Quiet => {
+                    if rings_after.take().is_some() {
+                        self.write(bell::signal(self.device.is_smart()))?;
+                    }
+                    continue;
+                }
             };
             let mut keys = keys.into_iter();
             while let Some(key) = keys.next() {
@@ -280,6 +290,16 @@ impl Console for Terminal {
                     Key::Enter if recalled.is_message() && line.continue_after_backslash() => {}
                     Key::Earlier | Key::Later => recalled.step(&key, &mut line),
                     Key::Char('\t') if recalled.is_message() => recalled.complete(&mut line),
+                    Key::BackTab => {
+                        if let Some(command) = recalled.back_tab() {
+                            // The next message prompt begins with what was typed.
+                            typed_ahead::put(&line.text());
+                            line.replace(command);
+                            view.finish(&line)?;
+                            self.rest_of_burst(keys)?;
+                            return Ok(Some(Entry::new(&line)));
+                        }
+                    }
                     Key::Enter => {
                         view.finish(&line)?;
                         let rest = self.rest_of_burst(keys)?;
@@ -367,93 +387,6 @@ pub(super) fn claim() {
     device::claim();
 }
 
-/// The question and the answer typed so far, on the screen.
-struct View {
-    question: String,
-    device: Arc<Device>,
-    echoes: bool,
-    /// The text on the screen before and after the cursor.
-    before: String,
-    after: String,
-    is_there: bool,
-}
-
-impl View {
-    fn new(question: String, device: Arc<Device>, echoes: bool) -> Self {
-        Self { question, device, echoes, before: String::new(), after: String::new(), is_there: false }
-    }
-
-    /// Draws the line.
-    fn draw(&mut self, line: &Line) -> io::Result<()> {
-        let (before, after) = if self.echoes { line.display() } else { Default::default() };
-        let (before, after) = (format!("{}{before}", self.question), after);
-        let columns = self.device.columns();
-        let text = match before.strip_prefix(&self.before) {
-            Some("") if self.is_there && self.after == after => return Ok(()),
-            // Appended text: print only the new part.
-            Some(more) if self.is_there && self.after.is_empty() && after.is_empty() => {
-                let (.., is_full) = layout(&before, columns);
-                format!("{more}{}", if is_full { "\n" } else { "" })
-            }
-            _ if self.device.is_smart() => format!("{}{}", self.erased(columns), placed(&before, &after, columns)),
-            _ if self.is_there => format!("\n{before}{after}"),
-            _ => format!("{before}{after}"),
-        };
-        self.device.write(&text)?;
-        (self.before, self.after, self.is_there) = (before, after, true);
-        Ok(())
-    }
-
-    /// The escape sequence that erases the question and the answer.
-    fn erased(&self, columns: usize) -> String {
-        if !self.is_there {
-            return String::new();
-        }
-        match layout(&self.before, columns) {
-            (0, ..) => "\r\x1b[J".to_owned(),
-            (rows, ..) => format!("\x1b[{rows}A\r\x1b[J"),
-        }
-    }
-
-    /// Finishes the line, so that the next output begins on a new line.
-    fn finish(&mut self, line: &Line) -> io::Result<()> {
-        self.draw(line)?;
-        let columns = self.device.columns();
-        let (row, ..) = layout(&self.before, columns);
-        let (last, column, is_full) = layout(&format!("{}{}", self.before, self.after), columns);
-        if last > row && self.device.is_smart() {
-            self.device.write(&format!("\x1b[{}B", last - row))?;
-        }
-        if is_full && column == 0 { Ok(()) } else { self.device.write("\n") }
-    }
-
-    /// Resets the view after other output.
-    fn begin_again(&mut self) {
-        (self.before, self.after, self.is_there) = (String::new(), String::new(), false);
-    }
-}
-
-/// The text, with the cursor between both parts.
-fn placed(before: &str, after: &str, columns: usize) -> String {
-    let whole = format!("{before}{after}");
-    let (last, _, is_full) = layout(&whole, columns);
-    let mut text = whole;
-    if is_full {
-        text.push('\n');
-    }
-    if !after.is_empty() {
-        let (row, column, _) = layout(before, columns);
-        if last > row {
-            text.push_str(&format!("\x1b[{}A", last - row));
-        }
-        text.push('\r');
-        if column > 0 {
-            text.push_str(&format!("\x1b[{column}C"));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -478,13 +411,5 @@ mod tests {
         }
         assert!(!dropped(&line(""), &keys("\n\n")));
         assert!(dropped(&line(""), &keys("x")));
-    }
-
-    #[test]
-    fn the_cursor_is_put_between_both_parts() {
-        assert_eq!(placed("? ab", "", 80), "? ab");
-        assert_eq!(placed("? ab", "cd", 80), "? abcd\r\x1b[4C");
-        assert_eq!(placed("? a", "bcd", 4), "? abcd\x1b[1A\r\x1b[3C");
-        assert_eq!(placed("? a", "b", 4), "? ab\n\x1b[1A\r\x1b[3C");
     }
 }

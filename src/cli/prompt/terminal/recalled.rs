@@ -21,6 +21,11 @@ impl<'a> Recalled<'a> {
         Self { recall, back: 0, typed: String::new() }
     }
 
+    /// The command that Shift-Tab enters.
+    pub(super) fn back_tab(&self) -> Option<&'a str> {
+        self.recall.and_then(|recall| recall.back_tab.as_deref())
+    }
+
     /// Whether a message is typed, which has a history.
     pub(super) fn is_message(&self) -> bool {
         self.recall.is_some()
@@ -55,7 +60,8 @@ mod tests {
 
     #[test]
     fn earlier_messages_are_recalled_and_the_text_being_typed_comes_back() {
-        let recall = Recall { messages: vec!["one".into(), "two".into()], words: vec!["/tools".into()] };
+        let recall =
+            Recall { messages: vec!["one".into(), "two".into()], words: vec!["/tools".into()], back_tab: None };
         let mut recalled = Recalled::new(Accepts::Message(&recall));
         let mut line = Line::default();
         line.replace("thr");

@@ -21,6 +21,11 @@ pub(in crate::cli) fn text() -> String {
     typed().text()
 }
 
+/// Keeps a text for the next message.
+pub(super) fn put(text: &str) {
+    typed().replace(text);
+}
+
 /// Takes the text, without the line ends after it.
 pub(super) fn take() -> String {
     std::mem::take(&mut *typed()).text().trim_end().to_owned()

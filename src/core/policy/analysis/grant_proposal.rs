@@ -19,9 +19,9 @@ pub struct GrantProposal {
 pub(super) enum Breadth {
     /// One value of an argument, or one command.
     SameValue,
-    /// A folder, an amount at most, the first words of a command.
+    /// The folder of a file, the first words of a command.
     SomeValues,
-    /// A folder above the folder of the call.
+    /// A folder above the folder of the call, an amount at most.
     ManyValues,
     /// One of two values.
     HalfOfAll,

@@ -25,6 +25,12 @@ pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
     proposals
 }
 
+/// The proposal that a person most likely means by calls like this one: the first words of its command, or the folder of its
+/// file. An amount is not one.
+pub fn likely_proposal(arguments: &Map<String, Value>) -> Option<GrantProposal> {
+    grant_proposals(arguments).into_iter().find(|proposal| proposal.breadth == Breadth::SomeValues)
+}
+
 fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
     let proposal = |words: String, condition: String, breadth| GrantProposal { words, condition, breadth };
     match value {
@@ -43,7 +49,7 @@ fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
             let is_amount = AMOUNTS.iter().any(|part| lower.contains(part)) && number.as_f64().is_some_and(|n| n > 0.0);
             let at_most = is_amount.then(|| {
                 let condition = format!("args.{name} <= {number}");
-                proposal(format!("{name} at most {number}"), condition, Breadth::SomeValues)
+                proposal(format!("{name} at most {number}"), condition, Breadth::ManyValues)
             });
             let same = proposal(format!("the same {name}"), format!("args.{name} == {number}"), Breadth::SameValue);
             [same].into_iter().chain(at_most).collect()

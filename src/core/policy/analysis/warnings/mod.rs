@@ -95,8 +95,16 @@ fn half_a_name(pattern: &str) -> Option<MessageAndRemedy> {
     if may_fit {
         return None;
     }
+    let has_arguments = pattern.contains('(');
     let pattern = escape_untrusted(pattern);
-    let remedy = format!("write `tool_name: {pattern}`, or `tool: mcp_SERVER_{pattern}`");
+    let remedy = match has_arguments {
+        true => {
+            "to match arguments, write `command` or `when`; `toolgate policy import` translates permissions of Claude \
+                 Code and codex"
+                .to_owned()
+        }
+        false => format!("write `tool_name: {pattern}`, or `tool: mcp_SERVER_{pattern}`"),
+    };
     Some((format!("`tool: {pattern}` is not a full name and matches no tool"), remedy))
 }
 
