@@ -230,7 +230,10 @@ mod tests {
         assert_eq!(command, "a command `git diff …`, and any `timeout`");
         let file = likely(json!({"path": "/srv/app/a.rs", "content": "x\n"})).unwrap();
         assert_eq!(file, "path under /srv/app, and any `content`");
-        for arguments in [json!({"amount": 5}), json!({"command": "rm x", "path": "/srv/a"}), json!({"text": "late"})] {
+        let moved = json!({"source": "/srv/app/a.rs", "destination": "/srv/app/b.rs"});
+        for arguments in
+            [moved, json!({"amount": 5}), json!({"command": "rm x", "path": "/srv/a"}), json!({"text": "late"})]
+        {
             assert_eq!(likely(arguments.clone()), None, "{arguments}");
         }
     }

@@ -26,9 +26,10 @@ pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
 }
 
 /// The proposal that a person most likely means by calls like this one: the first words of its command, or the folder of its
-/// file. An amount is not one.
+/// only file. With the folder of one of two files, the other would be any file. An amount is not proposed.
 pub fn likely_proposal(arguments: &Map<String, Value>) -> Option<GrantProposal> {
-    grant_proposals(arguments).into_iter().find(|proposal| proposal.breadth == Breadth::SomeValues)
+    let mut likely = grant_proposals(arguments).into_iter().filter(|proposal| proposal.breadth == Breadth::SomeValues);
+    likely.next().filter(|_| likely.next().is_none())
 }
 
 fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
