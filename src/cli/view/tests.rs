@@ -10,7 +10,7 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::lifecycle::{CallEnd, CallRef, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::policy::{OnTimeout, PolicyMark};
 use crate::core::run::{
-    self, Channel, Coverage, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, Status, ToolAccess,
+    self, Channel, Coverage, Output, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, Status, ToolAccess,
 };
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, Progress, ToolName};
 use crate::core::trace::TraceId;
@@ -164,8 +164,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
         LifecycleKind::Completed {
             tool_interactions: 1,
             usage: Usage::default(),
-            output: Some("Sorry.".into()),
-            media: Vec::new(),
+            output: Some(Output { text: "Sorry.".into(), ..Output::default() }),
             warnings: Vec::new(),
         },
     ]
@@ -202,7 +201,6 @@ fn a_run_that_fails_says_with_which_code() {
         tool_interactions: 2,
         usage: Usage::default(),
         output: None,
-        media: Vec::new(),
     };
     let rendered = rendered(AnswerPlacement::Inline, vec![failed]);
     assert_eq!(rendered, "failed: provider_auth: the key was refused\n2 turns with tools, usage unknown\n");
@@ -217,7 +215,7 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
         ..Usage::default()
     };
     let completed =
-        LifecycleKind::Completed { tool_interactions: 0, usage, output: None, media: Vec::new(), warnings: Vec::new() };
+        LifecycleKind::Completed { tool_interactions: 0, usage, output: None, warnings: Vec::new() };
     let unpriced = LifecycleKind::ModelFailed {
         model: "auto".into(),
         attempt: 1,

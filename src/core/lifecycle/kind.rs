@@ -5,14 +5,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::shared::{included_output, optional_output};
 use super::{CallEnd, CallRef, CumulativeUsage, Delta, ModelAttempt, PendingRef, UndoRef};
-use crate::chat::{Media, Stop, Usage};
+use crate::chat::{Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, SessionId};
 use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{
-    CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, Rejection, Restart, RunWarning, Scope, Status,
-    ToolAccess, ToolGrant,
+    CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, Output, Rejection, Restart, RunWarning, Scope,
+    Status, ToolAccess, ToolGrant,
 };
 use crate::timestamp::{millis, optional_millis};
 use crate::tool::{Difference, LeftOut, Problem, ServerAuthorization, ToolName};
@@ -62,10 +63,8 @@ pub enum LifecycleKind {
     Completed {
         tool_interactions: u32,
         usage: Usage,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        output: Option<String>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        media: Vec<Media>,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_output")]
+        output: Option<Output>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<RunWarning>,
     },
@@ -76,10 +75,9 @@ pub enum LifecycleKind {
         error: Failure,
         tool_interactions: u32,
         usage: Usage,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        output: Option<String>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        media: Vec<Media>,
+        /// The last answer of a run that reached a limit; the outer `None` without `Content::Include`.
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "included_output")]
+        output: Option<Option<Output>>,
     },
     #[serde(rename = "execution.cancelled")]
     Cancelled {

@@ -8,6 +8,7 @@ mod delta;
 mod event;
 mod kind;
 mod projector;
+mod shared;
 
 use crate::error::Failure;
 
@@ -17,6 +18,7 @@ pub use delta::{Delta, ModelAttempt};
 pub use event::LifecycleEvent;
 pub use kind::LifecycleKind;
 pub use projector::Lifecycle;
+pub use shared::optional_output;
 
 /// Whether events carry content: tool arguments, results, answers, and messages that may quote them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

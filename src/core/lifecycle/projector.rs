@@ -401,16 +401,12 @@ impl Lifecycle {
         let budget = self.budget();
         let tool_interactions = budget.map_or(0, |budget| budget.tool_interactions);
         let usage = budget.map(|budget| budget.usage).unwrap_or_default();
-        let included = ending.output().filter(|_| self.content == Content::Include);
-        let output = included.map(|output| output.text.clone());
-        let media = included.map(|output| output.media.clone()).unwrap_or_default();
+        let output = (self.content == Content::Include).then(|| ending.output().cloned());
         let failed = |error: Option<Failure>| match error {
-            Some(error) => {
-                LifecycleKind::Failed { status: ending.status(), error, tool_interactions, usage, output, media }
-            }
+            Some(error) => LifecycleKind::Failed { status: ending.status(), error, tool_interactions, usage, output },
             None => {
                 let warnings = self.run.as_ref().map(|run| run.warnings_of(ending)).unwrap_or_default();
-                LifecycleKind::Completed { tool_interactions, usage, output, media, warnings }
+                LifecycleKind::Completed { tool_interactions, usage, output: output.flatten(), warnings }
             }
         };
         match ending {

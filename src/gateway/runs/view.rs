@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::Media;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{ModelName, RunId, ServerId};
+use toolgate_core::lifecycle::optional_output;
 use toolgate_core::run::{Ending, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
 use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::RunRow;
@@ -69,7 +70,9 @@ pub(crate) struct RunView {
     /// The required actions; empty unless the run is `pending`.
     pending: Vec<PendingView>,
     /// The run's answer, if there is one.
-    output: Option<OutputView>,
+    #[schema(value_type = Option<OutputView>)]
+    #[serde(serialize_with = "optional_output")]
+    output: Option<Output>,
     /// Warnings about the result of a run that completed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<WarningView>,
@@ -193,17 +196,16 @@ enum InterruptedView {
 }
 
 /// An answer.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = Output)]
-pub(crate) struct OutputView {
+#[allow(dead_code)] // core writes it; this describes what it writes
+struct OutputView {
     /// The text as the model wrote it.
     text: String,
     /// The parsed value, if there is an output schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     value: Option<Value>,
     /// The media of the answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     media: Vec<MediaView>,
 }
 
@@ -332,7 +334,7 @@ impl RunView {
             updated_at: run.clock().unwrap_or(row.updated_at),
             due_at: run.pending_counts(row.created_at).due_at,
             pending: pending.iter().map(|item| PendingView::new(&row.id, item)).collect(),
-            output: ending.and_then(|ending| ending.output()).map(OutputView::new),
+            output: ending.and_then(|ending| ending.output()).cloned(),
             warnings: run.warnings().iter().map(WarningView::new).collect(),
             compensation: run.compensation().map(CompensationView::new),
             error: run.failure().map(|failure| FailureView::new(failure.of_run(&row.id))),
@@ -363,13 +365,6 @@ impl From<Status> for StatusView {
             Status::Incomplete => Self::Incomplete,
             Status::Expired => Self::Expired,
         }
-    }
-}
-
-impl OutputView {
-    fn new(output: &Output) -> Self {
-        let media = output.media.iter().map(MediaView::new).collect();
-        Self { text: output.text.clone(), value: output.value.clone(), media }
     }
 }
 
