@@ -51,6 +51,11 @@ pub(crate) enum PendingView {
     Question {
         /// The call id for the answer.
         call_id: String,
+        /// The tool with which the model asks.
+        #[schema(value_type = ToolDescription)]
+        tool: ToolRef,
+        /// The name that the model sees.
+        tool_name: String,
         /// The question.
         question: String,
         /// The options to choose from; if the list is empty, the answer is text.
@@ -331,8 +336,10 @@ impl PendingView {
                 expires_at,
                 on_timeout: approval.on_timeout,
             }),
-            PendingItem::Question(PendingQuestion { call_id, ask, .. }) => Self::Question {
+            PendingItem::Question(PendingQuestion { call_id, tool, tool_name, ask, .. }) => Self::Question {
                 call_id: call_id.to_string(),
+                tool: tool.clone(),
+                tool_name: tool_name.to_string(),
                 question: ask.question.clone(),
                 options: ask.options.clone(),
                 multiple: ask.multiple,
