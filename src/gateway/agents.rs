@@ -51,7 +51,6 @@ struct AgentView {
     /// The fallback models, in order.
     fallback: Vec<String>,
     /// Further models that a run may choose with `model`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     models: Vec<String>,
     /// The MCP servers that the agent uses.
     servers: Vec<String>,
@@ -62,12 +61,10 @@ struct AgentView {
     /// The policy: which calls run, require approval or are denied.
     policy: PolicyView,
     /// Permission modes that a run or a session may choose with `mode`, in place of the policy.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     modes: Vec<String>,
     /// Whether the model may ask a person.
     ask_human: bool,
     /// JSON Schema of the agent's answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// Limits of its runs.

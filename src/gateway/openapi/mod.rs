@@ -4,6 +4,7 @@
 mod error_responses;
 mod pages;
 mod postprocess;
+mod required_members;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -65,6 +66,7 @@ pub(super) fn head() -> OpenApi {
 pub(super) fn complete(mut description: OpenApi) -> OpenApi {
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
+    required_members::describe(&mut description);
     description
 }
 

@@ -18,7 +18,6 @@ pub(crate) struct FailureView {
     /// Whether a retry may succeed later.
     retryable: bool,
     /// The run that the error ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<FailureContextView>,
 }
 
@@ -27,15 +26,12 @@ pub(crate) struct FailureView {
 #[schema(as = FailureContext)]
 pub(crate) struct FailureContextView {
     /// The run's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<String>,
     /// The run's agent.
     agent: String,
     /// The model of the failed attempt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     /// The number of the failed attempt in its turn, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<u32>,
 }
 

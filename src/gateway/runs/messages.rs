@@ -131,16 +131,12 @@ pub(super) enum PartView {
         /// The URI of the resource.
         uri: String,
         /// The name of the resource.
-        #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// The media type.
-        #[serde(skip_serializing_if = "Option::is_none")]
         media_type: Option<String>,
         /// The text, if it is embedded.
-        #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         /// The bytes as base64, if they are embedded.
-        #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
     /// The part of the model's reasoning that its provider discloses.

@@ -5,27 +5,21 @@ use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::run::Budget;
 use utoipa::ToSchema;
 
-/// Tokens and cost. A value that the provider did not report is missing; it is never zero for that reason.
+/// Tokens and cost. A value that the provider did not report is null; it is never zero for that reason.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Usage)]
 pub(crate) struct UsageView {
     /// Input tokens, including cached ones.
-    #[serde(skip_serializing_if = "Option::is_none")]
     input_tokens: Option<u64>,
     /// Output tokens, including reasoning.
-    #[serde(skip_serializing_if = "Option::is_none")]
     output_tokens: Option<u64>,
     /// Input tokens that were read from the provider's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cache_read_tokens: Option<u64>,
     /// Input tokens that were written to the provider's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cache_write_tokens: Option<u64>,
     /// Output tokens for reasoning.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_tokens: Option<u64>,
     /// The cost in US dollars, as decimal text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "0.0213")]
     cost_usd: Option<Usd>,
 }
@@ -45,7 +39,6 @@ pub(crate) struct BudgetView {
     /// Calls sent to MCP servers.
     mcp_calls: u32,
     /// The limit of such calls, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_mcp_calls: Option<u32>,
     /// Whether the limits allow no more tool calls.
     exhausted: bool,

@@ -37,22 +37,17 @@ pub(crate) struct RunView {
     /// The session of the run.
     session_id: String,
     /// The principal on whose behalf the run acts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
     /// The caller who started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
     /// What started the run.
     #[schema(value_type = TriggerView)]
     trigger: TriggerKind,
     /// The schedule that started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<String>,
     /// The run that this one is a fork of.
-    #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<String>,
     /// The run that this one is a retry of: it takes that run's place in the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     retry_of: Option<String>,
     /// When the run was started.
     #[schema(value_type = String, format = DateTime)]
@@ -63,7 +58,6 @@ pub(crate) struct RunView {
     #[serde(serialize_with = "millis")]
     updated_at: Timestamp,
     /// The earliest deadline of the run: that of a pending item, or its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     due_at: Option<Timestamp>,
@@ -74,22 +68,18 @@ pub(crate) struct RunView {
     #[serde(serialize_with = "optional_output")]
     output: Option<Output>,
     /// Warnings about the result of a run that completed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<WarningView>,
     /// What became of the calls that the run undoes before it ends as failed or cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     compensation: Option<CompensationView>,
     /// The error that ended the run, if it did not complete.
     error: Option<FailureView>,
     /// Why the run is `incomplete`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     incomplete_details: Option<IncompleteView>,
     /// The result of the run in short.
     #[serde(flatten)]
     result: ResultView,
     /// Why this server cannot continue the run: its agent, or one of its servers, is not configured here. The run waits
     /// until it is configured again, or until the run is cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
     /// Tokens and cost, as far as the providers reported them.
     usage: UsageView,
@@ -103,20 +93,16 @@ pub(crate) struct RunView {
 }
 
 /// The result of a run in short.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = RunResult)]
 struct ResultView {
     /// The beginning of the answer or, without one, of the last text of a model; at most 500 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
-    /// The exit code that `toolgate run` has for this result; absent while the run is not over.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The exit code that `toolgate run` has for this result; null while the run is not over.
     exit_code: Option<u8>,
-    /// The milliseconds from the start of the run to its end, waits included; absent while the run is not over.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The milliseconds from the start of the run to its end, waits included; null while the run is not over.
     duration_ms: Option<u64>,
     /// How far a run that did not complete came: `initialization` if no model replied before, otherwise `execution`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "initialization")]
     phase: Option<RunPhase>,
     /// The models that replied, in the order of their first replies.
@@ -220,7 +206,6 @@ pub(crate) struct WarningView {
     code: &'static str,
     /// With `incomplete_tools`: the MCP servers that were not available, or did not list all of their tools.
     #[schema(value_type = Vec<String>)]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     servers: Vec<ServerId>,
 }
 
@@ -231,10 +216,8 @@ pub(crate) struct MediaView {
     /// The media type, for example `image/png`.
     media_type: String,
     /// The bytes as base64, if they are inline.
-    #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
     /// The URL of the bytes, otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
 }
 
@@ -255,12 +238,10 @@ pub(crate) struct SummaryView {
     agent: String,
     /// The session of the run.
     session_id: String,
-    /// What started the run; absent for some runs of earlier versions of toolgate.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What started the run; null for some runs of earlier versions of toolgate.
     #[schema(value_type = Option<TriggerView>)]
     trigger: Option<TriggerKind>,
     /// The schedule that started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<String>,
     /// The beginning of the user's message.
     title: String,
@@ -273,7 +254,6 @@ pub(crate) struct SummaryView {
     #[serde(serialize_with = "millis")]
     updated_at: Timestamp,
     /// The earliest deadline of the run: that of a pending item, or its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     due_at: Option<Timestamp>,
@@ -282,17 +262,14 @@ pub(crate) struct SummaryView {
     /// Tokens and cost of the run, as far as the providers reported them.
     usage: UsageView,
     /// The code of the error that ended the run, if it did not complete.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "provider_unavailable")]
     error_code: Option<ErrorCode>,
-    /// The number of replies from models; absent for a run of an earlier version of toolgate.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The number of replies from models; null for a run of an earlier version of toolgate.
     iterations: Option<u32>,
-    /// The result of the run in short; absent for a run of an earlier version of toolgate.
+    /// The result of the run in short; without a value for a run of an earlier version of toolgate.
     #[serde(flatten)]
-    result: Option<ResultView>,
+    result: ResultView,
     /// Why this server cannot continue the run: its agent is not configured here.
-    #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
 }
 
@@ -423,7 +400,7 @@ impl SummaryView {
             usage: UsageView::new(&row.usage),
             error_code: row.result.as_ref().and_then(|result| result.error_code),
             iterations: row.result.as_ref().map(|result| result.iterations),
-            result: row.result.map(ResultView::new),
+            result: row.result.map(ResultView::new).unwrap_or_default(),
             blocked,
         }
     }

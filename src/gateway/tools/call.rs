@@ -62,10 +62,8 @@ pub(super) struct CallView {
     /// The tool, by the name that the model sees.
     tool_name: String,
     /// The tool's result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<ResultView>,
     /// Why there is no result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<CallErrorView>,
     /// The required actions; empty unless the run is `pending`.
     pending: Vec<PendingView>,
@@ -79,7 +77,6 @@ struct ResultView {
     #[schema(value_type = Vec<Object>)]
     content: Vec<Value>,
     /// The structured result, if the tool returned one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     structured: Option<Value>,
     /// Whether the tool reports an error.

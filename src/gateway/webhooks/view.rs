@@ -100,7 +100,7 @@ pub(super) struct DeliveryView {
     /// The event type.
     #[schema(example = "run.pending")]
     r#type: &'static str,
-    /// The run that the event is about; missing for a test.
+    /// The run that the event is about; null for a test.
     #[schema(value_type = Option<String>)]
     run_id: Option<RunId>,
     /// The state of the delivery.

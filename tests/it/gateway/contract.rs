@@ -74,6 +74,28 @@ fn every_request_field_is_described_and_no_other_is_accepted() {
     }
 }
 
+/// The members of the views in a folder that are left out without a value.
+fn members_left_out(folder: &Path) -> Vec<String> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: std::path::PathBuf| match path.is_dir() {
+        true => members_left_out(&path),
+        false => {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let after =
+                text.split("skip_serializing_if").skip(1).filter_map(|after| after.split_once('\n')?.1.split_once(':'));
+            after.map(|(member, _)| member.trim().to_owned()).collect()
+        }
+    };
+    paths.flat_map(of).collect()
+}
+
+#[test]
+fn a_response_leaves_out_only_what_the_caller_may_not_read() {
+    let mut members = members_left_out(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/gateway"));
+    members.sort();
+    assert_eq!(members, ["instructions", "secret"], "a member without a value is null (docs/gateway.md)");
+}
+
 #[tokio::test]
 async fn a_problem_links_to_its_page() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;

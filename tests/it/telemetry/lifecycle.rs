@@ -116,7 +116,7 @@ fn a_waiting_run_lists_its_pending_items() {
         serde_json::to_string(&event).unwrap(),
         concat!(
             r#"{"run_id":"run_1","at":"1970-01-01T00:00:00.000Z","iteration":2,"type":"execution.pending","pending":["#,
-            r#"{"type":"external_result","call_id":"call_d","tool_name":"ext_ask_user","tool":{"type":"external","name":"ask_user"}}]}"#
+            r#"{"type":"external_result","call_id":"call_d","tool_name":"ext_ask_user","tool":{"type":"external","server":null,"name":"ask_user","title":null}}]}"#
         )
     );
 }
