@@ -116,7 +116,7 @@ pub(super) enum RoleView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Part)]
-pub(super) enum PartView {
+pub(crate) enum PartView {
     /// Text.
     Text {
         /// The text.
@@ -177,7 +177,7 @@ impl MessageView {
 }
 
 impl PartView {
-    fn new(part: &Part) -> Self {
+    pub(crate) fn new(part: &Part) -> Self {
         let media = |media: &Media| MediaView::new(media);
         match part {
             Part::Text { text } => Self::Text { text: text.clone() },
