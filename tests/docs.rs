@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate::core::error::ErrorCode;
 use toolgate::models::scripted::Script;
+use toolgate::ports::WebhookKind;
 use toolgate::service::ErrorReason;
 
 #[test]
@@ -80,6 +81,8 @@ fn the_list_of_events_is_complete() {
     let words = cells.flat_map(|(cell, _)| cell.split(", ").map(|word| word.trim_matches('`')));
     let listed: BTreeSet<&str> = words.filter(|word| word.contains('.')).collect();
     assert_eq!(listed, named);
+    let webhooks: BTreeSet<&str> = WebhookKind::OF_RUNS.iter().map(|kind| kind.as_str()).collect();
+    assert!(webhooks.is_subset(&named), "a webhook has the type of the event that it reports: {webhooks:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::lifecycle::{CallEnd, CallRef, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::policy::{OnTimeout, PolicyMark};
 use crate::core::run::{
-    self, Channel, Coverage, Output, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, Status, ToolAccess,
+    self, Channel, Coverage, Output, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, ToolAccess,
 };
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, Progress, ToolName};
 use crate::core::trace::TraceId;
@@ -196,11 +196,9 @@ fn the_live_view_omits_an_answer_that_goes_to_stdout() {
 #[test]
 fn a_run_that_fails_says_with_which_code() {
     let failed = LifecycleKind::Failed {
-        status: Status::Failed,
         error: Failure::new(ErrorCode::ProviderAuth, "the key was refused"),
         tool_interactions: 2,
         usage: Usage::default(),
-        output: None,
     };
     let rendered = rendered(AnswerPlacement::Inline, vec![failed]);
     assert_eq!(rendered, "failed: provider_auth: the key was refused\n2 turns with tools, usage unknown\n");

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Content, LifecycleKind, PendingRef};
 use crate::id::RunId;
-use crate::run::PendingItem;
+use crate::run::{Limit, PendingItem};
 use crate::timestamp::optional_millis;
 
 /// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type`, and its own fields.
@@ -24,6 +24,13 @@ pub struct LifecycleEvent {
     /// The kind of the event, with its fields.
     #[serde(flatten)]
     pub fact: LifecycleKind,
+}
+
+/// Why a run is incomplete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct IncompleteDetails {
+    /// The limit that it reached.
+    pub reason: Limit,
 }
 
 impl LifecycleEvent {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::shared::{included_output, optional_output};
-use super::{CallEnd, CallRef, CumulativeUsage, Delta, ModelAttempt, PendingRef, UndoRef};
+use super::{CallEnd, CallRef, CumulativeUsage, Delta, IncompleteDetails, ModelAttempt, PendingRef, UndoRef};
 use crate::chat::{Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, SessionId};
@@ -68,17 +68,23 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<RunWarning>,
     },
-    /// The run ended without a valid answer.
+    /// The run ended with an error.
     #[serde(rename = "execution.failed")]
-    Failed {
-        status: Status,
+    Failed { error: Failure, tool_interactions: u32, usage: Usage },
+    /// The run ended at a hard limit.
+    #[serde(rename = "execution.incomplete")]
+    Incomplete {
         error: Failure,
+        incomplete_details: IncompleteDetails,
         tool_interactions: u32,
         usage: Usage,
-        /// The last answer of a run that reached a limit; the outer `None` without `Content::Include`.
+        /// The last answer, if there is one; the outer `None` without `Content::Include`.
         #[serde(skip_serializing_if = "Option::is_none", serialize_with = "included_output")]
         output: Option<Option<Output>>,
     },
+    /// The run waited too long for a required action.
+    #[serde(rename = "execution.expired")]
+    Expired { error: Failure, tool_interactions: u32, usage: Usage },
     #[serde(rename = "execution.cancelled")]
     Cancelled {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -426,6 +432,8 @@ impl LifecycleKind {
             Self::Unpaused { .. } => "execution.unpaused",
             Self::Completed { .. } => "execution.completed",
             Self::Failed { .. } => "execution.failed",
+            Self::Incomplete { .. } => "execution.incomplete",
+            Self::Expired { .. } => "execution.expired",
             Self::Cancelled { .. } => "execution.cancelled",
             Self::ContextBuildStarted => "context.build.started",
             Self::ContextBuildSuccess => "context.build.success",

@@ -15,7 +15,7 @@ use crate::error::Failure;
 pub use call::{CallEnd, CallRef, PendingRef, UndoRef};
 pub use cumulative_usage::CumulativeUsage;
 pub use delta::{Delta, ModelAttempt};
-pub use event::LifecycleEvent;
+pub use event::{IncompleteDetails, LifecycleEvent};
 pub use kind::LifecycleKind;
 pub use projector::Lifecycle;
 pub use shared::optional_output;
