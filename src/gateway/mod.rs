@@ -39,7 +39,6 @@ mod idempotency;
 mod keys;
 mod models;
 mod negotiation;
-mod objects;
 mod openapi;
 mod pagination;
 mod panic;
