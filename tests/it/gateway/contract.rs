@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
 
+use super::described;
 use super::served::Served;
 use crate::runner::world::{Kept, given_an_agent};
 
@@ -71,6 +72,23 @@ fn every_request_field_is_described_and_no_other_is_accepted() {
             let explained = told.any(|it| it["description"].is_string() || it.get("$ref").is_some());
             assert!(explained, "{name}: `{field}` has no description");
         }
+    }
+}
+
+#[test]
+fn answers_and_parts_of_messages_match_their_description() {
+    let answers = json!({"answers": [
+        {"type": "result", "call_id": "a", "output": 1},
+        {"type": "decision", "call_id": "b", "decision": "approve"},
+    ]});
+    let image = json!({"type": "image", "media_type": "image/png", "url": "https://example.com/a.png"});
+    let run = json!({"input": [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}]});
+    for (schema, body) in [("Resume", answers), ("NewRun", run)] {
+        let mut wrong = body.clone();
+        let place = if schema == "Resume" { "/answers/0" } else { "/input/0/content/1" };
+        wrong.pointer_mut(place).unwrap()["colour"] = json!("red");
+        let errors = [&body, &wrong].map(|body| described::errors(schema, body));
+        assert!(errors[0].is_empty() && !errors[1].is_empty(), "{schema}: {errors:#?}");
     }
 }
 

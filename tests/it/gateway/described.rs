@@ -23,14 +23,27 @@ const SCHEMAS: [(&str, &str); 12] = [
     ("webhook_endpoint", "WebhookEndpoint"),
 ];
 
+static DESCRIPTION: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(toolgate::gateway::description()).unwrap());
+
 static VALIDATORS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
-    let description = serde_json::to_value(toolgate::gateway::description()).unwrap();
-    let validator = |schema: &str| {
-        let root = json!({"$ref": format!("#/components/schemas/{schema}"), "components": description["components"]});
-        jsonschema::validator_for(&root).unwrap()
-    };
-    SCHEMAS.iter().chain([&("problem", "Problem")]).map(|(object, schema)| (*object, validator(schema))).collect()
+    let of = |(object, schema): &(&'static str, &str)| (*object, validator(schema));
+    SCHEMAS.iter().chain([&("problem", "Problem")]).map(of).collect()
 });
+
+fn validator(schema: &str) -> Validator {
+    let root = json!({"$ref": format!("#/components/schemas/{schema}"), "components": DESCRIPTION["components"]});
+    jsonschema::validator_for(&root).unwrap()
+}
+
+/// The differences of a body from a schema.
+pub(super) fn errors(schema: &str, body: &Value) -> Vec<String> {
+    differences(&validator(schema), body)
+}
+
+fn differences(validator: &Validator, body: &Value) -> Vec<String> {
+    validator.iter_errors(body).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
 
 /// Checks a body, and each item of a list.
 pub(super) fn check(body: &Value) {
@@ -39,7 +52,6 @@ pub(super) fn check(body: &Value) {
         body["data"].as_array().unwrap().iter().for_each(check);
     }
     let Some(validator) = object.and_then(|object| VALIDATORS.get(object)) else { return };
-    let errors: Vec<String> =
-        validator.iter_errors(body).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let errors = differences(validator, body);
     assert!(errors.is_empty(), "a response does not match its description: {errors:#?}\n{body:#}");
 }
