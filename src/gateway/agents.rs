@@ -3,6 +3,8 @@
 use axum::Json;
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::lifecycle::limits;
+use toolgate_core::run::Limits;
 use toolgate_core::tool::ToolFilter;
 use toolgate_runner::Agent;
 use toolgate_service::{Caller, Scope, TenantRunner};
@@ -69,7 +71,8 @@ struct AgentView {
     output_schema: Option<Value>,
     /// Limits of its runs.
     #[schema(value_type = Object)]
-    limits: Value,
+    #[serde(serialize_with = "limits")]
+    limits: Limits,
     /// The system prompt; only for the scope `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
@@ -112,7 +115,7 @@ impl AgentView {
             modes: agent.modes.iter().map(|mode| mode.name.clone()).collect(),
             ask_human: agent.rules.ask_human.is_some(),
             output_schema: agent.rules.output_schema.clone(),
-            limits: serde_json::to_value(&agent.limits).unwrap_or_default(),
+            limits: agent.limits.clone(),
             instructions: caller.scopes.contains(Scope::Admin).then(|| agent.instructions.clone()),
         }
     }

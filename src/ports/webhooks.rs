@@ -437,7 +437,8 @@ mod tests {
 
     #[test]
     fn kinds_that_earlier_versions_stored_are_read() {
-        let stored = json!(["run.pending", "run.completed", "run.failed", "run.cancelled", "run.expired", "run.turn_limit"]);
+        let stored =
+            json!(["run.pending", "run.completed", "run.failed", "run.cancelled", "run.expired", "run.turn_limit"]);
         let read: Vec<WebhookKind> = serde_json::from_value(stored).unwrap();
         assert_eq!(read, WebhookKind::OF_RUNS[..6]);
     }

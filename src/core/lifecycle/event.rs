@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Content, LifecycleKind, PendingRef};
 use crate::id::RunId;
-use crate::run::{Limit, PendingItem};
+use crate::run::PendingItem;
 use crate::timestamp::optional_millis;
 
 /// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type`, and its own fields.
@@ -13,24 +13,16 @@ use crate::timestamp::optional_millis;
 pub struct LifecycleEvent {
     /// Journal position of the fact behind the event; `None` if the event is not journaled. Several events may report
     /// one fact.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     pub run_id: RunId,
     /// The time of the event; `None` for fragments.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
+    #[serde(serialize_with = "optional_millis")]
     pub at: Option<Timestamp>,
     /// Model turns started so far; 0 before the first.
     pub iteration: u32,
     /// The kind of the event, with its fields.
     #[serde(flatten)]
     pub fact: LifecycleKind,
-}
-
-/// Why a run is incomplete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct IncompleteDetails {
-    /// The limit that it reached.
-    pub reason: Limit,
 }
 
 impl LifecycleEvent {

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
-    CallEnd, CallRef, Content, CumulativeUsage, Delta, IncompleteDetails, LifecycleEvent, LifecycleKind, ModelAttempt,
-    UndoRef,
+    CallEnd, CallRef, Content, Delta, IncompleteDetails, LifecycleEvent, LifecycleKind, ModelAttempt, UndoRef,
 };
 use crate::chat::{Part, Reply, Usage};
 use crate::error::FailedStep;
@@ -448,14 +447,10 @@ impl Lifecycle {
     }
 
     /// The usage of the run with that of the attempt whose end is the fact in progress.
-    fn cumulative(&self, attempt: &Usage) -> CumulativeUsage {
+    fn cumulative(&self, attempt: &Usage) -> Usage {
         let mut usage = self.budget().map(|budget| budget.usage).unwrap_or_default();
         usage.add(attempt);
-        CumulativeUsage {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cost_usd: usage.cost_usd,
-        }
+        usage
     }
 
     /// The model called last in the open turn.

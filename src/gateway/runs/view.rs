@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::chat::Media;
-use toolgate_core::error::ErrorCode;
-use toolgate_core::id::{ModelName, RunId, ServerId};
-use toolgate_core::lifecycle::optional_output;
+use toolgate_core::chat::{Media, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::{ModelName, RunId};
+use toolgate_core::lifecycle::{optional_failure, optional_output, usage, warnings};
 use toolgate_core::run::{Ending, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
 use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::RunRow;
@@ -15,7 +15,7 @@ use toolgate_service::{ServiceError, TenantRun};
 use utoipa::ToSchema;
 
 use super::compensation::CompensationView;
-use super::failure::FailureView;
+use super::failure::{FailureView, failure_of_blocked, failure_of_unknown_agent};
 use super::pending::{PendingCountsView, PendingView};
 use super::usage::{BudgetView, UsageView};
 
@@ -68,11 +68,15 @@ pub(crate) struct RunView {
     #[serde(serialize_with = "optional_output")]
     output: Option<Output>,
     /// Warnings about the result of a run that completed.
-    warnings: Vec<WarningView>,
+    #[schema(value_type = Vec<WarningView>)]
+    #[serde(serialize_with = "warnings")]
+    warnings: Vec<RunWarning>,
     /// What became of the calls that the run undoes before it ends as failed or cancelled.
     compensation: Option<CompensationView>,
     /// The error that ended the run, if it did not complete.
-    error: Option<FailureView>,
+    #[schema(value_type = Option<FailureView>)]
+    #[serde(serialize_with = "optional_failure")]
+    error: Option<Failure>,
     /// Why the run is `incomplete`.
     incomplete_details: Option<IncompleteView>,
     /// The result of the run in short.
@@ -80,9 +84,13 @@ pub(crate) struct RunView {
     result: ResultView,
     /// Why this server cannot continue the run: its agent, or one of its servers, is not configured here. The run waits
     /// until it is configured again, or until the run is cancelled.
-    blocked: Option<FailureView>,
+    #[schema(value_type = Option<FailureView>)]
+    #[serde(serialize_with = "optional_failure")]
+    blocked: Option<Failure>,
     /// Tokens and cost, as far as the providers reported them.
-    usage: UsageView,
+    #[schema(value_type = UsageView)]
+    #[serde(serialize_with = "usage")]
+    usage: Usage,
     /// How much of its limits the run has used.
     budget: BudgetView,
     /// The trace of the latest execution.
@@ -196,17 +204,21 @@ struct OutputView {
 }
 
 /// A warning about the result of a run.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = RunWarning)]
-pub(crate) struct WarningView {
+#[allow(dead_code)] // core writes it; this describes what it writes
+struct WarningView {
     /// The code: `empty_answer` for an answer without text and media, `limit_exceeded` for a run that continued beyond a
     /// hard limit with `on_exceed: warn`, `incomplete_tools` for a run without all tools, `session_restarted` for a run
-    /// that did not continue its session, because the working directory is another one.
-    #[schema(value_type = String, example = "empty_answer")]
-    code: &'static str,
+    /// that did not continue the conversation of its session.
+    #[schema(example = "empty_answer")]
+    code: String,
     /// With `incomplete_tools`: the MCP servers that were not available, or did not list all of their tools.
-    #[schema(value_type = Vec<String>)]
-    servers: Vec<ServerId>,
+    servers: Vec<String>,
+    /// With `limit_exceeded`: the limit.
+    limit: Option<String>,
+    /// With `session_restarted`: why, `working_directory`, `model`, `servers`, `policy` or `expired`.
+    restart: Option<String>,
 }
 
 /// An image or an audio clip.
@@ -260,7 +272,9 @@ pub(crate) struct SummaryView {
     /// The number of pending items of each kind.
     pending_counts: PendingCountsView,
     /// Tokens and cost of the run, as far as the providers reported them.
-    usage: UsageView,
+    #[schema(value_type = UsageView)]
+    #[serde(serialize_with = "usage")]
+    usage: Usage,
     /// The code of the error that ended the run, if it did not complete.
     #[schema(value_type = Option<String>, example = "provider_unavailable")]
     error_code: Option<ErrorCode>,
@@ -270,7 +284,9 @@ pub(crate) struct SummaryView {
     #[serde(flatten)]
     result: ResultView,
     /// Why this server cannot continue the run: its agent is not configured here.
-    blocked: Option<FailureView>,
+    #[schema(value_type = Option<FailureView>)]
+    #[serde(serialize_with = "optional_failure")]
+    blocked: Option<Failure>,
 }
 
 impl RunView {
@@ -312,13 +328,13 @@ impl RunView {
             due_at: run.pending_counts(row.created_at).due_at,
             pending: pending.iter().map(|item| PendingView::new(&row.id, item)).collect(),
             output: ending.and_then(|ending| ending.output()).cloned(),
-            warnings: run.warnings().iter().map(WarningView::new).collect(),
+            warnings: run.warnings(),
             compensation: run.compensation().map(CompensationView::new),
-            error: run.failure().map(|failure| FailureView::new(failure.of_run(&row.id))),
+            error: run.failure().map(|failure| Failure { details: None, ..failure.of_run(&row.id) }),
             incomplete_details: ending.and_then(Ending::limit).map(|limit| IncompleteView { reason: limit.name() }),
             result: ResultView::new(run.result()),
-            blocked: blocked.map(FailureView::of_blocked),
-            usage: UsageView::new(&run.budget().usage),
+            blocked: blocked.map(failure_of_blocked),
+            usage: run.budget().usage,
             budget: BudgetView::new(run.budget()),
             trace_id: run.execution().1.id.to_string(),
             metadata: started.metadata.clone(),
@@ -345,18 +361,6 @@ impl From<Status> for StatusView {
     }
 }
 
-impl WarningView {
-    fn new(warning: &RunWarning) -> Self {
-        let servers = match warning {
-            RunWarning::EmptyAnswer | RunWarning::LimitExceeded { .. } | RunWarning::SessionRestarted { .. } => {
-                Vec::new()
-            }
-            RunWarning::IncompleteTools { servers } => servers.clone(),
-        };
-        Self { code: warning.code(), servers }
-    }
-}
-
 impl MediaView {
     pub(crate) fn new(media: &Media) -> Self {
         Self { media_type: media.media_type.clone(), data: media.data.clone(), url: media.url.clone() }
@@ -379,7 +383,7 @@ impl SummaryView {
     /// The view of an index row. `has_agent`: whether the agent of the run is configured here.
     pub(crate) fn new(row: RunRow, has_agent: bool) -> Self {
         let is_blocked = !has_agent && !row.status.is_ended();
-        let blocked = is_blocked.then(|| FailureView::of_unknown_agent(&row.agent));
+        let blocked = is_blocked.then(|| failure_of_unknown_agent(&row.agent));
         Self {
             id: row.id,
             object: "run.summary",
@@ -397,7 +401,7 @@ impl SummaryView {
             updated_at: row.updated_at,
             due_at: row.pending_counts.due_at,
             pending_counts: PendingCountsView::new(&row.pending_counts),
-            usage: UsageView::new(&row.usage),
+            usage: row.usage,
             error_code: row.result.as_ref().and_then(|result| result.error_code),
             iterations: row.result.as_ref().map(|result| result.iterations),
             result: row.result.map(ResultView::new).unwrap_or_default(),

@@ -6,8 +6,9 @@ use axum::http::header::ETAG;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::chat::Usd;
+use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::id::RunId;
+use toolgate_core::lifecycle::usage;
 use toolgate_core::run::Status;
 use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::{SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSettings};
@@ -49,7 +50,9 @@ pub(crate) struct SessionView {
     /// The number of its runs.
     runs: u64,
     /// Tokens and cost of its runs, those that a retry replaced included, as far as the providers reported them.
-    usage: UsageView,
+    #[schema(value_type = UsageView)]
+    #[serde(serialize_with = "usage")]
+    usage: Usage,
     /// Replies of models in its runs.
     iterations: u64,
     /// The caller who created it.
@@ -135,7 +138,7 @@ struct SessionHeadView {
 
 impl SessionView {
     pub(super) fn new(runner: &TenantRunner, row: SessionRow) -> Self {
-        let (usage, iterations) = (UsageView::new(&row.total_usage()), row.total_iterations());
+        let (usage, iterations) = (row.total_usage(), row.total_iterations());
         let SessionSettings { metadata, limits, expire_after_s, mode } = row.settings.clone();
         Self {
             expires_at: runner.session_expires_at(&row),

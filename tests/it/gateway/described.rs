@@ -23,8 +23,7 @@ const SCHEMAS: [(&str, &str); 12] = [
     ("webhook_endpoint", "WebhookEndpoint"),
 ];
 
-static DESCRIPTION: LazyLock<Value> =
-    LazyLock::new(|| serde_json::to_value(toolgate::gateway::description()).unwrap());
+static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(toolgate::gateway::description()).unwrap());
 
 static VALIDATORS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
     let of = |(object, schema): &(&'static str, &str)| (*object, validator(schema));

@@ -92,7 +92,8 @@ async fn an_invalid_resume_is_refused_with_a_pointer() {
 
 #[tokio::test]
 async fn an_unreadable_answer_is_refused_at_its_member() {
-    let served = Served::to_all(given_an_agent().whose_model_says(json!([say("Done.")])).kept(Kept::InMemory).await).await;
+    let served =
+        Served::to_all(given_an_agent().whose_model_says(json!([say("Done.")])).kept(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Hello"})).await;
     for (answer, pointer, words) in [
         (json!({"type": "verdict", "call_id": "a"}), "/type", "unknown variant `verdict`, expected one of"),

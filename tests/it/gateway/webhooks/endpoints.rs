@@ -262,7 +262,8 @@ async fn a_url_has_one_endpoint_however_often_it_is_created() {
     assert_eq!((made.status.as_u16(), there.status.as_u16()), (201, 200), "{there:?}");
     assert_eq!((there.text("id"), there.header("location")), (made.text("id"), made.header("location")));
     assert!(there.body.get("secret").is_none(), "{there:?}");
-    for other in [json!({"url": new["url"]}), json!({"url": new["url"], "events": ["execution.failed"], "description": "x"})]
+    for other in
+        [json!({"url": new["url"]}), json!({"url": new["url"], "events": ["execution.failed"], "description": "x"})]
     {
         let refused = create(&other).await;
         assert_eq!((refused.problem(), &refused.body["retryable"]), ("conflict", &json!(false)), "{refused:?}");
