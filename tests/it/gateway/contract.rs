@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
+use toolgate::service::ErrorReason;
 
 use super::described;
 use super::served::Served;
@@ -122,8 +123,9 @@ async fn a_problem_links_to_its_page() {
     let page = served.get("/errors/not_found").await;
     let text = page.body.as_str().unwrap();
     assert!(text.contains("Unknown run, call, agent or server."), "{text}");
-    for code in ErrorCode::ALL {
-        assert_eq!(served.get(&format!("/errors/{code}")).await.status, 200, "{code}");
+    let reasons = ErrorReason::ALL.iter().map(|reason| reason.as_str());
+    for name in ErrorCode::ALL.iter().map(|code| code.as_str()).chain(reasons) {
+        assert_eq!(served.get(&format!("/errors/{name}")).await.status, 200, "{name}");
     }
     let index = served.get("/errors").await;
     assert!(index.body.as_str().unwrap().contains("href=\"errors/not_found\""));
