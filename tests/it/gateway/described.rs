@@ -8,11 +8,12 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 /// The schema of each `object`.
-const SCHEMAS: [(&str, &str); 12] = [
+const SCHEMAS: [(&str, &str); 13] = [
     ("agent", "Agent"),
     ("approval", "Approval"),
     ("approval.grant", "Grant"),
     ("key", "Key"),
+    ("me", "Me"),
     ("model", "Model"),
     ("run", "Run"),
     ("run.summary", "RunSummary"),
