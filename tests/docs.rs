@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate::core::error::ErrorCode;
 use toolgate::models::scripted::Script;
+use toolgate::ports::WebhookKind;
 use toolgate::service::ErrorReason;
 
 #[test]
@@ -24,8 +25,34 @@ fn every_error_code_has_a_page_with_its_facts() {
 }
 
 #[test]
-fn every_error_page_belongs_to_a_code() {
-    let codes: BTreeSet<String> = ErrorCode::ALL.iter().map(|code| format!("{code}.md")).collect();
+fn every_error_reason_has_a_page_with_its_codes() {
+    let index = read("docs/errors.md");
+    for reason in ErrorReason::ALL.iter().map(|reason| reason.as_str()) {
+        let page = read(&format!("docs/errors/{reason}.md"));
+        let lines: Vec<&str> = page.lines().take(5).collect();
+        let [title, "", codes, "", meaning] = lines[..] else {
+            panic!("the head of docs/errors/{reason}.md: {lines:?}")
+        };
+        assert_eq!(title, format!("# `{reason}`"));
+        let codes: Vec<&str> = codes.strip_prefix("Reason of ").unwrap().split(", ").collect();
+        for code in &codes {
+            let known = |known: &ErrorCode| *code == format!("[`{known}`]({known}.md)");
+            assert!(ErrorCode::ALL.iter().any(known), "docs/errors/{reason}.md names {code}");
+        }
+        let codes: Vec<&str> = codes.iter().map(|code| code.split(['[', ']']).nth(1).unwrap()).collect();
+        let row = format!("| [`{reason}`](errors/{reason}.md) | {} | {meaning} |", codes.join(", "));
+        assert!(index.contains(&row), "docs/errors.md lacks {row}");
+        for section in ["\n## Usual causes\n- ", "\n## What to do\n- "] {
+            assert!(page.contains(section), "docs/errors/{reason}.md lacks {section:?}");
+        }
+    }
+}
+
+#[test]
+fn every_error_page_belongs_to_a_code_or_a_reason() {
+    let codes = ErrorCode::ALL.iter().map(|code| code.as_str());
+    let codes: BTreeSet<String> =
+        codes.chain(ErrorReason::ALL.iter().map(|reason| reason.as_str())).map(|name| format!("{name}.md")).collect();
     let pages: BTreeSet<String> = fs::read_dir(root().join("docs/errors"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -38,6 +65,7 @@ fn the_table_of_error_codes_agrees_with_the_code() {
     let index = read("docs/errors.md");
     let rows: Vec<Vec<&str>> = index
         .lines()
+        .take_while(|line| *line != "## Reasons")
         .filter(|line| line.starts_with("| ["))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
@@ -64,7 +92,7 @@ fn the_table_of_error_codes_agrees_with_the_code() {
 #[test]
 fn the_table_of_error_reasons_is_complete() {
     let index = read("docs/errors.md");
-    let rows = index.lines().skip_while(|line| *line != "## Reasons").filter_map(|line| line.strip_prefix("| `"));
+    let rows = index.lines().skip_while(|line| *line != "## Reasons").filter_map(|line| line.strip_prefix("| [`"));
     let listed: Vec<&str> = rows.filter_map(|row| row.split_once('`')).map(|(reason, _)| reason).collect();
     assert_eq!(listed, ErrorReason::ALL.iter().map(|reason| reason.as_str()).collect::<Vec<_>>());
 }
@@ -80,6 +108,8 @@ fn the_list_of_events_is_complete() {
     let words = cells.flat_map(|(cell, _)| cell.split(", ").map(|word| word.trim_matches('`')));
     let listed: BTreeSet<&str> = words.filter(|word| word.contains('.')).collect();
     assert_eq!(listed, named);
+    let webhooks: BTreeSet<&str> = WebhookKind::OF_RUNS.iter().map(|kind| kind.as_str()).collect();
+    assert!(webhooks.is_subset(&named), "a webhook has the type of the event that it reports: {webhooks:?}");
 }
 
 #[test]

@@ -33,6 +33,9 @@ def send_message(to, text):
 
 TOOLS = {"lookup_order": lookup_order, "send_message": send_message}
 
+# The last event of a run is one of these.
+ENDS = [f"execution.{status}" for status in ("completed", "failed", "cancelled", "incomplete", "expired")]
+
 DECLARED = [
     {
         "name": "lookup_order",
@@ -119,7 +122,7 @@ def main():
                 print(f"{id:>5} {event['type']}")
             if event["type"] == "execution.pending":
                 give(run)
-            is_over = event["type"] in ("execution.completed", "execution.failed", "execution.cancelled")
+            is_over = event["type"] in ENDS
             if len(seen) == 6 and not hung_up:
                 hung_up = True
                 print("  -- the connection breaks; resuming from here")

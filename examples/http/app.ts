@@ -28,6 +28,9 @@ const tools: Record<string, (given: { [name: string]: Json }) => Json> = {
   },
 };
 
+// The last event of a run is one of these.
+const ends = ["completed", "failed", "cancelled", "incomplete", "expired"].map((status) => `execution.${status}`);
+
 const declared: Json = [
   {
     name: "lookup_order",
@@ -127,7 +130,7 @@ async function main() {
         console.log(`${id.padStart(5)} ${event.type}`);
       }
       if (event.type === "execution.pending") await give(run);
-      isOver = ["execution.completed", "execution.failed", "execution.cancelled"].includes(event.type);
+      isOver = ends.includes(event.type);
       if (seen.length === 6 && !hungUp) {
         hungUp = true;
         console.log("  -- the connection breaks; resuming from here");

@@ -7,6 +7,7 @@ use crate::app::testing::TestError;
 use crate::config::ConfigError;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;
+use crate::core::run::ResumeError;
 use crate::runner::RunnerError;
 
 /// An error of the command line. A failed run is not an error: it has a report.
@@ -62,7 +63,7 @@ impl CliError {
     /// An error of the runner with another message.
     pub(super) fn of_runner(error: &RunnerError, words: impl Into<String>) -> Self {
         let (code, retryable) = (error.code(), error.is_retryable());
-        Self::Coded { code, message: words.into(), remedy: None, retryable }
+        Self::Coded { code, message: words.into(), remedy: remedy_of(error), retryable }
     }
 
     /// Adds a remedy to the error.
@@ -110,10 +111,32 @@ impl From<ConfigError> for CliError {
 
 impl From<RunnerError> for CliError {
     fn from(error: RunnerError) -> Self {
-        let failed = Self::of_runner(&error, error.to_string());
-        let RunnerError::SessionBusy { head, .. } = error else { return failed };
-        failed.with_remedy(format!("finish it with `toolgate resume {}`, or start without `--session`", head.run))
+        Self::of_runner(&error, error.to_string())
     }
+}
+
+/// The command that remedies an error of the runner, whose own words are for every surface.
+fn remedy_of(error: &RunnerError) -> Option<String> {
+    if let RunnerError::SessionBusy { head, .. } = error {
+        return Some(format!("finish it with `toolgate resume {}`, or start without `--session`", head.run));
+    }
+    if let RunnerError::NoSuchTool { .. } | RunnerError::ForeignTool { .. } = error {
+        return Some("`toolgate tools` lists the tools of the agent".to_owned());
+    }
+    if let RunnerError::ServerMissing { .. } = error {
+        return Some("configure the server, or name its file with `--mcp-config`".to_owned());
+    }
+    if let RunnerError::ModeMissing { .. } = error {
+        return Some("name the `--variant` of the agent that has it, or add it to `modes`".to_owned());
+    }
+    let RunnerError::Refused(refusals) = error else { return None };
+    refusals.iter().find_map(|refusal| {
+        if let ResumeError::RepeatUnconfirmed { call_id } = refusal {
+            return Some(format!("confirm that with `--repeat {call_id}`, or decline"));
+        }
+        let late = "`toolgate resume RUN` (or `toolgate approvals expire`) resumes a run that still waits for the call";
+        matches!(refusal, ResumeError::TooLate { .. }).then(|| late.to_owned())
+    })
 }
 
 impl From<AppError> for CliError {

@@ -3,6 +3,8 @@
 use axum::Json;
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::lifecycle::limits;
+use toolgate_core::run::Limits;
 use toolgate_core::tool::ToolFilter;
 use toolgate_runner::Agent;
 use toolgate_service::{Caller, Scope, TenantRunner};
@@ -51,7 +53,6 @@ struct AgentView {
     /// The fallback models, in order.
     fallback: Vec<String>,
     /// Further models that a run may choose with `model`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     models: Vec<String>,
     /// The MCP servers that the agent uses.
     servers: Vec<String>,
@@ -62,17 +63,16 @@ struct AgentView {
     /// The policy: which calls run, require approval or are denied.
     policy: PolicyView,
     /// Permission modes that a run or a session may choose with `mode`, in place of the policy.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     modes: Vec<String>,
     /// Whether the model may ask a person.
     ask_human: bool,
     /// JSON Schema of the agent's answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// Limits of its runs.
     #[schema(value_type = Object)]
-    limits: Value,
+    #[serde(serialize_with = "limits")]
+    limits: Limits,
     /// The system prompt; only for the scope `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
@@ -115,7 +115,7 @@ impl AgentView {
             modes: agent.modes.iter().map(|mode| mode.name.clone()).collect(),
             ask_human: agent.rules.ask_human.is_some(),
             output_schema: agent.rules.output_schema.clone(),
-            limits: serde_json::to_value(&agent.limits).unwrap_or_default(),
+            limits: agent.limits.clone(),
             instructions: caller.scopes.contains(Scope::Admin).then(|| agent.instructions.clone()),
         }
     }

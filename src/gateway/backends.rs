@@ -68,24 +68,18 @@ pub struct ServerHealth {
     #[serde(serialize_with = "millis")]
     pub since: Timestamp,
     /// The server's own name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The server's own version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The negotiated protocol version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
     /// How many tools the server listed last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
     /// Why the tools are from an earlier list.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
     /// How often the server was restarted or reconnected.
     pub restarts: u64,
     /// The last error, even if the server has recovered.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<ServerFailure>,
     /// How many calls were sent to the server.
     pub calls_made: u64,
@@ -95,8 +89,7 @@ pub struct ServerHealth {
     pub calls_in_flight: u64,
     /// How many calls wait for admission, or for the server.
     pub calls_waiting: u64,
-    /// Response times; missing before the first response.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Response times; null before the first response.
     pub latency_ms: Option<ServerLatency>,
 }
 

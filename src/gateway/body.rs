@@ -9,11 +9,9 @@ use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_path_to_error::Segment;
 use toolgate_core::error::ErrorCode;
-use toolgate_core::json::pointer_token;
+use toolgate_service::{StrictObjects, pointer, split_place};
 
-use super::objects::StrictObjects;
 use super::problem::Problem;
 
 /// A JSON object as the body. An empty body is an empty object.
@@ -73,7 +71,8 @@ fn unreadable(body: &[u8], error: &serde_path_to_error::Error<serde_json::Error>
     // serde_json reports a value of a wrong type in place of an enum variant as a syntax error.
     let is_json = inner.is_data() || serde_json::from_slice::<IgnoredAny>(body).is_ok();
     let detail = if is_json { without_place(inner) } else { format!("the body is not valid JSON: {inner}") };
-    Problem::field(pointer(error.path()), detail)
+    let (detail, place) = split_place(&detail);
+    Problem::field(format!("{}{place}", pointer(error.path())), detail)
 }
 
 /// The body again, if it was refused for a number like `5.0` where an integer is required: JSON Schema accepts it, and
@@ -98,16 +97,6 @@ fn without_fraction(body: &[u8], error: &serde_json::Error) -> Option<Vec<u8>> {
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
-}
-
-/// A JSON pointer (RFC 6901).
-fn pointer(path: &serde_path_to_error::Path) -> String {
-    let step = |segment: &Segment| match segment {
-        Segment::Seq { index } => Some(index.to_string()),
-        Segment::Map { key } => Some(pointer_token(key)),
-        Segment::Enum { .. } | Segment::Unknown => None,
-    };
-    path.iter().filter_map(step).map(|step| format!("/{step}")).collect()
 }
 
 pub(super) struct Query<T>(pub(super) T);

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `router` | all routes, and the layers in the order in which a request passes them |
 //! | `state`, `builder`, `settings`, `backends` | [`Gateway`] and its parts |
-//! | `runs`, `sessions`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys` | the nouns of the API, with their handlers and views |
+//! | `runs`, `sessions`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys`, `me` | the nouns of the API, with their handlers and views |
 //! | `access` | authentication, scopes, limits, origins, body timeouts |
 //! | `idempotency`, `completion` | requests that are handled once, and to their end |
 //! | `problem`, `problem_body`, `panic`, `redact` | refusals |
@@ -37,9 +37,9 @@ mod guarded_body;
 mod health;
 mod idempotency;
 mod keys;
+mod me;
 mod models;
 mod negotiation;
-mod objects;
 mod openapi;
 mod pagination;
 mod panic;

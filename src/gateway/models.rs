@@ -44,7 +44,6 @@ struct ModelView {
     /// The API that the provider is called with.
     api: String,
     /// The model's price, if it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<PriceView>,
 }
 

@@ -57,23 +57,18 @@ pub(super) struct ProblemView {
     #[schema(value_type = String, example = "not_found")]
     code: ErrorCode,
     /// Why, where the code alone does not tell a program what to do; stable too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<ErrorReason>,
     /// The id of this request, as in the log and in the `x-request-id` header.
     request_id: String,
     /// Whether the same request may succeed later.
     retryable: bool,
     /// How long to wait before a retry, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
     /// The errors at single places of the request.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
     /// The state of the run or session that the request is about, with `conflict` and `precondition_failed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<CurrentStateView>,
     /// The run whose failure this is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<FailureContextView>,
 }
 

@@ -19,22 +19,22 @@ use super::{RunRow, StoreError};
 /// The kind of a webhook message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum WebhookKind {
-    #[serde(rename = "run.pending")]
-    RunPending,
+    #[serde(rename = "execution.pending", alias = "run.pending")]
+    Pending,
     /// A run ended with a valid answer.
-    #[serde(rename = "run.completed")]
-    RunCompleted,
+    #[serde(rename = "execution.completed", alias = "run.completed")]
+    Completed,
     /// A run ended with an error.
-    #[serde(rename = "run.failed")]
-    RunFailed,
-    #[serde(rename = "run.cancelled")]
-    RunCancelled,
+    #[serde(rename = "execution.failed", alias = "run.failed")]
+    Failed,
+    #[serde(rename = "execution.cancelled", alias = "run.cancelled")]
+    Cancelled,
     /// A run waited too long.
-    #[serde(rename = "run.expired")]
-    RunExpired,
+    #[serde(rename = "execution.expired", alias = "run.expired")]
+    Expired,
     /// A run ended at a hard limit.
-    #[serde(rename = "run.incomplete", alias = "run.turn_limit")]
-    RunIncomplete,
+    #[serde(rename = "execution.incomplete", alias = "run.incomplete", alias = "run.turn_limit")]
+    Incomplete,
     /// A call requires approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested,
@@ -306,24 +306,24 @@ impl<S: WebhookEndpoints + WebhookOutbox + WebhookDeliveries> Webhooks for S {}
 impl WebhookKind {
     /// The kinds that endpoints can subscribe to.
     pub const OF_RUNS: [Self; 7] = [
-        Self::RunPending,
-        Self::RunCompleted,
-        Self::RunFailed,
-        Self::RunCancelled,
-        Self::RunExpired,
-        Self::RunIncomplete,
+        Self::Pending,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Expired,
+        Self::Incomplete,
         Self::ApprovalRequested,
     ];
 
     /// Its name in messages.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::RunPending => "run.pending",
-            Self::RunCompleted => "run.completed",
-            Self::RunFailed => "run.failed",
-            Self::RunCancelled => "run.cancelled",
-            Self::RunExpired => "run.expired",
-            Self::RunIncomplete => "run.incomplete",
+            Self::Pending => "execution.pending",
+            Self::Completed => "execution.completed",
+            Self::Failed => "execution.failed",
+            Self::Cancelled => "execution.cancelled",
+            Self::Expired => "execution.expired",
+            Self::Incomplete => "execution.incomplete",
             Self::ApprovalRequested => "approval.requested",
             Self::Test => "webhook.test",
         }
@@ -333,12 +333,12 @@ impl WebhookKind {
     pub fn of_rest(status: Status) -> Option<Self> {
         match status {
             Status::Running => None,
-            Status::Pending => Some(Self::RunPending),
-            Status::Completed => Some(Self::RunCompleted),
-            Status::Failed => Some(Self::RunFailed),
-            Status::Cancelled => Some(Self::RunCancelled),
-            Status::Incomplete => Some(Self::RunIncomplete),
-            Status::Expired => Some(Self::RunExpired),
+            Status::Pending => Some(Self::Pending),
+            Status::Completed => Some(Self::Completed),
+            Status::Failed => Some(Self::Failed),
+            Status::Cancelled => Some(Self::Cancelled),
+            Status::Incomplete => Some(Self::Incomplete),
+            Status::Expired => Some(Self::Expired),
         }
     }
 }
@@ -433,6 +433,14 @@ mod tests {
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).expect("a time")
+    }
+
+    #[test]
+    fn kinds_that_earlier_versions_stored_are_read() {
+        let stored =
+            json!(["run.pending", "run.completed", "run.failed", "run.cancelled", "run.expired", "run.turn_limit"]);
+        let read: Vec<WebhookKind> = serde_json::from_value(stored).unwrap();
+        assert_eq!(read, WebhookKind::OF_RUNS[..6]);
     }
 
     fn named(number: i64) -> WebhookSecret {

@@ -29,9 +29,7 @@ pub enum RunnerError {
         known: Vec<AgentName>,
     },
     /// The agent does not have the tool, at least not now.
-    #[error(
-        "agent `{agent}` has no tool `{tool}` now; `toolgate tools` lists its tools, and what was left out and why"
-    )]
+    #[error("agent `{agent}` has no tool `{tool}` now; the list of its tools says what was left out and why")]
     NoSuchTool {
         agent: AgentName,
         /// The requested name.
@@ -76,7 +74,7 @@ pub enum RunnerError {
     },
     /// The run's filter names a tool that its agent does not have.
     #[error(
-        "agent `{agent}` has no tool `{}`; a run may narrow its agent's tools, never widen them (`toolgate tools` lists them)",
+        "agent `{agent}` has no tool `{}`; a run may narrow its agent's tools, never widen them",
         foreign.name
     )]
     ForeignTool {
@@ -103,13 +101,13 @@ pub enum RunnerError {
     /// The run uses a server that its agent does not have in this process.
     #[error(
         "run `{run}` uses MCP server `{server}`, which agent `{agent}` does not have here; the input was not accepted. \
-         Configure the server, or name its file with --mcp-config"
+         Configure the server again"
     )]
     ServerMissing { run: RunId, agent: AgentName, server: ServerId },
     /// The run has a permission mode that its agent does not have in this process.
     #[error(
         "run `{run}` has the permission mode `{mode}`, which agent `{agent}` does not have here; the input was not \
-         accepted. Add it to the `modes` of the agent, or name the `--variant` that has it"
+         accepted. Add it to the `modes` of the agent"
     )]
     ModeMissing { run: RunId, agent: AgentName, mode: String },
     /// An injected server has the name of another server of the run.

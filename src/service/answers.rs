@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolgate_core::id::CallId;
 use toolgate_core::run::{
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::error::ServiceError;
 use super::field_pointers::FieldPointers;
-use super::strict_object::StrictObject;
+use super::tagged_object::TaggedObject;
 
 /// The most answers in one resume.
 const MAX_ANSWERS: usize = 1000;
@@ -27,8 +27,7 @@ const MAX_ANSWERS: usize = 1000;
 pub struct Answers {
     /// Answers to pending items, each with the `type` that its item requires.
     #[serde(default)]
-    #[schema(value_type = Vec<GivenAnswer>)]
-    answers: Vec<StrictObject<GivenAnswer>>,
+    answers: Vec<GivenAnswer>,
     /// Whether to continue a paused run.
     #[serde(default, rename = "continue")]
     continues: bool,
@@ -46,7 +45,7 @@ pub struct Answers {
 }
 
 /// An answer to a pending item.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Answer)]
 enum GivenAnswer {
@@ -58,6 +57,19 @@ enum GivenAnswer {
     Answer(GivenChoice),
     /// Answers to the elicitation requests of one call.
     Elicitation(GivenElicitation),
+}
+
+impl<'de> Deserialize<'de> for GivenAnswer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = TaggedObject::deserialize(deserializer)?;
+        match object.kind() {
+            "result" => object.read().map(Self::Result),
+            "decision" => object.read().map(Self::Decision),
+            "answer" => object.read().map(Self::Answer),
+            "elicitation" => object.read().map(Self::Elicitation),
+            _ => object.refuse(&["result", "decision", "answer", "elicitation"]),
+        }
+    }
 }
 
 /// The result of an external tool: exactly one of `output`, `error` and `abandoned`.
@@ -198,8 +210,7 @@ struct GivenElicitation {
     #[schema(value_type = String)]
     call_id: CallId,
     /// The responses to all requests of the call, by the server's keys.
-    #[schema(value_type = BTreeMap<String, ElicitationResponse>)]
-    responses: BTreeMap<String, StrictObject<ElicitationResponse>>,
+    responses: BTreeMap<String, ElicitationResponse>,
     /// Whether a call that was cancelled in progress (`repeats`) may be sent a second time.
     #[serde(default)]
     repeat: bool,
@@ -228,7 +239,7 @@ enum Action {
 }
 
 /// `"output": null` is an output; a missing field is no output.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
@@ -245,12 +256,12 @@ impl Answers {
 
     /// The places in the body that refer to each call.
     pub fn places(&self) -> FieldPointers {
-        FieldPointers::new(self.answers.iter().map(|StrictObject(answer)| (answer.call_id(), answer.content_field())))
+        FieldPointers::new(self.answers.iter().map(|answer| (answer.call_id(), answer.content_field())))
     }
 
     /// Whether it decides about calls that require approval.
     pub fn has_decisions(&self) -> bool {
-        self.answers.iter().any(|StrictObject(answer)| matches!(answer, GivenAnswer::Decision(_)))
+        self.answers.iter().any(|answer| matches!(answer, GivenAnswer::Decision(_)))
     }
 
     /// The input for the runner. `by` names the author of each answer, by its index in the list.
@@ -264,7 +275,7 @@ impl Answers {
         }
         let author_of_pause = self.answers.len();
         let given = self.answers.into_iter().enumerate();
-        let answers = given.map(|(index, StrictObject(answer))| {
+        let answers = given.map(|(index, answer)| {
             let refused = |detail| ServiceError::invalid(format!("/answers/{index}"), detail);
             answer.answer(by(index), via).map_err(refused)
         });
@@ -317,7 +328,7 @@ impl GivenAnswer {
                 (call_id, HumanAnswer { choice: Choice { chosen, text }, by, via }.into())
             }
             Self::Elicitation(GivenElicitation { call_id, responses, repeat }) => {
-                let responses = responses.into_iter().map(|(key, StrictObject(given))| (key, given.into()));
+                let responses = responses.into_iter().map(|(key, given)| (key, given.into()));
                 (call_id, ElicitationAnswer { reactions: responses.collect(), by, via, repeat }.into())
             }
         })

@@ -331,6 +331,16 @@ mod tests {
     }
 
     #[test]
+    fn no_error_names_a_command_or_its_flags() {
+        for error in every_error() {
+            let ServiceError { detail, errors, .. } = ServiceError::from(error);
+            for text in errors.iter().map(|error| &error.detail).chain([&detail]) {
+                assert!(!text.contains("`toolgate") && !text.contains("--"), "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn an_unknown_position_is_reported_at_its_field() {
         let error = RunnerError::NoSuchPosition { run: "run_1".into(), length: 3, at: 7 };
         let error = ServiceError::from(error);

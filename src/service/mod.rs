@@ -11,7 +11,8 @@
 //! | `sessions` | [`TenantSession`]: the sessions of a tenant |
 //! | `new_run`, `media_url`, `name_rules` | checks of a run that a caller starts |
 //! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
-//! | `answers`, `strict_object`, `field_pointers` | the input of a resume, and the places of its errors |
+//! | `answers`, `field_pointers` | the input of a resume, and the places of its errors |
+//! | `strict_objects`, `tagged_object` | the reading of objects in requests |
 //! | `api_keys` | creation of API keys |
 //! | `event_stream` | the events of a run, with their ids |
 //! | `webhooks` | endpoints, deliveries and the dispatcher |
@@ -39,7 +40,8 @@ mod operator;
 mod runs;
 mod service;
 mod sessions;
-mod strict_object;
+mod strict_objects;
+mod tagged_object;
 mod tools;
 mod webhooks;
 mod worker;
@@ -59,7 +61,8 @@ pub use name_rules::check_name;
 pub use operator::Operator;
 pub use runs::{TenantRun, TenantRunner};
 pub use sessions::TenantSession;
-pub use strict_object::StrictObject;
+pub use strict_objects::StrictObjects;
+pub use tagged_object::{TaggedObject, pointer, split_place};
 pub use webhooks::{
     ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
     WebhookWakeSignal,

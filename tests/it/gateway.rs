@@ -11,6 +11,7 @@ mod conflicts;
 mod connections;
 mod contract;
 mod deleting;
+mod described;
 mod disconnecting;
 mod draining;
 mod events;

@@ -85,6 +85,8 @@ impl Activities {
             | LifecycleKind::Paused { .. }
             | LifecycleKind::Completed { .. }
             | LifecycleKind::Failed { .. }
+            | LifecycleKind::Incomplete { .. }
+            | LifecycleKind::Expired { .. }
             | LifecycleKind::Cancelled { .. } => self.0.clear(),
             _ => {}
         }

@@ -233,7 +233,9 @@ impl LiveView {
             LifecycleKind::Completed { tool_interactions, usage, .. } => {
                 vec![self.ending(&paint.green("completed"), *tool_interactions, usage)]
             }
-            LifecycleKind::Failed { error, tool_interactions, usage, .. } => {
+            LifecycleKind::Failed { error, tool_interactions, usage }
+            | LifecycleKind::Incomplete { error, tool_interactions, usage, .. }
+            | LifecycleKind::Expired { error, tool_interactions, usage } => {
                 let failed = format!("{} {}", paint.red("failed:"), block(&error.to_string()));
                 let ending = self.ending("", *tool_interactions, usage);
                 self.interrupted().into_iter().chain([failed, ending]).collect()

@@ -7,10 +7,10 @@ use super::*;
 use crate::cli::paint::Paint;
 use crate::core::chat::{Stop, Usage, Usd};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::lifecycle::{CallEnd, CallRef, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind};
+use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::policy::{OnTimeout, PolicyMark};
 use crate::core::run::{
-    self, Channel, Coverage, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, Status, ToolAccess,
+    self, Channel, Coverage, Output, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, ToolAccess,
 };
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, Progress, ToolName};
 use crate::core::trace::TraceId;
@@ -45,7 +45,7 @@ fn replied(text: &str, tool_calls: Vec<CallRef>) -> LifecycleKind {
         stop: Stop::End,
         usage,
         duration_ms: 1_234,
-        cumulative: CumulativeUsage::default(),
+        cumulative: Usage::default(),
         first_token_ms: None,
         tool_calls,
         text: Some(text.into()),
@@ -91,7 +91,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             error: Failure::new(ErrorCode::ProviderTimeout, "no byte for 120 s"),
             usage: Usage { input_tokens: Some(120), output_tokens: Some(2), ..Usage::default() },
             duration_ms: 120_000,
-            cumulative: CumulativeUsage::default(),
+            cumulative: Usage::default(),
         },
         LifecycleKind::ModelRetrying { model: "auto".into(), attempt: 2, instead_of: None },
         model_called(2),
@@ -164,8 +164,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
         LifecycleKind::Completed {
             tool_interactions: 1,
             usage: Usage::default(),
-            output: Some("Sorry.".into()),
-            media: Vec::new(),
+            output: Some(Output { text: "Sorry.".into(), ..Output::default() }),
             warnings: Vec::new(),
         },
     ]
@@ -197,12 +196,9 @@ fn the_live_view_omits_an_answer_that_goes_to_stdout() {
 #[test]
 fn a_run_that_fails_says_with_which_code() {
     let failed = LifecycleKind::Failed {
-        status: Status::Failed,
         error: Failure::new(ErrorCode::ProviderAuth, "the key was refused"),
         tool_interactions: 2,
         usage: Usage::default(),
-        output: None,
-        media: Vec::new(),
     };
     let rendered = rendered(AnswerPlacement::Inline, vec![failed]);
     assert_eq!(rendered, "failed: provider_auth: the key was refused\n2 turns with tools, usage unknown\n");
@@ -216,15 +212,14 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
         cost_usd: Usd::try_from(0.0012).ok(),
         ..Usage::default()
     };
-    let completed =
-        LifecycleKind::Completed { tool_interactions: 0, usage, output: None, media: Vec::new(), warnings: Vec::new() };
+    let completed = LifecycleKind::Completed { tool_interactions: 0, usage, output: None, warnings: Vec::new() };
     let unpriced = LifecycleKind::ModelFailed {
         model: "auto".into(),
         attempt: 1,
         error: Failure::new(ErrorCode::ProviderTimeout, "cut"),
         usage: Usage { cost_usd: None, ..usage },
         duration_ms: 1,
-        cumulative: CumulativeUsage::default(),
+        cumulative: Usage::default(),
     };
     let mut live_view = LiveView::new(LOOK, AnswerPlacement::Apart);
     live_view.note(&event(unpriced));

@@ -67,7 +67,7 @@ pub(crate) struct Webhook {
     pub(crate) url: Text,
     /// The signing secret: `whsec_` and the Base64 of 24 to 64 bytes.
     pub(crate) secret: Text,
-    /// The events to send, such as `run.pending` or `approval.requested`. Default: every event.
+    /// The events to send, such as `execution.pending` or `approval.requested`. Default: every event.
     #[serde(default)]
     pub(crate) events: Vec<Text>,
     /// The tenant whose runs are reported. Default: `default`.

@@ -15,9 +15,7 @@ pub struct CallRef {
     /// The name the model wrote.
     pub tool_name: String,
     /// The tool it resolves to; `None` when there is no such tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolRef>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// Its arguments; only with `Content::Include`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +35,6 @@ pub struct UndoRef {
 pub struct CallEnd {
     /// Whether it failed.
     pub is_error: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'static str>,
     /// The size of its text in bytes, including text that is not shown.
     pub result_bytes: u64,
@@ -45,7 +42,6 @@ pub struct CallEnd {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Parts of the result that are stored outside the journal.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<StoredContent>,
 }
 

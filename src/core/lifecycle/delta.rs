@@ -17,6 +17,7 @@ pub enum Delta {
     Reasoning { text: String },
     #[serde(rename = "tool.mcp.progress")]
     Progress {
+        #[serde(rename = "call_id")]
         call: CallId,
         /// The server's report.
         #[serde(flatten)]

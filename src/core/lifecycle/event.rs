@@ -13,11 +13,10 @@ use crate::timestamp::optional_millis;
 pub struct LifecycleEvent {
     /// Journal position of the fact behind the event; `None` if the event is not journaled. Several events may report
     /// one fact.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     pub run_id: RunId,
     /// The time of the event; `None` for fragments.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
+    #[serde(serialize_with = "optional_millis")]
     pub at: Option<Timestamp>,
     /// Model turns started so far; 0 before the first.
     pub iteration: u32,

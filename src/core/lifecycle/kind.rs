@@ -5,14 +5,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallEnd, CallRef, CumulativeUsage, Delta, ModelAttempt, PendingRef, UndoRef};
-use crate::chat::{Media, Stop, Usage};
+use super::{CallEnd, CallRef, Delta, IncompleteDetails, ModelAttempt, PendingRef, UndoRef, shared};
+use crate::chat::{Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, SessionId};
 use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{
-    CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, Rejection, Restart, RunWarning, Scope, Status,
-    ToolAccess, ToolGrant,
+    CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, Output, Rejection, Restart, RunWarning, Scope,
+    Status, ToolAccess, ToolGrant,
 };
 use crate::timestamp::{millis, optional_millis};
 use crate::tool::{Difference, LeftOut, Problem, ServerAuthorization, ToolName};
@@ -32,7 +32,6 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         input: Option<String>,
         /// Why the run does not continue the conversation of its session.
-        #[serde(skip_serializing_if = "Option::is_none")]
         restart: Option<Restart>,
     },
     /// A driver resumed the run.
@@ -43,49 +42,62 @@ pub enum LifecycleKind {
     Pending { pending: Vec<PendingRef> },
     /// The run was paused: it stops between two steps.
     #[serde(rename = "execution.paused")]
-    Paused {
-        by: String,
-        via: Channel,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    },
+    Paused { by: String, via: Channel, reason: Option<String> },
     /// The pause ended.
     #[serde(rename = "execution.unpaused")]
     Unpaused {
         by: String,
         via: Channel,
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(serialize_with = "shared::optional_limits")]
         limits: Option<Box<Limits>>,
     },
     /// The run ended with a valid answer.
     #[serde(rename = "execution.completed")]
     Completed {
         tool_interactions: u32,
+        #[serde(serialize_with = "shared::usage")]
         usage: Usage,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        output: Option<String>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        media: Vec<Media>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared::optional_output")]
+        output: Option<Output>,
+        #[serde(serialize_with = "shared::warnings")]
         warnings: Vec<RunWarning>,
     },
-    /// The run ended without a valid answer.
+    /// The run ended with an error.
     #[serde(rename = "execution.failed")]
     Failed {
-        status: Status,
+        #[serde(serialize_with = "shared::failure")]
         error: Failure,
         tool_interactions: u32,
+        #[serde(serialize_with = "shared::usage")]
         usage: Usage,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        output: Option<String>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        media: Vec<Media>,
+    },
+    /// The run ended at a hard limit.
+    #[serde(rename = "execution.incomplete")]
+    Incomplete {
+        #[serde(serialize_with = "shared::failure")]
+        error: Failure,
+        incomplete_details: IncompleteDetails,
+        tool_interactions: u32,
+        #[serde(serialize_with = "shared::usage")]
+        usage: Usage,
+        /// The last answer, if there is one; the outer `None` without `Content::Include`.
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared::included_output")]
+        output: Option<Option<Output>>,
+    },
+    /// The run waited too long for a required action.
+    #[serde(rename = "execution.expired")]
+    Expired {
+        #[serde(serialize_with = "shared::failure")]
+        error: Failure,
+        tool_interactions: u32,
+        #[serde(serialize_with = "shared::usage")]
+        usage: Usage,
     },
     #[serde(rename = "execution.cancelled")]
     Cancelled {
-        #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         tool_interactions: u32,
+        #[serde(serialize_with = "shared::usage")]
         usage: Usage,
     },
     /// The run will end with this status, and undoes the calls that took effect before it.
@@ -110,10 +122,8 @@ pub enum LifecycleKind {
         #[serde(rename = "skipped")]
         left_out: Vec<LeftOut>,
         /// Tools whose definition differs from the one that the run saw first.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
         changed: Vec<ToolName>,
         /// Rules and patterns of the configuration that match no tool.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     },
     /// Guarded tools that are approved in advance.
@@ -124,7 +134,6 @@ pub enum LifecycleKind {
     ModelCalled {
         model: ModelName,
         /// Whether it is a fallback for the run's own model.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
         fallback: bool,
         attempt: u32,
         tool_access: ToolAccess,
@@ -135,24 +144,23 @@ pub enum LifecycleKind {
         model: ModelName,
         attempt: u32,
         /// The model called before, if it was a different one.
-        #[serde(skip_serializing_if = "Option::is_none")]
         instead_of: Option<ModelName>,
     },
     #[serde(rename = "llm.call.completed")]
     ModelReplied {
         model: ModelName,
         /// Whether it is a fallback for the run's own model.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
         fallback: bool,
         /// The model name that the provider reports.
-        #[serde(skip_serializing_if = "Option::is_none")]
         response_model: Option<String>,
         attempt: u32,
         stop: Stop,
+        #[serde(serialize_with = "shared::usage")]
         usage: Usage,
-        cumulative: CumulativeUsage,
+        /// The usage of the run up to and including this attempt, as its limits count it.
+        #[serde(serialize_with = "shared::usage")]
+        cumulative: Usage,
         duration_ms: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
         tool_calls: Vec<CallRef>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,9 +174,13 @@ pub enum LifecycleKind {
     ModelFailed {
         model: ModelName,
         attempt: u32,
+        #[serde(serialize_with = "shared::failure")]
         error: Failure,
+        #[serde(serialize_with = "shared::usage")]
         usage: Usage,
-        cumulative: CumulativeUsage,
+        /// The usage of the run up to and including this attempt, as its limits count it.
+        #[serde(serialize_with = "shared::usage")]
+        cumulative: Usage,
         duration_ms: u64,
     },
     /// A model was called for a summary of the conversation.
@@ -178,15 +190,26 @@ pub enum LifecycleKind {
     #[serde(rename = "conversation.compaction.completed")]
     CompactionCompleted {
         model: ModelName,
+        #[serde(serialize_with = "shared::usage")]
         usage: Usage,
-        cumulative: CumulativeUsage,
+        /// The usage of the run up to and including this attempt, as its limits count it.
+        #[serde(serialize_with = "shared::usage")]
+        cumulative: Usage,
         duration_ms: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
     /// There is no summary, and the turn continues without one.
     #[serde(rename = "conversation.compaction.failed")]
-    CompactionFailed { error: Failure, usage: Usage, cumulative: CumulativeUsage, duration_ms: u64 },
+    CompactionFailed {
+        #[serde(serialize_with = "shared::failure")]
+        error: Failure,
+        #[serde(serialize_with = "shared::usage")]
+        usage: Usage,
+        #[serde(serialize_with = "shared::usage")]
+        cumulative: Usage,
+        duration_ms: u64,
+    },
     /// The calls of a reply that run now, and the ones deferred.
     #[serde(rename = "tool.tier.selected")]
     TierSelected { priority: i32, run: Vec<CallId>, deferred: Vec<CallId> },
@@ -201,12 +224,10 @@ pub enum LifecycleKind {
     McpCompleted {
         #[serde(flatten)]
         call: CallRef,
-        #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
         #[serde(flatten)]
         end: CallEnd,
         /// Mismatches of the structured result with the tool's output schema.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
         problems: Vec<Problem>,
         /// Lines that its server wrote to stderr during the call, if the call failed.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -223,7 +244,6 @@ pub enum LifecycleKind {
     BuiltinCompleted {
         #[serde(flatten)]
         call: CallRef,
-        #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
         #[serde(flatten)]
         end: CallEnd,
@@ -239,7 +259,7 @@ pub enum LifecycleKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         messages: Option<Vec<String>>,
         /// The time until which the call is held.
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
+        #[serde(serialize_with = "optional_millis")]
         held_until: Option<Timestamp>,
     },
     /// The server ended the call with questions that must be answered first.
@@ -255,7 +275,6 @@ pub enum LifecycleKind {
         /// Whether the call is sent again from the start with the answers.
         restarts: bool,
         /// Whether sending it again requires an explicit yes, because the call had already started.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
         repeats: bool,
     },
     /// The questions were answered.
@@ -272,7 +291,6 @@ pub enum LifecycleKind {
         #[serde(flatten)]
         call: CallRef,
         task_id: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         poll_ms: Option<u64>,
     },
     /// The caller is asked to run a call.
@@ -306,16 +324,12 @@ pub enum LifecycleKind {
     ApprovalRequested {
         #[serde(flatten)]
         call: CallRef,
-        #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
         reason: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
         /// The deadline of the decision.
-        #[serde(skip_serializing_if = "Option::is_none")]
         answer_timeout_s: Option<u64>,
         /// The effect of no decision by then.
-        #[serde(skip_serializing_if = "OnTimeout::is_expire")]
         on_timeout: OnTimeout,
     },
     /// The approver decided.
@@ -330,13 +344,11 @@ pub enum LifecycleKind {
         #[serde(rename = "match")]
         coverage: Coverage,
         /// The end of a grant that the decision created.
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_millis")]
+        #[serde(serialize_with = "optional_millis")]
         expires_at: Option<Timestamp>,
         edited: bool,
         /// The policy that required the approval.
-        #[serde(skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     #[serde(rename = "approval.expired")]
@@ -389,14 +401,7 @@ pub enum LifecycleKind {
     },
     /// Arguments or an answer do not match their schema; `target` is `arguments` or `output`. `advisory`: the call goes on.
     #[serde(rename = "validation.failed")]
-    ValidationFailed {
-        target: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        call_id: Option<CallId>,
-        problems: Vec<Problem>,
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        advisory: bool,
-    },
+    ValidationFailed { target: &'static str, call_id: Option<CallId>, problems: Vec<Problem>, advisory: bool },
     /// The answer matches its schema.
     #[serde(rename = "output.validated")]
     OutputValidated,
@@ -428,6 +433,8 @@ impl LifecycleKind {
             Self::Unpaused { .. } => "execution.unpaused",
             Self::Completed { .. } => "execution.completed",
             Self::Failed { .. } => "execution.failed",
+            Self::Incomplete { .. } => "execution.incomplete",
+            Self::Expired { .. } => "execution.expired",
             Self::Cancelled { .. } => "execution.cancelled",
             Self::ContextBuildStarted => "context.build.started",
             Self::ContextBuildSuccess => "context.build.success",

@@ -3,20 +3,20 @@
 //! [`Lifecycle`] projects them from the journal. Sinks in the terminal, the gateway and telemetry only render them.
 
 mod call;
-mod cumulative_usage;
 mod delta;
 mod event;
 mod kind;
 mod projector;
+mod shared;
 
 use crate::error::Failure;
 
 pub use call::{CallEnd, CallRef, PendingRef, UndoRef};
-pub use cumulative_usage::CumulativeUsage;
 pub use delta::{Delta, ModelAttempt};
 pub use event::LifecycleEvent;
 pub use kind::LifecycleKind;
 pub use projector::Lifecycle;
+pub use shared::{IncompleteDetails, limits, optional_failure, optional_output, usage, warnings};
 
 /// Whether events carry content: tool arguments, results, answers, and messages that may quote them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{CallEnd, CallRef, Content, CumulativeUsage, Delta, LifecycleEvent, LifecycleKind, ModelAttempt, UndoRef};
+use super::{
+    CallEnd, CallRef, Content, Delta, IncompleteDetails, LifecycleEvent, LifecycleKind, ModelAttempt, UndoRef,
+};
 use crate::chat::{Part, Reply, Usage};
-use crate::error::{FailedStep, Failure};
+use crate::error::FailedStep;
 use crate::id::{CallId, ModelName, RunId};
 use crate::run::{
     Budget, Call, CallState, Decision, Ending, Event, JournalEntry, OutputVerdict, Run, ToolAccess, UndoCall,
@@ -401,25 +403,22 @@ impl Lifecycle {
         let budget = self.budget();
         let tool_interactions = budget.map_or(0, |budget| budget.tool_interactions);
         let usage = budget.map(|budget| budget.usage).unwrap_or_default();
-        let included = ending.output().filter(|_| self.content == Content::Include);
-        let output = included.map(|output| output.text.clone());
-        let media = included.map(|output| output.media.clone()).unwrap_or_default();
-        let failed = |error: Option<Failure>| match error {
-            Some(error) => {
-                LifecycleKind::Failed { status: ending.status(), error, tool_interactions, usage, output, media }
-            }
-            None => {
-                let warnings = self.run.as_ref().map(|run| run.warnings_of(ending)).unwrap_or_default();
-                LifecycleKind::Completed { tool_interactions, usage, output, media, warnings }
-            }
-        };
-        match ending {
-            Ending::Cancelled { reason } => {
+        let output = (self.content == Content::Include).then(|| ending.output().cloned());
+        let error = self.run.as_ref().map_or_else(|| ending.failure(), |run| run.failure_of(ending));
+        let error = error.map(|error| self.content.failure(&error).of_run(&self.id));
+        match (ending, error) {
+            (Ending::Cancelled { reason }, _) => {
                 LifecycleKind::Cancelled { reason: reason.clone(), tool_interactions, usage }
             }
-            Ending::Completed { .. } | Ending::Failed { .. } | Ending::Incomplete { .. } | Ending::Expired => {
-                let error = self.run.as_ref().map_or_else(|| ending.failure(), |run| run.failure_of(ending));
-                failed(error.map(|error| self.content.failure(&error).of_run(&self.id)))
+            (Ending::Failed { .. }, Some(error)) => LifecycleKind::Failed { error, tool_interactions, usage },
+            (Ending::Expired, Some(error)) => LifecycleKind::Expired { error, tool_interactions, usage },
+            (Ending::Incomplete { limit, .. }, Some(error)) => {
+                let incomplete_details = IncompleteDetails { reason: *limit };
+                LifecycleKind::Incomplete { error, incomplete_details, tool_interactions, usage, output }
+            }
+            (Ending::Completed { .. }, _) | (_, None) => {
+                let warnings = self.run.as_ref().map(|run| run.warnings_of(ending)).unwrap_or_default();
+                LifecycleKind::Completed { tool_interactions, usage, output: output.flatten(), warnings }
             }
         }
     }
@@ -448,14 +447,10 @@ impl Lifecycle {
     }
 
     /// The usage of the run with that of the attempt whose end is the fact in progress.
-    fn cumulative(&self, attempt: &Usage) -> CumulativeUsage {
+    fn cumulative(&self, attempt: &Usage) -> Usage {
         let mut usage = self.budget().map(|budget| budget.usage).unwrap_or_default();
         usage.add(attempt);
-        CumulativeUsage {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cost_usd: usage.cost_usd,
-        }
+        usage
     }
 
     /// The model called last in the open turn.

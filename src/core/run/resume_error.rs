@@ -10,7 +10,7 @@ use crate::id::CallId;
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum ResumeError {
     /// The run has no such call.
-    #[error("call `{call_id}` is not a call of this run that waits; `toolgate runs show` lists what is pending")]
+    #[error("call `{call_id}` is not a call of this run that waits; the run lists its pending items")]
     UnknownCall { call_id: CallId },
     /// The call is settled already, with a different answer.
     #[error("call `{call_id}` is settled already, with a different answer")]
@@ -26,15 +26,15 @@ pub enum ResumeError {
     Drifted { call_id: CallId },
     /// The answer came too late.
     #[error(
-        "call `{call_id}` was not answered in time, and accepts no answer any more; `toolgate resume RUN` (or \
-         `toolgate approvals expire`) resumes a run that still waits for it, and its model reads that there was no answer"
+        "call `{call_id}` was not answered in time, and accepts no answer any more; when the run resumes, its model reads \
+         that there was no answer"
     )]
     TooLate { call_id: CallId },
     /// Answers that would send a call a second time, without explicit consent to that.
     #[error(
         "call `{call_id}` had begun when its server asked, and was cancelled: with answers it is sent a second time, and \
-         whatever it did may be done twice; confirm that with `--repeat {call_id}` (`\"repeat\": true` beside the responses), or \
-         decline, and the model reads that the outcome is unknown"
+         whatever it did may be done twice; confirm that with `\"repeat\": true` beside the responses, or decline, and the \
+         model reads that the outcome is unknown"
     )]
     RepeatUnconfirmed { call_id: CallId },
     /// An extension that does not extend the deadline.

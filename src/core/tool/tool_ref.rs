@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Origin, Tool};
 use crate::id::ServerId;
 
-/// A tool for programs. In JSON `{"type", "server", "name", "title"}`: `type` is `mcp`, `external` or `builtin`, `server`
-/// is there for `mcp` only, and `title` if the tool has one.
+/// A tool for programs. In JSON `{"type", "server", "name", "title"}`: `type` is `mcp`, `external` or `builtin`; `server` is
+/// null except for `mcp`, and `title` if the tool has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolRef {
     pub origin: Origin,
@@ -43,16 +43,11 @@ impl Serialize for ToolRef {
             Origin::External { .. } => ("external", None),
             Origin::Builtin { .. } => ("builtin", None),
         };
-        let length = 2 + usize::from(server.is_some()) + usize::from(self.title.is_some());
-        let mut object = serializer.serialize_struct("ToolRef", length)?;
+        let mut object = serializer.serialize_struct("ToolRef", 4)?;
         object.serialize_field("type", kind)?;
-        if let Some(server) = server {
-            object.serialize_field("server", server)?;
-        }
+        object.serialize_field("server", &server)?;
         object.serialize_field("name", self.name())?;
-        if let Some(title) = &self.title {
-            object.serialize_field("title", title)?;
-        }
+        object.serialize_field("title", &self.title)?;
         object.end()
     }
 }
@@ -90,8 +85,11 @@ mod tests {
                 Some("Refund"),
                 json!({"type": "mcp", "server": "shop", "name": "refund", "title": "Refund"}),
             ),
-            (Origin::External { tool: refund() }, None, json!({"type": "external", "name": "refund"})),
-            (Origin::Builtin { tool: "ask_human".to_owned() }, None, json!({"type": "builtin", "name": "ask_human"})),
+            (
+                Origin::External { tool: refund() },
+                None,
+                json!({"type": "external", "server": null, "name": "refund", "title": null}),
+            ),
         ] {
             let tool = ToolRef { origin, title: title.map(str::to_owned) };
             assert_eq!(json!(tool), expected);

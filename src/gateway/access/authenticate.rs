@@ -65,8 +65,8 @@ impl<S: Sync> FromRequestParts<S> for Authorized {
     }
 }
 
-/// Refuses a caller without the scope of the route. A route without one has no [`Authorized`] caller, so that no handler
-/// serves it.
+/// Refuses a caller without the scope of the route. A route without one has no [`Authorized`] caller: no handler serves
+/// it, except the one that shows a caller to itself.
 pub(crate) async fn require_scope(
     Authenticated(caller): Authenticated,
     mut request: Request,

@@ -22,8 +22,7 @@ pub(super) struct ApprovalView {
     object: &'static str,
     /// The approval's status.
     status: ApprovalStateView,
-    /// The decision; only for a decided approval.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The decision; null unless the approval is decided.
     decision: Option<DecisionView>,
     /// The run that requires the approval.
     run_id: String,
@@ -34,10 +33,8 @@ pub(super) struct ApprovalView {
     /// The session of the run.
     session_id: String,
     /// The principal on whose behalf the run acts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
     /// The caller who started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
     /// The beginning of the run's input.
     title: String,
@@ -46,10 +43,8 @@ pub(super) struct ApprovalView {
     /// The model's text beside the call.
     model_text: String,
     /// The tool's description, as its provider wrote it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    /// The arguments as the model wrote them; only if a person replaced them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The arguments as the model wrote them; null unless a person replaced them.
     #[schema(value_type = Option<Object>)]
     original_arguments: Option<Value>,
     /// The call.
@@ -90,7 +85,6 @@ struct DecisionView {
     #[serde(serialize_with = "millis")]
     at: Timestamp,
     /// The reason that the approver gave.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The scope of an approval: `once`, `session` or `always`.
     #[schema(value_type = String)]
@@ -100,12 +94,10 @@ struct DecisionView {
     #[schema(value_type = CoverageView)]
     coverage: Coverage,
     /// When an approval beyond `once` expires.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
     /// Arguments that replaced the model's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     edited_arguments: Option<Value>,
 }

@@ -26,11 +26,9 @@ pub struct GrantView {
     /// Either `session`, valid in one session, or `always`, valid in all.
     scope: &'static str,
     /// The only session in which the grant is valid.
-    #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
     /// The principal on whose behalf the calls are made; without it, only calls of runs without a principal are
     /// covered.
-    #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
     /// The tool.
     #[schema(value_type = ToolDescription)]
@@ -40,10 +38,8 @@ pub struct GrantView {
     /// Hash of the tool's definition.
     definition_hash: String,
     /// Hash of the only arguments that the grant covers (RFC 8785); without it, any arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     arguments_hash: Option<String>,
     /// The condition that covered calls meet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     when: Option<String>,
     /// The call that was approved, or the tool, in one line.
     summary: String,
@@ -53,25 +49,20 @@ pub struct GrantView {
     #[schema(value_type = String)]
     via: Channel,
     /// The reason that the approver gave.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The run in which a call was approved for good.
-    #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<String>,
     /// The call that was approved for good.
-    #[serde(skip_serializing_if = "Option::is_none")]
     call_id: Option<String>,
     /// When the grant was created.
     #[schema(value_type = String, format = DateTime)]
     #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// When the grant expires; without it, the grant is valid until it is revoked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
     /// The grant's revocation; only for a revoked grant.
-    #[serde(skip_serializing_if = "Option::is_none")]
     revoked: Option<RevokedView>,
 }
 

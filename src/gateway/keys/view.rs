@@ -22,7 +22,6 @@ pub(super) struct KeyView {
     #[schema(example = "ci")]
     name: String,
     /// The principal on whose behalf all its runs act.
-    #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
     /// What the key may do.
     scopes: Vec<Scope>,
@@ -32,15 +31,12 @@ pub(super) struct KeyView {
     /// The caller who created it.
     created_by: String,
     /// When the key expires.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
     /// When the key was last used, to within a minute.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "optional_millis")]
     used_at: Option<Timestamp>,
     /// The key's revocation; only for a revoked key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     revoked: Option<RevokedView>,
     /// Whether the key is valid now.
     active: bool,

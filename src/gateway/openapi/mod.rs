@@ -4,6 +4,8 @@
 mod error_responses;
 mod pages;
 mod postprocess;
+mod required_members;
+mod tagged_branches;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -65,6 +67,8 @@ pub(super) fn head() -> OpenApi {
 pub(super) fn complete(mut description: OpenApi) -> OpenApi {
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
+    required_members::describe(&mut description);
+    description.components.iter_mut().for_each(tagged_branches::describe);
     description
 }
 

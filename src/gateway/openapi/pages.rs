@@ -1,10 +1,9 @@
 //! Pages for people: the API reference, whose script is part of the program, and the error pages that problems link to,
-//! one for each code of `docs/errors`. They load nothing from elsewhere.
+//! one for each code and each reason of `docs/errors`. They load nothing from elsewhere.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse};
 use pulldown_cmark::{Options, Parser, html};
-use toolgate_core::error::ErrorCode;
 
 use crate::body::Path;
 use crate::problem::Problem;
@@ -57,11 +56,12 @@ pub(super) async fn error_index() -> impl IntoResponse {
     error_html("Error codes", &ERRORS_INDEX.replace(".md)", ")"))
 }
 
-/// The page of a code.
-pub(super) async fn error_page(Path(code): Path<String>) -> Result<impl IntoResponse, Problem> {
-    let known = ErrorCode::ALL.iter().find(|known| known.as_str() == code);
-    let code = known.ok_or_else(|| Problem::not_found("error code", &code))?;
-    Ok(error_html(code.as_str(), text(*code)))
+/// The page of a code or of a reason.
+pub(super) async fn error_page(Path(name): Path<String>) -> Result<impl IntoResponse, Problem> {
+    let page = PAGES.iter().find(|(known, _)| *known == name);
+    let (name, text) = page.ok_or_else(|| Problem::not_found("error code or reason", &name))?;
+    // In the repository a page is a file; here it is an address.
+    Ok(error_html(name, &text.replace(".md)", ")")))
 }
 
 fn error_html(title: &str, markdown: &str) -> impl IntoResponse + use<> {
@@ -75,53 +75,25 @@ fn error_html(title: &str, markdown: &str) -> impl IntoResponse + use<> {
     ([(CONTENT_SECURITY_POLICY, ERRORS_POLICY)], Html(page))
 }
 
-macro_rules! texts {
-    ($($code:ident => $file:literal,)*) => {
-        fn text(code: ErrorCode) -> &'static str {
-            match code {
-                $(ErrorCode::$code => include_str!(concat!("../../../docs/errors/", $file, ".md")),)*
-            }
-        }
+macro_rules! pages {
+    ($($name:ident)*) => {
+        /// The name and the text of each page.
+        const PAGES: &[(&str, &str)] =
+            &[$((stringify!($name), include_str!(concat!("../../../docs/errors/", stringify!($name), ".md")))),*];
     };
 }
 
-texts! {
-    Validation => "validation",
-    InvalidRequest => "invalid_request",
-    Configuration => "configuration",
-    Unauthorized => "unauthorized",
-    Forbidden => "forbidden",
-    NotFound => "not_found",
-    MethodNotAllowed => "method_not_allowed",
-    NotAcceptable => "not_acceptable",
-    RequestTimeout => "request_timeout",
-    Conflict => "conflict",
-    Gone => "gone",
-    PreconditionFailed => "precondition_failed",
-    PayloadTooLarge => "payload_too_large",
-    UnsupportedMediaType => "unsupported_media_type",
-    RateLimited => "rate_limited",
-    Unavailable => "unavailable",
-    ToolDenied => "tool_denied",
-    ToolFailed => "tool_failed",
-    ToolUnavailable => "tool_unavailable",
-    ProviderAuth => "provider_auth",
-    ProviderBilling => "provider_billing",
-    ProviderRateLimit => "provider_rate_limit",
-    ProviderUnavailable => "provider_unavailable",
-    ProviderTimeout => "provider_timeout",
-    ProviderRejected => "provider_rejected",
-    ProviderInvalidResponse => "provider_invalid_response",
-    ContextWindow => "context_window",
-    ContentFilter => "content_filter",
-    ModelRefused => "model_refused",
-    OutputTruncated => "output_truncated",
-    TurnLimit => "turn_limit",
-    BudgetExhausted => "budget_exhausted",
-    DeadlineExceeded => "deadline_exceeded",
-    Expired => "expired",
-    Cancelled => "cancelled",
-    StoreUnavailable => "store_unavailable",
-    JournalCorrupt => "journal_corrupt",
-    Internal => "internal",
+// The codes, then the reasons.
+pages! {
+    validation invalid_request configuration unauthorized forbidden not_found method_not_allowed not_acceptable
+    request_timeout conflict gone precondition_failed payload_too_large unsupported_media_type rate_limited
+    unavailable tool_denied tool_failed tool_unavailable provider_auth provider_billing provider_rate_limit
+    provider_unavailable provider_timeout provider_rejected provider_invalid_response context_window content_filter
+    model_refused output_truncated turn_limit budget_exhausted deadline_exceeded expired cancelled store_unavailable
+    journal_corrupt internal
+    run_over run_not_over deleted owned_elsewhere version_moved not_latest_run not_paused already_answered
+    already_decided call_changed too_late withdrawn no_deadline repeat_required unknown_call wrong_type
+    answered_twice answers_missing session_busy session_changing session_exists limit_reached agent_missing
+    server_missing queue_full server_stopping idempotency_in_flight key_reused outcome_unknown url_taken
+    scope_missing other_principal four_eyes
 }

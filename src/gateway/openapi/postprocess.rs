@@ -9,7 +9,7 @@ use super::error_responses::operations;
 use crate::idempotency::key;
 
 /// Input types with several variants, of which each refuses unknown fields.
-const CLOSED: [&str; 2] = ["Coverage", "InputPart"];
+const CLOSED: [&str; 1] = ["Coverage"];
 
 /// Descriptions of the parameters in paths.
 const PATH_PARAMETERS: [(&str, &str); 11] = [

@@ -11,7 +11,6 @@ pub(super) struct CompensationView {
     /// The undo calls, in the order in which they are made.
     undone: Vec<UndoView>,
     /// The ids of calls that may have taken effect and are not undone, because their outcome is unknown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     outcome_unknown: Vec<String>,
 }
 
@@ -30,7 +29,6 @@ struct UndoView {
     #[schema(value_type = String, example = "undone")]
     state: UndoState,
     /// Why it was refused or failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 

@@ -7,18 +7,22 @@ use toolgate_runner::RunnerError;
 use utoipa::ToSchema;
 
 /// An error of a run.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = Failure)]
+#[allow(dead_code)] // core writes it; this describes what it writes
 pub(crate) struct FailureView {
     /// The error code, which is stable.
-    #[schema(value_type = String, example = "provider_unavailable")]
-    code: ErrorCode,
+    #[schema(example = "provider_unavailable")]
+    code: String,
     /// A description of the error and its remedy, for people.
     message: String,
     /// Whether a retry may succeed later.
     retryable: bool,
+    /// The delay that the provider asks for, in milliseconds.
+    retry_after_ms: Option<u64>,
+    /// The step of the turn that failed, where the code does not say it: `context_build`.
+    step: Option<String>,
     /// The run that the error ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<FailureContextView>,
 }
 
@@ -27,41 +31,28 @@ pub(crate) struct FailureView {
 #[schema(as = FailureContext)]
 pub(crate) struct FailureContextView {
     /// The run's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<String>,
     /// The run's agent.
     agent: String,
     /// The model of the failed attempt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     /// The number of the failed attempt in its turn, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<u32>,
 }
 
-impl FailureView {
-    pub(super) fn new(failure: Failure) -> Self {
-        Self {
-            code: failure.code,
-            message: failure.message,
-            retryable: failure.retryable,
-            context: failure.context.map(|context| FailureContextView::new(*context)),
-        }
+/// The failure of a run that this server cannot continue.
+pub(super) fn failure_of_blocked(error: RunnerError) -> Failure {
+    // The names of other agents are not this caller's to read.
+    if let RunnerError::NoSuchAgent { name, .. } = &error {
+        return failure_of_unknown_agent(name);
     }
+    Failure::new(ErrorCode::Configuration, error.to_string())
+}
 
-    pub(super) fn of_blocked(error: RunnerError) -> Self {
-        // The names of other agents are not this caller's to read.
-        if let RunnerError::NoSuchAgent { name, .. } = &error {
-            return Self::of_unknown_agent(name);
-        }
-        Self::new(Failure::new(ErrorCode::Configuration, error.to_string()))
-    }
-
-    /// The failure of a run whose agent is not configured here.
-    pub(super) fn of_unknown_agent(name: &AgentName) -> Self {
-        let message = format!("agent `{name}` is not configured here; configure it again, or cancel the run");
-        Self::new(Failure::new(ErrorCode::Configuration, message))
-    }
+/// The failure of a run whose agent is not configured here.
+pub(super) fn failure_of_unknown_agent(name: &AgentName) -> Failure {
+    let message = format!("agent `{name}` is not configured here; configure it again, or cancel the run");
+    Failure::new(ErrorCode::Configuration, message)
 }
 
 impl FailureContextView {

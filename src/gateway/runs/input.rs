@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use toolgate_core::chat::{Media, Message, Part, Role};
-use toolgate_service::StrictObject;
+use toolgate_service::TaggedObject;
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
@@ -54,33 +54,50 @@ enum NewContent {
 }
 
 /// A part of a message.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = InputPart)]
 enum NewPart {
     /// Text.
-    Text {
-        /// The text.
-        text: String,
-    },
+    Text(NewText),
     /// An image, in a user message.
-    Image {
-        /// The media type, for example `image/png`.
-        media_type: String,
-        /// The bytes as base64; alternatively `url`.
-        data: Option<String>,
-        /// The URL; alternatively `data`.
-        url: Option<String>,
-    },
+    Image(NewMedia),
     /// Audio, in a user message.
-    Audio {
-        /// The media type, for example `audio/wav`.
-        media_type: String,
-        /// The bytes as base64; alternatively `url`.
-        data: Option<String>,
-        /// The URL; alternatively `data`.
-        url: Option<String>,
-    },
+    Audio(NewMedia),
+}
+
+/// A text.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = InputText)]
+struct NewText {
+    /// The text.
+    text: String,
+}
+
+/// An image or an audio clip.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = InputMedia)]
+struct NewMedia {
+    /// The media type, for example `image/png` or `audio/wav`.
+    media_type: String,
+    /// The bytes as base64; alternatively `url`.
+    data: Option<String>,
+    /// The URL; alternatively `data`.
+    url: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for NewPart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = TaggedObject::deserialize(deserializer)?;
+        match object.kind() {
+            "text" => object.read().map(Self::Text),
+            "image" => object.read().map(Self::Image),
+            "audio" => object.read().map(Self::Audio),
+            _ => object.refuse(&["text", "image", "audio"]),
+        }
+    }
 }
 
 impl NewInput {
@@ -114,10 +131,16 @@ impl NewMessage {
 impl NewPart {
     fn into_part(self) -> Part {
         match self {
-            Self::Text { text } => Part::text(text),
-            Self::Image { media_type, data, url } => Part::Image(Media { media_type, data, url }),
-            Self::Audio { media_type, data, url } => Part::Audio(Media { media_type, data, url }),
+            Self::Text(NewText { text }) => Part::text(text),
+            Self::Image(media) => Part::Image(media.into_media()),
+            Self::Audio(media) => Part::Audio(media.into_media()),
         }
+    }
+}
+
+impl NewMedia {
+    fn into_media(self) -> Media {
+        Media { media_type: self.media_type, data: self.data, url: self.url }
     }
 }
 
@@ -157,9 +180,9 @@ impl<'de> Deserialize<'de> for NewInput {
 
 impl<'de> Deserialize<'de> for NewContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match deserializer.deserialize_any(TextOr::<StrictObject<NewPart>>(std::marker::PhantomData))? {
+        Ok(match deserializer.deserialize_any(TextOr::<NewPart>(std::marker::PhantomData))? {
             TextOrList::Text(text) => Self::Text(text),
-            TextOrList::List(parts) => Self::Parts(parts.into_iter().map(|StrictObject(part)| part).collect()),
+            TextOrList::List(parts) => Self::Parts(parts),
         })
     }
 }

@@ -116,7 +116,7 @@ pub(super) enum RoleView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Part)]
-pub(super) enum PartView {
+pub(crate) enum PartView {
     /// Text.
     Text {
         /// The text.
@@ -131,16 +131,12 @@ pub(super) enum PartView {
         /// The URI of the resource.
         uri: String,
         /// The name of the resource.
-        #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// The media type.
-        #[serde(skip_serializing_if = "Option::is_none")]
         media_type: Option<String>,
         /// The text, if it is embedded.
-        #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         /// The bytes as base64, if they are embedded.
-        #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
     /// The part of the model's reasoning that its provider discloses.
@@ -181,7 +177,7 @@ impl MessageView {
 }
 
 impl PartView {
-    fn new(part: &Part) -> Self {
+    pub(crate) fn new(part: &Part) -> Self {
         let media = |media: &Media| MediaView::new(media);
         match part {
             Part::Text { text } => Self::Text { text: text.clone() },

@@ -31,16 +31,13 @@ pub(crate) enum PendingView {
         #[schema(value_type = Object)]
         arguments: Value,
         /// The JSON Schema that the result has to match, if you declared one.
-        #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
         result_schema: Option<Value>,
         /// When the item became pending.
-        #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         #[serde(serialize_with = "optional_millis")]
         requested_at: Option<Timestamp>,
         /// When the item expires.
-        #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         #[serde(serialize_with = "optional_millis")]
         expires_at: Option<Timestamp>,
@@ -51,22 +48,24 @@ pub(crate) enum PendingView {
     Question {
         /// The call id for the answer.
         call_id: String,
+        /// The tool with which the model asks.
+        #[schema(value_type = ToolDescription)]
+        tool: ToolRef,
+        /// The name that the model sees.
+        tool_name: String,
         /// The question.
         question: String,
         /// The options to choose from; if the list is empty, the answer is text.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
         /// Whether more than one option may be chosen.
         multiple: bool,
         /// Whether the answer may be text of the person's own.
         free_text: bool,
         /// When the item became pending.
-        #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         #[serde(serialize_with = "optional_millis")]
         requested_at: Option<Timestamp>,
         /// When the item expires.
-        #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         #[serde(serialize_with = "optional_millis")]
         expires_at: Option<Timestamp>,
@@ -94,7 +93,6 @@ pub(crate) enum PendingView {
         /// Whether the server keeps the call open: the answers reach the same call, and the run is `running` meanwhile.
         held: bool,
         /// Until when the call is kept open; after that it is cancelled, and the run becomes pending.
-        #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         #[serde(serialize_with = "optional_millis")]
         held_until: Option<Timestamp>,
@@ -114,7 +112,6 @@ pub(crate) enum PendingView {
         /// The server's id of the task.
         task_id: String,
         /// The server's status message.
-        #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
     /// The run was paused; continue it with `"continue": true`.
@@ -122,10 +119,8 @@ pub(crate) enum PendingView {
         /// The person or program that paused the run.
         by: String,
         /// The reason, if one was given.
-        #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// When the run was paused.
-        #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         #[serde(serialize_with = "optional_millis")]
         requested_at: Option<Timestamp>,
@@ -151,7 +146,6 @@ pub(crate) struct PendingApprovalView {
     #[schema(value_type = Object)]
     arguments: Value,
     /// Why the arguments do not match the tool's schema, at a server whose validation is advisory.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<String>,
     /// The server's hints about the tool.
     annotations: AnnotationsView,
@@ -160,12 +154,10 @@ pub(crate) struct PendingApprovalView {
     /// Hash of the tool's definition.
     definition_hash: String,
     /// The policy rule that requires the approval.
-    #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     /// Why the call requires approval.
     reason: String,
     /// What has changed since the call was approved before.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<DifferenceView>,
     /// Whether the call was sent before, and may have taken effect.
     outcome_unknown: bool,
@@ -173,18 +165,15 @@ pub(crate) struct PendingApprovalView {
     /// decision is refused.
     digest: String,
     /// When the item became pending.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     requested_at: Option<Timestamp>,
     /// When the item expires.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
-    /// The policy's decision if the item expires: `approve` or `deny`; absent if there is none.
-    #[serde(skip_serializing_if = "OnTimeout::is_expire")]
-    #[schema(value_type = Option<String>)]
+    /// The policy's decision if the item expires: `approve`, `deny` or, without one, `expire`.
+    #[schema(value_type = String)]
     on_timeout: OnTimeout,
 }
 
@@ -221,19 +210,14 @@ pub(crate) enum ToolType {
 #[schema(as = Annotations)]
 pub(crate) struct AnnotationsView {
     /// A title for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// The tool changes nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     read_only_hint: Option<bool>,
     /// The tool may be destructive.
-    #[serde(skip_serializing_if = "Option::is_none")]
     destructive_hint: Option<bool>,
     /// A repeated call with the same arguments has no further effect.
-    #[serde(skip_serializing_if = "Option::is_none")]
     idempotent_hint: Option<bool>,
     /// The tool reaches an open world.
-    #[serde(skip_serializing_if = "Option::is_none")]
     open_world_hint: Option<bool>,
 }
 
@@ -331,8 +315,10 @@ impl PendingView {
                 expires_at,
                 on_timeout: approval.on_timeout,
             }),
-            PendingItem::Question(PendingQuestion { call_id, ask, .. }) => Self::Question {
+            PendingItem::Question(PendingQuestion { call_id, tool, tool_name, ask, .. }) => Self::Question {
                 call_id: call_id.to_string(),
+                tool: tool.clone(),
+                tool_name: tool_name.to_string(),
                 question: ask.question.clone(),
                 options: ask.options.clone(),
                 multiple: ask.multiple,

@@ -1,33 +1,48 @@
 //! The API views of what a run has used: tokens, cost, and its limits.
 
 use serde::Serialize;
-use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::run::Budget;
 use utoipa::ToSchema;
 
-/// Tokens and cost. A value that the provider did not report is missing; it is never zero for that reason.
-#[derive(Debug, Serialize, ToSchema)]
+/// Tokens and cost. A value that the provider did not report is null; it is never zero for that reason.
+#[derive(ToSchema)]
 #[schema(as = Usage)]
+#[allow(dead_code)] // core writes it; this describes what it writes
 pub(crate) struct UsageView {
     /// Input tokens, including cached ones.
-    #[serde(skip_serializing_if = "Option::is_none")]
     input_tokens: Option<u64>,
     /// Output tokens, including reasoning.
-    #[serde(skip_serializing_if = "Option::is_none")]
     output_tokens: Option<u64>,
+    /// Input and output tokens.
+    total_tokens: Option<u64>,
     /// Input tokens that were read from the provider's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cache_read_tokens: Option<u64>,
     /// Input tokens that were written to the provider's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cache_write_tokens: Option<u64>,
     /// Output tokens for reasoning.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_tokens: Option<u64>,
     /// The cost in US dollars, as decimal text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = "0.0213")]
-    cost_usd: Option<Usd>,
+    #[schema(example = "0.0213")]
+    cost_usd: Option<String>,
+    /// The parts of the cost, if toolgate calculated it; their sum is `cost_usd`.
+    costs: Option<CostsView>,
+}
+
+/// The parts of a cost in US dollars, as decimal text.
+#[derive(ToSchema)]
+#[schema(as = Costs)]
+#[allow(dead_code)] // core writes it; this describes what it writes
+struct CostsView {
+    /// Input tokens that were neither read from nor written to the cache.
+    input: String,
+    /// Input tokens that were read from the cache.
+    cache_read: String,
+    /// Input tokens that were written to the cache.
+    cache_write: String,
+    /// Output tokens without reasoning.
+    output: String,
+    /// Output tokens for reasoning.
+    reasoning: String,
 }
 
 /// Usage of a run's limits.
@@ -45,23 +60,9 @@ pub(crate) struct BudgetView {
     /// Calls sent to MCP servers.
     mcp_calls: u32,
     /// The limit of such calls, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_mcp_calls: Option<u32>,
     /// Whether the limits allow no more tool calls.
     exhausted: bool,
-}
-
-impl UsageView {
-    pub(crate) fn new(usage: &Usage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_tokens,
-            cache_write_tokens: usage.cache_write_tokens,
-            reasoning_tokens: usage.reasoning_tokens,
-            cost_usd: usage.cost_usd,
-        }
-    }
 }
 
 impl BudgetView {

@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::chat::Media;
-use toolgate_core::error::ErrorCode;
-use toolgate_core::id::{ModelName, RunId, ServerId};
+use toolgate_core::chat::{Media, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::{ModelName, RunId};
+use toolgate_core::lifecycle::{optional_failure, optional_output, usage, warnings};
 use toolgate_core::run::{Ending, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
 use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::RunRow;
@@ -14,7 +15,7 @@ use toolgate_service::{ServiceError, TenantRun};
 use utoipa::ToSchema;
 
 use super::compensation::CompensationView;
-use super::failure::FailureView;
+use super::failure::{FailureView, failure_of_blocked, failure_of_unknown_agent};
 use super::pending::{PendingCountsView, PendingView};
 use super::usage::{BudgetView, UsageView};
 
@@ -36,22 +37,17 @@ pub(crate) struct RunView {
     /// The session of the run.
     session_id: String,
     /// The principal on whose behalf the run acts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
     /// The caller who started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
     /// What started the run.
     #[schema(value_type = TriggerView)]
     trigger: TriggerKind,
     /// The schedule that started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<String>,
     /// The run that this one is a fork of.
-    #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<String>,
     /// The run that this one is a retry of: it takes that run's place in the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     retry_of: Option<String>,
     /// When the run was started.
     #[schema(value_type = String, format = DateTime)]
@@ -62,34 +58,39 @@ pub(crate) struct RunView {
     #[serde(serialize_with = "millis")]
     updated_at: Timestamp,
     /// The earliest deadline of the run: that of a pending item, or its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     due_at: Option<Timestamp>,
     /// The required actions; empty unless the run is `pending`.
     pending: Vec<PendingView>,
     /// The run's answer, if there is one.
-    output: Option<OutputView>,
+    #[schema(value_type = Option<OutputView>)]
+    #[serde(serialize_with = "optional_output")]
+    output: Option<Output>,
     /// Warnings about the result of a run that completed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<WarningView>,
+    #[schema(value_type = Vec<WarningView>)]
+    #[serde(serialize_with = "warnings")]
+    warnings: Vec<RunWarning>,
     /// What became of the calls that the run undoes before it ends as failed or cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     compensation: Option<CompensationView>,
     /// The error that ended the run, if it did not complete.
-    error: Option<FailureView>,
+    #[schema(value_type = Option<FailureView>)]
+    #[serde(serialize_with = "optional_failure")]
+    error: Option<Failure>,
     /// Why the run is `incomplete`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     incomplete_details: Option<IncompleteView>,
     /// The result of the run in short.
     #[serde(flatten)]
     result: ResultView,
     /// Why this server cannot continue the run: its agent, or one of its servers, is not configured here. The run waits
     /// until it is configured again, or until the run is cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blocked: Option<FailureView>,
+    #[schema(value_type = Option<FailureView>)]
+    #[serde(serialize_with = "optional_failure")]
+    blocked: Option<Failure>,
     /// Tokens and cost, as far as the providers reported them.
-    usage: UsageView,
+    #[schema(value_type = UsageView)]
+    #[serde(serialize_with = "usage")]
+    usage: Usage,
     /// How much of its limits the run has used.
     budget: BudgetView,
     /// The trace of the latest execution.
@@ -100,20 +101,16 @@ pub(crate) struct RunView {
 }
 
 /// The result of a run in short.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = RunResult)]
 struct ResultView {
     /// The beginning of the answer or, without one, of the last text of a model; at most 500 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
-    /// The exit code that `toolgate run` has for this result; absent while the run is not over.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The exit code that `toolgate run` has for this result; null while the run is not over.
     exit_code: Option<u8>,
-    /// The milliseconds from the start of the run to its end, waits included; absent while the run is not over.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The milliseconds from the start of the run to its end, waits included; null while the run is not over.
     duration_ms: Option<u64>,
     /// How far a run that did not complete came: `initialization` if no model replied before, otherwise `execution`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "initialization")]
     phase: Option<RunPhase>,
     /// The models that replied, in the order of their first replies.
@@ -193,33 +190,35 @@ enum InterruptedView {
 }
 
 /// An answer.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = Output)]
-pub(crate) struct OutputView {
+#[allow(dead_code)] // core writes it; this describes what it writes
+struct OutputView {
     /// The text as the model wrote it.
     text: String,
     /// The parsed value, if there is an output schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     value: Option<Value>,
     /// The media of the answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     media: Vec<MediaView>,
 }
 
 /// A warning about the result of a run.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = RunWarning)]
-pub(crate) struct WarningView {
+#[allow(dead_code)] // core writes it; this describes what it writes
+struct WarningView {
     /// The code: `empty_answer` for an answer without text and media, `limit_exceeded` for a run that continued beyond a
     /// hard limit with `on_exceed: warn`, `incomplete_tools` for a run without all tools, `session_restarted` for a run
-    /// that did not continue its session, because the working directory is another one.
-    #[schema(value_type = String, example = "empty_answer")]
-    code: &'static str,
+    /// that did not continue the conversation of its session.
+    #[schema(example = "empty_answer")]
+    code: String,
     /// With `incomplete_tools`: the MCP servers that were not available, or did not list all of their tools.
-    #[schema(value_type = Vec<String>)]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    servers: Vec<ServerId>,
+    servers: Vec<String>,
+    /// With `limit_exceeded`: the limit.
+    limit: Option<String>,
+    /// With `session_restarted`: why, `working_directory`, `model`, `servers`, `policy` or `expired`.
+    restart: Option<String>,
 }
 
 /// An image or an audio clip.
@@ -229,10 +228,8 @@ pub(crate) struct MediaView {
     /// The media type, for example `image/png`.
     media_type: String,
     /// The bytes as base64, if they are inline.
-    #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
     /// The URL of the bytes, otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
 }
 
@@ -253,12 +250,10 @@ pub(crate) struct SummaryView {
     agent: String,
     /// The session of the run.
     session_id: String,
-    /// What started the run; absent for some runs of earlier versions of toolgate.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What started the run; null for some runs of earlier versions of toolgate.
     #[schema(value_type = Option<TriggerView>)]
     trigger: Option<TriggerKind>,
     /// The schedule that started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<String>,
     /// The beginning of the user's message.
     title: String,
@@ -271,27 +266,27 @@ pub(crate) struct SummaryView {
     #[serde(serialize_with = "millis")]
     updated_at: Timestamp,
     /// The earliest deadline of the run: that of a pending item, or its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     due_at: Option<Timestamp>,
     /// The number of pending items of each kind.
     pending_counts: PendingCountsView,
     /// Tokens and cost of the run, as far as the providers reported them.
-    usage: UsageView,
+    #[schema(value_type = UsageView)]
+    #[serde(serialize_with = "usage")]
+    usage: Usage,
     /// The code of the error that ended the run, if it did not complete.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "provider_unavailable")]
     error_code: Option<ErrorCode>,
-    /// The number of replies from models; absent for a run of an earlier version of toolgate.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The number of replies from models; null for a run of an earlier version of toolgate.
     iterations: Option<u32>,
-    /// The result of the run in short; absent for a run of an earlier version of toolgate.
+    /// The result of the run in short; without a value for a run of an earlier version of toolgate.
     #[serde(flatten)]
-    result: Option<ResultView>,
+    result: ResultView,
     /// Why this server cannot continue the run: its agent is not configured here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blocked: Option<FailureView>,
+    #[schema(value_type = Option<FailureView>)]
+    #[serde(serialize_with = "optional_failure")]
+    blocked: Option<Failure>,
 }
 
 impl RunView {
@@ -332,14 +327,14 @@ impl RunView {
             updated_at: run.clock().unwrap_or(row.updated_at),
             due_at: run.pending_counts(row.created_at).due_at,
             pending: pending.iter().map(|item| PendingView::new(&row.id, item)).collect(),
-            output: ending.and_then(|ending| ending.output()).map(OutputView::new),
-            warnings: run.warnings().iter().map(WarningView::new).collect(),
+            output: ending.and_then(|ending| ending.output()).cloned(),
+            warnings: run.warnings(),
             compensation: run.compensation().map(CompensationView::new),
-            error: run.failure().map(|failure| FailureView::new(failure.of_run(&row.id))),
+            error: run.failure().map(|failure| Failure { details: None, ..failure.of_run(&row.id) }),
             incomplete_details: ending.and_then(Ending::limit).map(|limit| IncompleteView { reason: limit.name() }),
             result: ResultView::new(run.result()),
-            blocked: blocked.map(FailureView::of_blocked),
-            usage: UsageView::new(&run.budget().usage),
+            blocked: blocked.map(failure_of_blocked),
+            usage: run.budget().usage,
             budget: BudgetView::new(run.budget()),
             trace_id: run.execution().1.id.to_string(),
             metadata: started.metadata.clone(),
@@ -366,25 +361,6 @@ impl From<Status> for StatusView {
     }
 }
 
-impl OutputView {
-    fn new(output: &Output) -> Self {
-        let media = output.media.iter().map(MediaView::new).collect();
-        Self { text: output.text.clone(), value: output.value.clone(), media }
-    }
-}
-
-impl WarningView {
-    fn new(warning: &RunWarning) -> Self {
-        let servers = match warning {
-            RunWarning::EmptyAnswer | RunWarning::LimitExceeded { .. } | RunWarning::SessionRestarted { .. } => {
-                Vec::new()
-            }
-            RunWarning::IncompleteTools { servers } => servers.clone(),
-        };
-        Self { code: warning.code(), servers }
-    }
-}
-
 impl MediaView {
     pub(crate) fn new(media: &Media) -> Self {
         Self { media_type: media.media_type.clone(), data: media.data.clone(), url: media.url.clone() }
@@ -407,7 +383,7 @@ impl SummaryView {
     /// The view of an index row. `has_agent`: whether the agent of the run is configured here.
     pub(crate) fn new(row: RunRow, has_agent: bool) -> Self {
         let is_blocked = !has_agent && !row.status.is_ended();
-        let blocked = is_blocked.then(|| FailureView::of_unknown_agent(&row.agent));
+        let blocked = is_blocked.then(|| failure_of_unknown_agent(&row.agent));
         Self {
             id: row.id,
             object: "run.summary",
@@ -425,10 +401,10 @@ impl SummaryView {
             updated_at: row.updated_at,
             due_at: row.pending_counts.due_at,
             pending_counts: PendingCountsView::new(&row.pending_counts),
-            usage: UsageView::new(&row.usage),
+            usage: row.usage,
             error_code: row.result.as_ref().and_then(|result| result.error_code),
             iterations: row.result.as_ref().map(|result| result.iterations),
-            result: row.result.map(ResultView::new),
+            result: row.result.map(ResultView::new).unwrap_or_default(),
             blocked,
         }
     }

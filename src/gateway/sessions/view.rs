@@ -6,8 +6,9 @@ use axum::http::header::ETAG;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::chat::Usd;
+use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::id::RunId;
+use toolgate_core::lifecycle::usage;
 use toolgate_core::run::Status;
 use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::{SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSettings};
@@ -32,7 +33,6 @@ pub(crate) struct SessionView {
     /// The agent of its runs.
     agent: String,
     /// The principal on whose behalf its runs act.
-    #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
     /// Its title: yours, or the beginning of the first message. Empty before that.
     title: String,
@@ -41,22 +41,21 @@ pub(crate) struct SessionView {
     metadata: Map<String, Value>,
     /// Limits of its runs together.
     limits: SessionLimitsView,
-    /// The permission mode of its runs; absent for the agent's policy.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The permission mode of its runs; null for the agent's policy.
     mode: Option<String>,
-    /// The configuration of its latest run; absent before the first run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The configuration of its latest run; null before the first run.
     runtime: Option<SessionRuntimeView>,
     /// Its latest run; `null` before the first one.
     head: Option<SessionHeadView>,
     /// The number of its runs.
     runs: u64,
     /// Tokens and cost of its runs, those that a retry replaced included, as far as the providers reported them.
-    usage: UsageView,
+    #[schema(value_type = UsageView)]
+    #[serde(serialize_with = "usage")]
+    usage: Usage,
     /// Replies of models in its runs.
     iterations: u64,
     /// The caller who created it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
     /// When it was created.
     #[schema(value_type = String, format = DateTime)]
@@ -66,16 +65,13 @@ pub(crate) struct SessionView {
     #[schema(value_type = String, format = DateTime)]
     #[serde(serialize_with = "millis")]
     updated_at: Timestamp,
-    /// When its latest run last changed; absent before the first run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// When its latest run last changed; null before the first run.
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     last_used_at: Option<Timestamp>,
-    /// Seconds without use after which it expires; absent for the agent's setting.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Seconds without use after which it expires; null for the agent's setting.
     expire_after_s: Option<u64>,
-    /// When it expires: a run that begins then does not continue the conversation. Absent for never.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// When it expires: a run that begins then does not continue the conversation. Null for never.
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
@@ -88,17 +84,13 @@ pub(crate) struct SessionView {
 #[schema(as = SessionLimits)]
 pub(super) struct SessionLimitsView {
     /// Replies of models.
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_iterations: Option<u32>,
     /// Input and output tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
     /// US dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, pattern = r"^[0-9]{1,12}(\.[0-9]{1,12})?$", example = "0.0213")]
     max_cost_usd: Option<Usd>,
     /// Seconds since the session was created.
-    #[serde(skip_serializing_if = "Option::is_none")]
     deadline_s: Option<u64>,
 }
 
@@ -107,14 +99,12 @@ pub(super) struct SessionLimitsView {
 #[schema(as = SessionRuntime)]
 struct SessionRuntimeView {
     /// The folder that it worked on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     working_directory: Option<String>,
     /// The model that it asked first.
     model: String,
     /// The MCP servers that it could use.
     servers: Vec<String>,
     /// The name of the policy for its calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<String>,
 }
 
@@ -148,7 +138,7 @@ struct SessionHeadView {
 
 impl SessionView {
     pub(super) fn new(runner: &TenantRunner, row: SessionRow) -> Self {
-        let (usage, iterations) = (UsageView::new(&row.total_usage()), row.total_iterations());
+        let (usage, iterations) = (row.total_usage(), row.total_iterations());
         let SessionSettings { metadata, limits, expire_after_s, mode } = row.settings.clone();
         Self {
             expires_at: runner.session_expires_at(&row),

@@ -21,6 +21,7 @@ use crate::body::{Body, Path};
 use crate::client_trace::ClientTrace;
 use crate::completion::ClientGone;
 use crate::problem::Problem;
+use crate::runs::messages::PartView;
 use crate::runs::pending::PendingView;
 use crate::runs::view::StatusView;
 use crate::runs::wait::WaitPreference;
@@ -62,10 +63,8 @@ pub(super) struct CallView {
     /// The tool, by the name that the model sees.
     tool_name: String,
     /// The tool's result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<ResultView>,
     /// Why there is no result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<CallErrorView>,
     /// The required actions; empty unless the run is `pending`.
     pending: Vec<PendingView>,
@@ -75,11 +74,9 @@ pub(super) struct CallView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolResult)]
 struct ResultView {
-    /// Content parts, each with a `type`.
-    #[schema(value_type = Vec<Object>)]
-    content: Vec<Value>,
+    /// The content, in order.
+    content: Vec<PartView>,
     /// The structured result, if the tool returned one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     structured: Option<Value>,
     /// Whether the tool reports an error.
@@ -175,7 +172,7 @@ impl CallView {
 fn outcome_views(outcome: &Outcome) -> (Option<ResultView>, Option<CallErrorView>) {
     match outcome {
         Outcome::Returned(ToolOutput { content, structured, is_error, .. }) => {
-            let content = content.iter().filter_map(|part| serde_json::to_value(part).ok()).collect();
+            let content = content.iter().map(PartView::new).collect();
             (Some(ResultView { content, structured: structured.clone(), is_error: *is_error }), None)
         }
         Outcome::Failed(CallFailure { kind, message }) => {

@@ -35,7 +35,6 @@ pub(super) struct ToolView {
     /// The name that the model sees.
     tool_name: String,
     /// The endpoint of its server, in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<String>,
     /// The description for the model.
     description: String,
@@ -43,7 +42,6 @@ pub(super) struct ToolView {
     #[schema(value_type = Object)]
     input_schema: Value,
     /// JSON Schema of the result, verbatim, if declared.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// The server's hints.
@@ -53,12 +51,10 @@ pub(super) struct ToolView {
     /// The tool's priority. Only the calls of the highest priority in a reply run.
     priority: i32,
     /// How many seconds the client application has to answer a call, for an external tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     deadline_s: Option<u64>,
     /// The policy's verdict about a call, as far as it is known without arguments.
     verdict: VerdictView,
     /// The policy rule with that verdict.
-    #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     /// The reason for the verdict.
     reason: String,
@@ -86,10 +82,8 @@ enum VerdictView {
 #[schema(as = SkippedTool)]
 pub(super) struct SkippedView {
     /// The server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// The server's name of the tool; if it is missing, the whole server is not available, or the rest of its tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The server's name of the tool; if it is null, the whole server is not available, or the rest of its tools.
     name: Option<String>,
     /// The error and its remedy.
     reason: String,

@@ -13,23 +13,23 @@ use utoipa::ToSchema;
 #[schema(as = WebhookEvent)]
 pub(super) enum EventView {
     /// A run is pending and requires actions.
-    #[serde(rename = "run.pending")]
-    RunPending,
+    #[serde(rename = "execution.pending")]
+    Pending,
     /// A run ended with a valid answer.
-    #[serde(rename = "run.completed")]
-    RunCompleted,
+    #[serde(rename = "execution.completed")]
+    Completed,
     /// A run ended without a valid answer.
-    #[serde(rename = "run.failed")]
-    RunFailed,
+    #[serde(rename = "execution.failed")]
+    Failed,
     /// A run was cancelled.
-    #[serde(rename = "run.cancelled")]
-    RunCancelled,
+    #[serde(rename = "execution.cancelled")]
+    Cancelled,
     /// A required action was not completed in time.
-    #[serde(rename = "run.expired")]
-    RunExpired,
+    #[serde(rename = "execution.expired")]
+    Expired,
     /// A run ended at a hard limit.
-    #[serde(rename = "run.incomplete")]
-    RunIncomplete,
+    #[serde(rename = "execution.incomplete")]
+    Incomplete,
     /// A call requires approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested,
@@ -98,9 +98,9 @@ pub(super) struct DeliveryView {
     #[schema(value_type = String)]
     endpoint_id: EndpointId,
     /// The event type.
-    #[schema(example = "run.pending")]
+    #[schema(example = "execution.pending")]
     r#type: &'static str,
-    /// The run that the event is about; missing for a test.
+    /// The run that the event is about; null for a test.
     #[schema(value_type = Option<String>)]
     run_id: Option<RunId>,
     /// The state of the delivery.
@@ -205,12 +205,12 @@ impl EventView {
     /// `None` for a type that an endpoint cannot choose.
     fn new(kind: WebhookKind) -> Option<Self> {
         match kind {
-            WebhookKind::RunPending => Some(Self::RunPending),
-            WebhookKind::RunCompleted => Some(Self::RunCompleted),
-            WebhookKind::RunFailed => Some(Self::RunFailed),
-            WebhookKind::RunCancelled => Some(Self::RunCancelled),
-            WebhookKind::RunExpired => Some(Self::RunExpired),
-            WebhookKind::RunIncomplete => Some(Self::RunIncomplete),
+            WebhookKind::Pending => Some(Self::Pending),
+            WebhookKind::Completed => Some(Self::Completed),
+            WebhookKind::Failed => Some(Self::Failed),
+            WebhookKind::Cancelled => Some(Self::Cancelled),
+            WebhookKind::Expired => Some(Self::Expired),
+            WebhookKind::Incomplete => Some(Self::Incomplete),
             WebhookKind::ApprovalRequested => Some(Self::ApprovalRequested),
             WebhookKind::Test => None,
         }
@@ -218,12 +218,12 @@ impl EventView {
 
     pub(super) fn kind(self) -> WebhookKind {
         match self {
-            Self::RunPending => WebhookKind::RunPending,
-            Self::RunCompleted => WebhookKind::RunCompleted,
-            Self::RunFailed => WebhookKind::RunFailed,
-            Self::RunCancelled => WebhookKind::RunCancelled,
-            Self::RunExpired => WebhookKind::RunExpired,
-            Self::RunIncomplete => WebhookKind::RunIncomplete,
+            Self::Pending => WebhookKind::Pending,
+            Self::Completed => WebhookKind::Completed,
+            Self::Failed => WebhookKind::Failed,
+            Self::Cancelled => WebhookKind::Cancelled,
+            Self::Expired => WebhookKind::Expired,
+            Self::Incomplete => WebhookKind::Incomplete,
             Self::ApprovalRequested => WebhookKind::ApprovalRequested,
         }
     }

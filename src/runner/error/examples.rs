@@ -51,6 +51,7 @@ pub fn every_error() -> Vec<RunnerError> {
         ResumeError::Duplicate { call_id: call() },
         ResumeError::Drifted { call_id: call() },
         ResumeError::TooLate { call_id: call() },
+        ResumeError::RepeatUnconfirmed { call_id: call() },
         ResumeError::NotLater { call_id: call(), until: at },
         ResumeError::NoDeadline { call_id: call() },
         ResumeError::InThePast { call_id: call(), until: at },

@@ -17,7 +17,7 @@ use toolgate_core::lifecycle::LifecycleEvent;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunEvent {
     /// The event's id; `None` if the event is sent only live and cannot be read again.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    #[serde(serialize_with = "as_text")]
     pub id: Option<EventId>,
     /// The event, without its id.
     #[serde(flatten)]

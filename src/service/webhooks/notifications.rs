@@ -79,7 +79,7 @@ impl JournalScan<'_> {
     fn rests(&mut self, run: &Run, since: u64) {
         let at = run.clock().unwrap_or(Timestamp::UNIX_EPOCH);
         if let Some(waits) = self.waits.filter(|waits| *waits > self.announced.max(since)) {
-            self.announce(WebhookKind::RunPending, waits, at, data(self.id, run));
+            self.announce(WebhookKind::Pending, waits, at, data(self.id, run));
             self.announced = waits;
         }
         for item in run.pending() {

@@ -191,8 +191,10 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::Cancelled { .. } => {
             record!(info, place, { agent, iteration, status = "cancelled", } "run ended");
         }
-        LifecycleKind::Failed { status, error: Failure { code, message, context, .. }, .. } => {
-            let (status, context) = (status.as_str(), context.as_deref());
+        LifecycleKind::Failed { error: Failure { code, message, context, .. }, .. }
+        | LifecycleKind::Incomplete { error: Failure { code, message, context, .. }, .. }
+        | LifecycleKind::Expired { error: Failure { code, message, context, .. }, .. } => {
+            let (status, context) = (event.name().trim_start_matches("execution."), context.as_deref());
             let model = context.and_then(|context| context.model.as_ref()).map(tracing::field::display);
             let attempt = context.and_then(|context| context.attempt);
             record!(error, place, { agent, iteration, status, model, attempt, %code, reason = message, } "run ended");

@@ -169,12 +169,12 @@ pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanE
     }
 }
 
-/// The fields of a lifecycle event under our own names; values that are not scalars become JSON text.
+/// The fields of a lifecycle event that have a value, under our own names; values that are not scalars become JSON text.
 fn fields(event: &LifecycleEvent) -> Vec<Attribute> {
     let serde_json::Value::Object(fields) = serde_json::to_value(&event.fact).unwrap_or_default() else {
         return Vec::new();
     };
-    let named = fields.into_iter().filter(|(name, _)| name != "type");
+    let named = fields.into_iter().filter(|(name, value)| name != "type" && !value.is_null());
     named
         .map(|(name, value)| {
             let value = match value {

@@ -27,7 +27,8 @@ async fn row_3_49_a_cancelled_run_shows_what_it_undoes_and_ends() {
     assert_eq!(cancelled.status.as_u16(), 200);
     assert_eq!(cancelled.body["compensation"]["undone"][0]["undoes"], "call_1_1");
     let undone = json!([{
-        "undoes": "call_1_1", "call_id": "undo_call_1_1", "tool_name": "mcp_shop_unbook", "state": "undone"
+        "undoes": "call_1_1", "call_id": "undo_call_1_1", "tool_name": "mcp_shop_unbook", "state": "undone",
+        "reason": null
     }]);
     assert_eq!((over.text("status"), &over.body["compensation"]["undone"]), ("cancelled", &undone));
     let events = served.request(Method::GET, &format!("{path}/events?until=idle")).send().await.unwrap();

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
+use toolgate::service::ErrorReason;
 
+use super::described;
 use super::served::Served;
 use crate::runner::world::{Kept, given_an_agent};
 
@@ -74,6 +76,45 @@ fn every_request_field_is_described_and_no_other_is_accepted() {
     }
 }
 
+#[test]
+fn answers_and_parts_of_messages_match_their_description() {
+    let answers = json!({"answers": [
+        {"type": "result", "call_id": "a", "output": 1},
+        {"type": "decision", "call_id": "b", "decision": "approve"},
+    ]});
+    let image = json!({"type": "image", "media_type": "image/png", "url": "https://example.com/a.png"});
+    let run = json!({"input": [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}]});
+    for (schema, body) in [("Resume", answers), ("NewRun", run)] {
+        let mut wrong = body.clone();
+        let place = if schema == "Resume" { "/answers/0" } else { "/input/0/content/1" };
+        wrong.pointer_mut(place).unwrap()["colour"] = json!("red");
+        let errors = [&body, &wrong].map(|body| described::errors(schema, body));
+        assert!(errors[0].is_empty() && !errors[1].is_empty(), "{schema}: {errors:#?}");
+    }
+}
+
+/// The members of the views in a folder that are left out without a value.
+fn members_left_out(folder: &Path) -> Vec<String> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: std::path::PathBuf| match path.is_dir() {
+        true => members_left_out(&path),
+        false => {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let after =
+                text.split("skip_serializing_if").skip(1).filter_map(|after| after.split_once('\n')?.1.split_once(':'));
+            after.map(|(member, _)| member.trim().to_owned()).collect()
+        }
+    };
+    paths.flat_map(of).collect()
+}
+
+#[test]
+fn a_response_leaves_out_only_what_the_caller_may_not_read() {
+    let mut members = members_left_out(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/gateway"));
+    members.sort();
+    assert_eq!(members, ["instructions", "secret"], "a member without a value is null (docs/gateway.md)");
+}
+
 #[tokio::test]
 async fn a_problem_links_to_its_page() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
@@ -82,8 +123,9 @@ async fn a_problem_links_to_its_page() {
     let page = served.get("/errors/not_found").await;
     let text = page.body.as_str().unwrap();
     assert!(text.contains("Unknown run, call, agent or server."), "{text}");
-    for code in ErrorCode::ALL {
-        assert_eq!(served.get(&format!("/errors/{code}")).await.status, 200, "{code}");
+    let reasons = ErrorReason::ALL.iter().map(|reason| reason.as_str());
+    for name in ErrorCode::ALL.iter().map(|code| code.as_str()).chain(reasons) {
+        assert_eq!(served.get(&format!("/errors/{name}")).await.status, 200, "{name}");
     }
     let index = served.get("/errors").await;
     assert!(index.body.as_str().unwrap().contains("href=\"errors/not_found\""));

@@ -31,7 +31,7 @@ on_every_store! {
 
         assert_eq!(given.status, 201, "{given:?}");
         assert_eq!((given.text("scope"), given.text("by"), given.text("agent")), ("always", "ann", "clerk"));
-        assert_eq!((&given.body["active"], given.body.get("call_id")), (&json!(true), None));
+        assert_eq!((&given.body["active"], &given.body["call_id"]), (&json!(true), &json!(null)));
         assert!(!given.text("expires_at").is_empty(), "it expires after 90 days");
         assert_eq!(outcome(&ann, run()).await, "completed");
         assert_eq!(outcome(&eve, run()).await, "pending", "the grant belongs to another tenant");

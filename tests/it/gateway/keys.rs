@@ -107,6 +107,21 @@ async fn a_key_may_do_what_its_scopes_say_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_caller_reads_what_its_key_stands_for() {
+    let locked = locked().await;
+    let scopes = [Scope::Webhooks, Scope::RunsRead].into_iter().collect();
+    let (secret, _) = locked.key(NewKey { principal: Some("ann".into()), ..new_key("acme", scopes) }).await;
+
+    let me = locked.get("/v1/me", &secret).await;
+
+    let expected = json!({
+        "object": "me", "name": "key:ci", "tenant": "acme", "principal": "ann", "scopes": ["runs:read", "webhooks"],
+    });
+    assert_eq!((me.status.as_u16(), me.body), (200, expected));
+    assert_eq!(locked.get("/v1/me", "tg_unknown").await.problem(), "unauthorized");
+}
+
+#[tokio::test]
 async fn resources_of_another_tenant_are_not_found() {
     let locked = locked().await;
     let (acme, _) = locked.key(new_key("acme", Scopes::all())).await;

@@ -99,6 +99,8 @@ async fn invalid_input_messages_are_refused_with_a_pointer() {
         (json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]), unmeant, "/input/1/role"),
         (json!([{"role": "system", "content": "a"}]), unreadable, "/input/0/role"),
         (json!([{"role": "user", "content": 5}]), unreadable, "/input/0/content"),
+        (image(json!({"type": "picture"})), unreadable, "/input/0/content/0/type"),
+        (image(json!({"type": "text", "text": "a", "size": 1})), unreadable, "/input/0/content/0/size"),
         (image(json!({"type": "image", "media_type": "image/png"})), unmeant, "/input/0/content/0"),
         (image(json!({"type": "image", "media_type": "image/png", "data": "!"})), unmeant, "/input/0/content/0/data"),
         (

@@ -56,6 +56,18 @@ fn input(call: &str) -> Value {
 }
 
 #[tokio::test]
+async fn every_item_of_a_call_names_its_tool() {
+    let (served, run) = waiting().await;
+
+    let items = served.get(&format!("/v1/runs/{run}")).await.body["pending"].clone();
+
+    let tools = items.as_array().unwrap().iter().map(|item| (&item["tool"]["name"], &item["tool_name"]));
+    let named = [("order", "ext_order"), ("delete", "mcp_files_delete"), ("ask_human", "ask_human")];
+    let named = named.map(|(tool, name)| (json!(tool), json!(name)));
+    assert!(tools.eq(named.iter().map(|(tool, name)| (tool, name))), "{items}");
+}
+
+#[tokio::test]
 async fn the_kind_of_a_pending_item_is_checked_before_its_input() {
     let (served, run) = waiting().await;
     let path = format!("/v1/runs/{run}/resume");

@@ -91,6 +91,33 @@ async fn an_invalid_resume_is_refused_with_a_pointer() {
 }
 
 #[tokio::test]
+async fn an_unreadable_answer_is_refused_at_its_member() {
+    let served =
+        Served::to_all(given_an_agent().whose_model_says(json!([say("Done.")])).kept(Kept::InMemory).await).await;
+    let run = served.run(json!({"input": "Hello"})).await;
+    for (answer, pointer, words) in [
+        (json!({"type": "verdict", "call_id": "a"}), "/type", "unknown variant `verdict`, expected one of"),
+        (json!({"type": 5, "call_id": "a"}), "/type", "invalid type: integer `5`, expected a string"),
+        (json!({"call_id": "a", "output": 1}), "", "missing field `type`"),
+        (json!({"type": "result", "call_id": "a", "outputs": 1}), "/outputs", "unknown field `outputs`"),
+        (json!({"type": "result", "call_id": "a", "abandoned": "yes"}), "/abandoned", "invalid type: string"),
+        (json!({"type": "decision", "call_id": "a", "decision": "maybe"}), "/decision", "unknown variant `maybe`"),
+        (
+            json!({"type": "elicitation", "call_id": "a", "responses": {"a/b": {"action": "wait"}}}),
+            "/responses/a~1b/action",
+            "unknown variant `wait`",
+        ),
+    ] {
+        let refused = served.post(&format!("/v1/runs/{run}/resume"), json!({"answers": [answer]})).await;
+        assert_eq!(refused.problem(), "invalid_request", "{answer}");
+        let place = &refused.body["errors"][0];
+        assert_eq!(place["pointer"], format!("/answers/0{pointer}"), "{refused:?}");
+        let detail = place["detail"].as_str().unwrap();
+        assert!(detail.contains(words) && !detail.contains("(at "), "{detail}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_for_another_version_of_a_run_is_refused() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Done.")]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InAFile).await).await;

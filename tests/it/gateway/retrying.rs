@@ -34,7 +34,7 @@ on_every_store! {
 
         assert_eq!((retried.status.as_u16(), retried.text("status")), (201, "completed"), "{retried:?}");
         assert_eq!((retried.text("retry_of"), retried.text("session_id")), (second.as_str(), "chat-77"));
-        assert_eq!((&retried.body["metadata"], retried.body.get("forked_from")), (&json!({"try": 2}), None));
+        assert_eq!((&retried.body["metadata"], &retried.body["forked_from"]), (&json!({"try": 2}), &json!(null)));
         assert_eq!(retried.header("location"), format!("/v1/runs/{}", retried.text("id")));
         assert_eq!(served.get(&format!("/v1/runs/{second}")).await.body, before, "its source has not changed");
         let messages = texts(&served.get("/v1/sessions/chat-77/messages").await);

@@ -115,3 +115,24 @@ on_every_store! {
         assert_eq!(session.body["last_used_at"], run.body["updated_at"], "{session:?}");
     }
 }
+
+/// The last event of a run, with content.
+async fn last_event(served: &Served, run: &HttpAnswer) -> Value {
+    let path = format!("/v1/runs/{}/events?include=content&limit=100", run.text("id"));
+    let page = served.request(Method::GET, &path).header("accept", "application/json").send().await.unwrap();
+    HttpAnswer::of(page).await.body["data"].as_array().unwrap().last().unwrap().clone()
+}
+
+#[tokio::test]
+async fn the_last_event_of_a_run_has_its_members_in_the_same_form() {
+    let picture = json!({"media": [{"media_type": "image/png", "data": "iVBORw0KGgo="}]});
+    for turn in [say("Done."), picture, fails("provider_auth")] {
+        let (served, run) = answered(given_an_agent().whose_model_says(json!([turn])), Kept::InMemory).await;
+        let event = last_event(&served, &run).await;
+        let output = run.body["output"].as_object();
+        let shared = ["output", "usage", "error", "warnings"].into_iter().filter(|name| event.get(*name).is_some());
+        let shared: Vec<&str> = shared.inspect(|name| assert_eq!(event[*name], run.body[*name], "{name}")).collect();
+        assert!(shared.contains(&"usage") && shared.len() > 1, "{event}");
+        assert!(output.is_none_or(|output| output.keys().eq(["text", "value", "media"])), "{run:?}");
+    }
+}

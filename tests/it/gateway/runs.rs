@@ -33,7 +33,7 @@ on_every_store! {
         let created = served.post("/v1/runs", json!({"input": "Hello"})).await;
 
         assert_eq!((created.text("status"), created.text("object")), ("completed", "run"), "{created:?}");
-        assert_eq!(created.body["warnings"], json!([{"code": "empty_answer"}]));
+        assert_eq!(created.body["warnings"], json!([{"code": "empty_answer", "servers": [], "limit": null, "restart": null}]));
     }
 
     async fn an_external_tool_is_run_by_the_client(kept: Kept) {

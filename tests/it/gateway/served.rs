@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use toolgate::gateway::{Builder, Gateway};
 use toolgate::service::{Caller, Service};
 
+use super::described;
 use crate::runner::world::World;
 
 /// A gateway over the runner of a world.
@@ -76,6 +77,7 @@ impl HttpAnswer {
         let (status, headers) = (response.status(), response.headers().clone());
         let text = response.text().await.unwrap();
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        described::check(&body);
         Self { status, headers, body }
     }
 

@@ -85,7 +85,7 @@ impl Program {
 async fn a_server_is_started_looked_at_refreshed_and_restarted() {
     let program = program().await;
     let idle = program.ask(Method::GET, "/v1/servers/demo").await;
-    assert_eq!((idle.text("state"), idle.text("transport"), idle.body.get("tools")), ("idle", "stdio", None));
+    assert_eq!((idle.text("state"), idle.text("transport"), &idle.body["tools"]), ("idle", "stdio", &json!(null)));
 
     program.app.start_servers();
     let refreshed = program.ask(Method::POST, "/v1/servers/demo/refresh").await;
@@ -122,7 +122,7 @@ async fn a_server_that_never_lists_its_tools_is_listing_and_says_why() {
 
         let health = program.get("/v1/servers/odd").await;
 
-        assert_eq!((health.text("state"), health.body.get("tools")), ("listing", None), "{health:?}");
+        assert_eq!((health.text("state"), &health.body["tools"]), ("listing", &json!(null)), "{health:?}");
         let told = health.body["last_error"]["message"].as_str().unwrap_or_default();
         assert!(told.starts_with("the MCP server `odd`") && told.contains(reason), "{health:?}");
         program.close().await;

@@ -163,12 +163,15 @@ async fn an_array_is_no_object_anywhere_in_a_body() {
         assert_eq!(problem, ("invalid_request", &json!(pointer)), "{wrong}: {refused:?}");
     }
     let run = ann.post("/v1/runs", json!({"input": "Hi"})).await;
-    for wrong in [
-        json!(["result", "call_1", "done"]),
-        json!({"type": "elicitation", "call_id": "call_1", "responses": {"size": ["accept"]}}),
+    for (wrong, pointer) in [
+        (json!(["result", "call_1", "done"]), "/answers/0"),
+        (
+            json!({"type": "elicitation", "call_id": "call_1", "responses": {"size": ["accept"]}}),
+            "/answers/0/responses/size",
+        ),
     ] {
         let resume = json!({"answers": [wrong]});
         let refused = ann.post(&format!("/v1/runs/{}/resume", run.text("id")), resume).await;
-        assert_eq!(refused.body["errors"][0]["pointer"], "/answers/0", "{refused:?}");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{refused:?}");
     }
 }

@@ -72,7 +72,7 @@ async fn section_2_row_6_advisory_problems_of_arguments_are_recorded_and_the_cal
     let told = |event: &serde_json::Value| (event["call_id"].clone(), event["advisory"].clone());
     assert_eq!(
         failed.iter().map(told).collect::<Vec<_>>(),
-        [(json!("call_1_1"), json!(true)), (json!("call_1_2"), json!(null))]
+        [(json!("call_1_1"), json!(true)), (json!("call_1_2"), json!(false))]
     );
 
     // An approver sees the problems.
@@ -287,5 +287,8 @@ async fn an_answer_that_stays_empty_completes_the_run_with_a_warning() {
 
     assert_eq!((report.status, report.warnings.clone()), (Status::Completed, vec![RunWarning::EmptyAnswer]));
     let completed = told(&world, &report.run_id, "execution.completed").await;
-    assert_eq!(completed[0]["warnings"], json!([{"code": "empty_answer"}]));
+    assert_eq!(
+        completed[0]["warnings"],
+        json!([{"code": "empty_answer", "servers": [], "limit": null, "restart": null}])
+    );
 }

@@ -327,7 +327,6 @@ async fn an_answer_rejected_as_late_does_not_change_the_run() {
 
     for error in refused {
         assert_eq!(error, RunnerError::Refused(vec![ResumeError::TooLate { call_id: call.clone() }]));
-        assert!(error.to_string().contains("`toolgate resume RUN`"), "{error}");
     }
     assert_eq!(state(&world, &run).await, before);
     assert!(world.another_process().await.recover().await.unwrap().is_empty(), "it is not orphaned");

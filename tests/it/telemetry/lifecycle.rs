@@ -77,7 +77,7 @@ fn row_3_36_a_fragment_names_the_attempt_that_streams_it() {
     let event = lifecycle.delta(&Delta::Text { text: "Pa".into() });
     let json = serde_json::to_string(&event).unwrap();
     let expected = concat!(
-        r#"{"run_id":"run_plain","iteration":1,"type":"llm.text.delta","text":"Pa","#,
+        r#"{"seq":null,"run_id":"run_plain","at":null,"iteration":1,"type":"llm.text.delta","text":"Pa","#,
         r#""model":"main","attempt":1}"#
     );
     assert_eq!(json, expected);
@@ -115,8 +115,8 @@ fn a_waiting_run_lists_its_pending_items() {
     assert_eq!(
         serde_json::to_string(&event).unwrap(),
         concat!(
-            r#"{"run_id":"run_1","at":"1970-01-01T00:00:00.000Z","iteration":2,"type":"execution.pending","pending":["#,
-            r#"{"type":"external_result","call_id":"call_d","tool_name":"ext_ask_user","tool":{"type":"external","name":"ask_user"}}]}"#
+            r#"{"seq":null,"run_id":"run_1","at":"1970-01-01T00:00:00.000Z","iteration":2,"type":"execution.pending","pending":["#,
+            r#"{"type":"external_result","call_id":"call_d","tool_name":"ext_ask_user","tool":{"type":"external","server":null,"name":"ask_user","title":null},"priority":null}]}"#
         )
     );
 }

@@ -9,13 +9,14 @@ use super::{AnswerForm, Description, Kind, PendingCall, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState, Rejection, Settlement};
 use crate::timestamp::optional_millis;
-use crate::tool::{Arguments, Ask, Origin, Tool, ToolName};
+use crate::tool::{Arguments, Ask, Tool, ToolName, ToolRef};
 
 /// A question of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PendingQuestion {
     /// The call; answers are addressed to it.
     pub call_id: CallId,
+    pub tool: ToolRef,
     /// The name the model sees.
     pub tool_name: ToolName,
     #[serde(flatten)]
@@ -37,6 +38,7 @@ impl PendingQuestion {
         }
         Some(Self {
             call_id: call.requested.id.clone(),
+            tool: ToolRef::new(tool),
             tool_name: tool.name.clone(),
             ask: call.arguments().as_object().and_then(|arguments| Ask::parse(arguments).ok())?,
             event: call.deadline.event,
@@ -59,7 +61,7 @@ impl Kind for PendingQuestion {
     }
 
     fn call(&self) -> Option<PendingCall<'_>> {
-        let tool = Cow::Owned(Origin::Builtin { tool: self.tool_name.to_string() }.into());
+        let tool = Cow::Borrowed(&self.tool);
         let arguments = Cow::Owned(Arguments::from_value(serde_json::to_value(&self.ask).unwrap_or_default()));
         Some(PendingCall { id: &self.call_id, name: &self.tool_name, tool, arguments })
     }

@@ -30,7 +30,7 @@ async fn pending_and_ended_runs_are_announced_once_without_content(kept: Kept) {
 
     let created = hooked.served.post("/v1/runs", json!({"input": "The secret of the pyramids"})).await;
 
-    assert_eq!(receiver.types(3).await, ["approval.requested", "approval.requested", "run.pending"]);
+    assert_eq!(receiver.types(3).await, ["approval.requested", "approval.requested", "execution.pending"]);
     let data = |kind: &str| {
         let found = receiver.received().into_iter().filter(|received| received.kind() == kind);
         found.map(|received| received.body["data"].clone()).collect::<Vec<Value>>()
@@ -38,7 +38,7 @@ async fn pending_and_ended_runs_are_announced_once_without_content(kept: Kept) {
     let run = created.text("id");
     let common = json!({"run_id": run, "status": "pending", "session_id": created.body["session_id"],
                         "agent": "clerk", "version": created.body["version"]});
-    assert_eq!(data("run.pending"), [common]);
+    assert_eq!(data("execution.pending"), [common]);
     let asked: BTreeSet<String> =
         data("approval.requested").iter().map(|data| data["approval_id"].as_str().unwrap().to_owned()).collect();
     let owed = created.body["pending"].as_array().unwrap();
@@ -51,8 +51,8 @@ async fn pending_and_ended_runs_are_announced_once_without_content(kept: Kept) {
     let resumed = hooked.served.post(&format!("/v1/runs/{run}/resume"), json!({"answers": decisions})).await;
     assert_eq!(resumed.text("status"), "completed", "{resumed:?}");
     receiver.receives(4).await;
-    assert_eq!(data("run.completed")[0]["status"], "completed");
-    assert_eq!(data("run.completed")[0]["version"], resumed.body["version"]);
+    assert_eq!(data("execution.completed")[0]["status"], "completed");
+    assert_eq!(data("execution.completed")[0]["version"], resumed.body["version"]);
     let told = receiver.received();
     assert!(told.iter().all(|received| !received.text.contains("pyramids") && !received.text.contains("Done")));
     assert_eq!(told.iter().map(|received| &received.id).collect::<BTreeSet<_>>().len(), 4, "each has an id of its own");
@@ -76,7 +76,7 @@ async fn each_ending_has_its_own_name_and_a_failure_its_code() {
     let world = given_an_agent().with_tools("files", &["delete"]).whose_policy_says(Verdict::Ask, "mcp_files_delete");
     let hooked = Hooked::with(world.whose_model_says(turns).ready().await).await;
     let receiver = Receiver::open().await;
-    hooked.add(&receiver, &["run.cancelled", "run.failed"]).await;
+    hooked.add(&receiver, &["execution.cancelled", "execution.failed"]).await;
 
     let cancelled = hooked.served.run(json!({"input": "Delete it"})).await;
     hooked.served.post(&format!("/v1/runs/{cancelled}/cancel"), json!({})).await;
@@ -87,14 +87,14 @@ async fn each_ending_has_its_own_name_and_a_failure_its_code() {
     let failed =
         hooked.served.post(&format!("/v1/runs/{}/resume", failed.text("id")), json!({"answers": decisions})).await;
 
-    assert_eq!(receiver.types(2).await, ["run.cancelled", "run.failed"]);
+    assert_eq!(receiver.types(2).await, ["execution.cancelled", "execution.failed"]);
     let told = receiver.received();
     let of = |kind: &str| told.iter().find(|received| received.kind() == kind).unwrap().body["data"].clone();
     assert_eq!(
-        (&of("run.cancelled")["run_id"], &of("run.cancelled")["code"]),
+        (&of("execution.cancelled")["run_id"], &of("execution.cancelled")["code"]),
         (&json!(cancelled), &json!("cancelled"))
     );
-    assert_eq!(of("run.failed")["code"], failed.body["error"]["code"]);
+    assert_eq!(of("execution.failed")["code"], failed.body["error"]["code"]);
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn an_endpoint_receives_chosen_events_of_its_tenant_from_now_on() {
     let before = hooked.served.run(json!({"input": "Before"})).await;
     let (all, some) = (Receiver::open().await, Receiver::open().await);
     hooked.add(&all, &[]).await;
-    hooked.add(&some, &["run.failed", "run.pending"]).await;
+    hooked.add(&some, &["execution.failed", "execution.pending"]).await;
     let foreign = Request { tenant: "brim".into(), ..Request::new("clerk", "Of another tenant") };
     let foreign = hooked.served.world.runner.execute(foreign).await.unwrap();
 
@@ -131,7 +131,7 @@ async fn every_pending_state_of_a_run_is_announced_later() {
     hooked.dispatch();
 
     let types = receiver.types(4).await;
-    assert_eq!(types, ["approval.requested", "approval.requested", "run.completed", "run.pending"]);
+    assert_eq!(types, ["approval.requested", "approval.requested", "execution.completed", "execution.pending"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

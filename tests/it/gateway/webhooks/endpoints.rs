@@ -34,7 +34,7 @@ impl Hooked {
 async fn an_endpoint_shows_its_secret_once_and_can_be_deleted() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::open().await;
-    let new = json!({"url": receiver.url(), "events": ["run.failed"], "description": "the ledger"});
+    let new = json!({"url": receiver.url(), "events": ["execution.failed"], "description": "the ledger"});
     let created = hooked.served.post("/v1/webhook-endpoints", new).await;
     assert_eq!(created.status, 201, "{created:?}");
     let secret = created.text("secret").to_owned();
@@ -142,7 +142,7 @@ async fn two_rotations_in_a_day_keep_every_secret_signing() {
 async fn an_enabled_endpoint_receives_what_waited_while_disabled() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Status(500), Manner::Status(204)]).await;
-    let id = hooked.add(&receiver, &["run.completed"]).await;
+    let id = hooked.add(&receiver, &["execution.completed"]).await;
     let waiting = hooked.served.run(json!({"input": "Hello"})).await;
     receiver.receives(1).await;
     hooked.delivery(&id, |delivery| delivery["attempts"][0]["status"] == 500).await;
@@ -167,7 +167,7 @@ async fn an_enabled_endpoint_receives_what_waited_while_disabled() {
 async fn a_redelivery_has_the_same_id() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::open().await;
-    let id = hooked.add(&receiver, &["run.completed"]).await;
+    let id = hooked.add(&receiver, &["execution.completed"]).await;
     hooked.served.run(json!({"input": "Hello"})).await;
     let first = receiver.receives(1).await.remove(0);
     hooked.delivery(&id, |delivery| delivery["status"] == "delivered").await;
@@ -254,7 +254,7 @@ async fn configured_endpoints_go_anywhere_and_the_api_cannot_change_them() {
 #[tokio::test]
 async fn a_url_has_one_endpoint_however_often_it_is_created() {
     let hooked = Hooked::quiet(a_world().await, HERE).await;
-    let new = json!({"url": "https://example.com/hooks", "events": ["run.failed"]});
+    let new = json!({"url": "https://example.com/hooks", "events": ["execution.failed"]});
     let create = async |body: &serde_json::Value| hooked.served.post("/v1/webhook-endpoints", body.clone()).await;
     let (first, second) = tokio::join!(create(&new), create(&new));
     let (made, there) = if first.status == 201 { (first, second) } else { (second, first) };
@@ -262,7 +262,8 @@ async fn a_url_has_one_endpoint_however_often_it_is_created() {
     assert_eq!((made.status.as_u16(), there.status.as_u16()), (201, 200), "{there:?}");
     assert_eq!((there.text("id"), there.header("location")), (made.text("id"), made.header("location")));
     assert!(there.body.get("secret").is_none(), "{there:?}");
-    for other in [json!({"url": new["url"]}), json!({"url": new["url"], "events": ["run.failed"], "description": "x"})]
+    for other in
+        [json!({"url": new["url"]}), json!({"url": new["url"], "events": ["execution.failed"], "description": "x"})]
     {
         let refused = create(&other).await;
         assert_eq!((refused.problem(), &refused.body["retryable"]), ("conflict", &json!(false)), "{refused:?}");

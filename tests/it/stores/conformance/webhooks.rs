@@ -22,7 +22,7 @@ fn endpoint(id: &str, tenant: &str) -> WebhookEndpoint {
         id: id.into(),
         tenant: tenant.into(),
         url: format!("https://example.com/{id}"),
-        events: [WebhookKind::RunPending].into(),
+        events: [WebhookKind::Pending].into(),
         description: Some("the ledger".into()),
         secrets: EndpointSecrets {
             current: WebhookSecret::new("whsec_current"),
@@ -40,9 +40,9 @@ fn delivery(id: &str, endpoint: &str, made: i64) -> WebhookDelivery {
     WebhookDelivery {
         id: id.into(),
         endpoint: endpoint.into(),
-        kind: WebhookKind::RunPending,
+        kind: WebhookKind::Pending,
         run: Some(run(1)),
-        body: r#"{"type":"run.pending"}"#.into(),
+        body: r#"{"type":"execution.pending"}"#.into(),
         created_at: second(made),
         state: DeliveryState::Waiting { due_at: second(made) },
         tries: 0,

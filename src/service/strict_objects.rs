@@ -1,9 +1,8 @@
 //! Objects of request bodies: refuses an array in the place of an object. serde's derive reads the items of an array as
 //! the members of a struct, in the order of its fields, so that `"limits": [2]` would set the first limit.
 //!
-//! A wrapper around a deserializer, which every nested value passes. The parts of an internally tagged enum are read
-//! from a buffer of serde, past it: such an enum, and each struct in it, is read through
-//! [`toolgate_service::StrictObject`].
+//! A wrapper around a deserializer, which every nested value passes. The parts of an internally tagged enum would be read
+//! from a buffer of serde, past it: such an enum is read through [`TaggedObject`](super::TaggedObject).
 
 use std::fmt;
 
@@ -12,13 +11,14 @@ use serde::de::{
 };
 
 /// The wrapper around a deserializer, a visitor or an access type of serde.
-pub(super) struct StrictObjects<T> {
+pub struct StrictObjects<T> {
     inner: T,
     is_object: bool,
 }
 
 impl<T> StrictObjects<T> {
-    pub(super) fn new(inner: T) -> Self {
+    /// Wraps it.
+    pub fn new(inner: T) -> Self {
         Self { inner, is_object: false }
     }
 }

@@ -1,0 +1,57 @@
+//! Checks of response bodies against the OpenAPI description, for every response that a scenario reads: a member that is
+//! described is there, and has the described type.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+/// The schema of each `object`.
+const SCHEMAS: [(&str, &str); 13] = [
+    ("agent", "Agent"),
+    ("approval", "Approval"),
+    ("approval.grant", "Grant"),
+    ("key", "Key"),
+    ("me", "Me"),
+    ("model", "Model"),
+    ("run", "Run"),
+    ("run.summary", "RunSummary"),
+    ("session", "Session"),
+    ("tool", "Tool"),
+    ("tool.call", "ToolCall"),
+    ("webhook_delivery", "WebhookDelivery"),
+    ("webhook_endpoint", "WebhookEndpoint"),
+];
+
+static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(toolgate::gateway::description()).unwrap());
+
+static VALIDATORS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
+    let of = |(object, schema): &(&'static str, &str)| (*object, validator(schema));
+    SCHEMAS.iter().chain([&("problem", "Problem")]).map(of).collect()
+});
+
+fn validator(schema: &str) -> Validator {
+    let root = json!({"$ref": format!("#/components/schemas/{schema}"), "components": DESCRIPTION["components"]});
+    jsonschema::validator_for(&root).unwrap()
+}
+
+/// The differences of a body from a schema.
+pub(super) fn errors(schema: &str, body: &Value) -> Vec<String> {
+    differences(&validator(schema), body)
+}
+
+fn differences(validator: &Validator, body: &Value) -> Vec<String> {
+    validator.iter_errors(body).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+/// Checks a body, and each item of a list.
+pub(super) fn check(body: &Value) {
+    let object = if body["request_id"].is_string() { Some("problem") } else { body["object"].as_str() };
+    if object == Some("list") {
+        body["data"].as_array().unwrap().iter().for_each(check);
+    }
+    let Some(validator) = object.and_then(|object| VALIDATORS.get(object)) else { return };
+    let errors = differences(validator, body);
+    assert!(errors.is_empty(), "a response does not match its description: {errors:#?}\n{body:#}");
+}
