@@ -75,7 +75,7 @@ pub(super) async fn settle(
     let waits = options.tasks == Tasks::Everywhere || follow.display.is_live();
     // A paused run waits for the command that continues it, whatever else is pending.
     while report.status == Status::Pending && !report.pending.iter().any(is_pause) {
-        if follow.display.is_live() {
+        if follow.display.is_live() && !follow.is_cancelled {
             let prompted = terminal_user::answer(&mut follow, &report, out).await?;
             if prompted.stops {
                 report = stop(&mut follow, &run, out).await?;
@@ -110,7 +110,7 @@ pub(super) async fn settle(
 /// Cancels a pending run for the person at its prompts, and follows it to its end.
 async fn stop(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<Report, CliError> {
     let app = follow.app;
-    let report = app.runner.cancel(run, Some("stopped at the terminal".to_owned()), None).await?;
+    let report = app.runner.cancel(run, Some(until_idle::STOPPED.to_owned()), None).await?;
     if !report.status.is_ended() {
         // Calls are undone first.
         return until_idle(follow, app.runner.resume_or_follow(run).await?, out).await;

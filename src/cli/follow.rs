@@ -147,6 +147,8 @@ pub(super) struct Follow<'a> {
     pub(super) interrupts: Interrupts,
     /// The effect of the first Ctrl-C.
     pub(super) on_interrupt: OnInterrupt,
+    /// Whether the person cancelled the run. No further question is asked.
+    pub(super) is_cancelled: bool,
     /// The prompts that the person at the terminal left open. They are not shown again.
     pub(super) left_open: BTreeSet<(Option<CallId>, &'static str)>,
 }
@@ -165,6 +167,7 @@ impl<'a> Follow<'a> {
             activities: Activities::default(),
             interrupts: Interrupts::listen(),
             on_interrupt: OnInterrupt::default(),
+            is_cancelled: false,
             left_open: BTreeSet::new(),
         }
     }
@@ -185,8 +188,8 @@ impl<'a> Follow<'a> {
         self.activities.calls().next().is_some()
     }
 
-    /// The calls in progress, each with its server and its tool.
-    pub(super) fn calls_in_progress(&self) -> impl Iterator<Item = &str> {
+    /// The calls in progress, each with its server, its tool, and its arguments or its progress.
+    pub(super) fn calls_in_progress(&self) -> impl Iterator<Item = String> {
         self.activities.calls()
     }
 

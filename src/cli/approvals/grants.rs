@@ -116,8 +116,7 @@ pub(super) fn covers(grant: &Grant) -> String {
     match grant.arguments {
         _ if let Some(when) = &grant.when => format!("calls with `{}`", escape_untrusted(when)),
         Some(_) => format!("only {}", grant.summary),
-        None if grant.given_with.is_none() => "any arguments".to_owned(),
-        None => format!("any arguments; the approved call was {}", grant.summary),
+        None => "any arguments".to_owned(),
     }
 }
 

@@ -57,7 +57,10 @@ impl Revoke {
             }
             for other in others {
                 let (reach, covers) = (reach(other), covers(other));
-                out.line(format!("    ! still covered by {}, {reach}: {covers}", other.id));
+                // Whether two conditions meet is not known, nor whether arguments meet one: a grant keeps only their hash.
+                let still =
+                    if grant.when.is_none() && other.when.is_none() { "still" } else { "some calls may still be" };
+                out.line(format!("    ! {still} covered by {}, {reach}: {covers}", other.id));
             }
         }
         Ok(Exit::Done)
@@ -76,7 +79,7 @@ impl Revoke {
 struct RevokedGrant<'a> {
     #[serde(flatten)]
     grant: GrantView,
-    /// The grants that still cover some or all of the same calls.
+    /// The grants that cover some or all of the same calls; with a condition, that may cover some of them.
     still_covered_by: Vec<&'a GrantId>,
 }
 

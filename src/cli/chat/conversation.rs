@@ -17,6 +17,7 @@ use crate::cli::tools;
 use crate::cli::view::{ASKS_AGAIN, RepeatedFlags, spent};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
+use crate::core::policy::Verdict;
 use crate::core::run::{JournalEntry, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::GrantFilter;
@@ -233,9 +234,10 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// The command that applies the policy after the present one.
+    /// The command that applies the policy after the present one. A policy that allows what no rule denies takes its name.
     pub(super) fn next_policy(&self) -> String {
-        let known: Vec<&str> = self.agent.policies().map(|policy| policy.name.as_str()).collect();
+        let careful = self.agent.policies().filter(|policy| policy.fallback != Verdict::Allow);
+        let known: Vec<&str> = careful.map(|policy| policy.name.as_str()).collect();
         let present = known.iter().position(|name| *name == self.policy());
         let next = present.and_then(|at| known.get(at + 1)).or(known.first());
         next.map_or_else(|| "/policy".to_owned(), |name| format!("/policy {name}"))

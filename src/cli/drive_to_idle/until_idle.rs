@@ -23,6 +23,9 @@ const POLL: Duration = Duration::from_millis(500);
 /// How often the lines of the activities in progress are updated.
 const REFRESH: Duration = Duration::from_millis(100);
 
+/// The reason of a run that was cancelled with the denial of a call.
+pub(super) const STOPPED: &str = "stopped at the terminal";
+
 /// Shows events until the run is idle. The first Ctrl-C cancels the run, and the next one stops following it. If the
 /// first one pauses the run, the second cancels it. At a terminal, Esc does the same as the first Ctrl-C.
 pub(in crate::cli) async fn until_idle(
@@ -35,7 +38,7 @@ pub(in crate::cli) async fn until_idle(
     let mut rest = pin!(rest);
     let settings = FollowSettings::polling_every(POLL);
     let mut events = app.operator().follow(&run, follow.seen, Some(updates), settings);
-    let (mut is_cancelled, mut is_paused) = (false, false);
+    let mut is_paused = false;
     let (mut waits_for_approval, mut has_asked) = (false, false);
     // The runner holds calls open for as long as the person at this terminal needs.
     let is_attended = follow.display.is_live() && prompt::is_person_at_terminal();
@@ -49,31 +52,28 @@ pub(in crate::cli) async fn until_idle(
             biased;
             interrupt = next_interrupt(&mut follow.interrupts, escape.as_mut()) => match interrupt {
                 Interrupt::Leave => return Err(CliError::Terminated(run)),
-                Interrupt::Stop if is_cancelled => return Err(CliError::Interrupted),
+                Interrupt::Stop if follow.is_cancelled => return Err(CliError::Interrupted),
                 Interrupt::Stop if follow.on_interrupt == OnInterrupt::Pause && !is_paused => {
                     is_paused = true;
                     pause(follow, &run, out).await?;
                 }
-                Interrupt::Stop => {
-                    is_cancelled = true;
-                    cancel(follow, &run, out).await?;
-                }
+                Interrupt::Stop => cancel(follow, &run, "interrupted at the terminal", out).await?,
             },
             item = events.next() => match item? {
                 Some(StreamItem::Event(event)) => {
                     follow.show(&event, out);
-                    if attendance.is_some() && matches!(event.event.fact, LifecycleKind::InputRequested { .. }) {
+                    let asks = matches!(event.event.fact, LifecycleKind::InputRequested { .. });
+                    if attendance.is_some() && asks && !follow.is_cancelled {
                         terminal_user::ask(follow, &run, out).await?;
                         // The prompt took the terminal.
                         escape = EscapeKey::watch();
                     }
                     waits_for_approval |= matches!(event.event.fact, LifecycleKind::ApprovalRequested { .. });
                     // The person decides while the other calls of the turn are in progress.
-                    if is_attended && waits_for_approval && !is_cancelled && follow.is_calling() {
+                    if is_attended && waits_for_approval && !follow.is_cancelled && follow.is_calling() {
                         (waits_for_approval, has_asked) = (false, true);
                         if terminal_user::decide_early(follow, &run, out).await?.stops {
-                            is_cancelled = true;
-                            cancel(follow, &run, out).await?;
+                            cancel(follow, &run, STOPPED, out).await?;
                         }
                         escape = EscapeKey::watch();
                     }
@@ -121,9 +121,10 @@ async fn next_interrupt(interrupts: &mut Interrupts, escape: Option<&mut EscapeK
     }
 }
 
-async fn cancel(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
-    out.note("cancelling the run; press Ctrl-C again to stop at once");
-    let reason = Some("interrupted at the terminal".to_owned());
+async fn cancel(follow: &mut Follow<'_>, run: &RunId, reason: &str, out: &mut Output) -> Result<(), CliError> {
+    out.note("cancelling the run; Ctrl-C stops without waiting for it");
+    follow.is_cancelled = true;
+    let reason = Some(reason.to_owned());
     tokio::select! {
         // The run may have ended on its own in the meantime, which is equally good.
         _ = follow.app.runner.cancel(run, reason, None) => Ok(()),

@@ -14,15 +14,15 @@ use crate::core::run::{Answer, Channel, Coverage, Decision, PendingCall, Pending
 use crate::core::tool::escape_untrusted;
 
 /// Help text for the keys.
-const KEYS: &str = "    a  this call runs, once
+const KEYS: &str = "    a  this call runs, once (as does y)
     r  so do this call and those after it that require approval; you see all of them before
-    d  it does not run; the model reads why
-    x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent
+    d  it does not run; the model reads why (as with n)
+    x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent, approved or not
     e  it runs with other arguments, which you type
     b  the item before it is asked about again
     q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and what is approved runs
   This call and, from now on:
-    g  in this session, calls like it, as the line says; only for commands and files
+    g  in this session, commands like it, as the line says
     l  calls that meet a condition, which you choose: the same value, a folder, the first words of a command
     o  the same call, with these very arguments
     s  every call of this tool in this session, with any arguments
@@ -86,6 +86,10 @@ impl<C: Console> Prompt<C> {
                     None => None,
                 },
                 Some("e" | "edit") => self.edited(call)?.map(|edited| approval(Scope::Once, None, Some(edited))),
+                Some("b" | "r" | "g") => {
+                    self.say("  that key is not offered for this call; ? explains the keys")?;
+                    None
+                }
                 Some(_) => {
                     self.say(KEYS)?;
                     None

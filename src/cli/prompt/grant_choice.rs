@@ -60,7 +60,10 @@ fn chosen(line: &str, proposals: &[GrantProposal]) -> Result<ChosenCondition, St
         (listed, typed) = (line.len() - rest.len(), rest.trim_start());
     }
     let positions = numbers(line.get(..listed).unwrap_or_default(), proposals.len());
-    let positions = positions.ok_or_else(|| format!("type a number from 1 to {}", proposals.len()))?;
+    let positions = positions.ok_or_else(|| match proposals.len() {
+        0 => "there is no proposal to choose; type a condition".to_owned(),
+        most => format!("type a number from 1 to {most}"),
+    })?;
     let listed = positions.iter().filter_map(|at| proposals.get(*at));
     let mut all: Vec<(&str, &str)> = listed.map(|listed| (&*listed.words, &*listed.condition)).collect();
     if !typed.is_empty() {
@@ -113,7 +116,7 @@ impl<C: Console> Prompt<C> {
         };
         let question = match proposals.is_empty() {
             true => {
-                self.say("  no condition can be made from these arguments; type one, such as args.amount < 100")?;
+                self.say("  no condition is proposed for these arguments; type one, such as args.amount < 100")?;
                 "  calls with (a condition; empty: none): "
             }
             false => {
@@ -224,15 +227,15 @@ mod tests {
     }
 
     #[test]
-    fn one_key_takes_the_first_words_of_a_command_or_the_folder_of_a_file() {
+    fn one_key_takes_the_first_words_of_a_command() {
         let likely = |arguments| LikelyGrant::of(&Arguments::from_value(arguments)).map(|likely| likely.words);
         let command = likely(json!({"command": "git diff HEAD", "timeout": 9})).unwrap();
         assert_eq!(command, "a command `git diff …`, and any `timeout`");
-        let file = likely(json!({"path": "/srv/app/a.rs", "content": "x\n"})).unwrap();
-        assert_eq!(file, "path under /srv/app, and any `content`");
-        let moved = json!({"source": "/srv/app/a.rs", "destination": "/srv/app/b.rs"});
+        let folder = likely(json!({"command": "cargo test", "cwd": "/srv"})).unwrap();
+        assert_eq!(folder, "a command `cargo test …` in /srv");
+        let file = json!({"path": "/srv/app/a.rs", "content": "x\n"});
         for arguments in
-            [moved, json!({"amount": 5}), json!({"command": "rm x", "path": "/srv/a"}), json!({"text": "late"})]
+            [file, json!({"amount": 5}), json!({"command": "rm x", "path": "/srv/a"}), json!({"text": "late"})]
         {
             assert_eq!(likely(arguments.clone()), None, "{arguments}");
         }

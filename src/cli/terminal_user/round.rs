@@ -78,7 +78,8 @@ impl Round {
         let mut covered = Vec::new();
         if let Some(Held { call, answer: Answer::Decision { decision, .. }, .. }) = self.held.get(&approved_at) {
             for (at, item) in self.items.iter().enumerate().skip(approved_at + 1) {
-                let other = item.call_id().filter(|_| is_approval(item) && !self.held.contains_key(&at));
+                let is_open = is_approval(item) && !self.held.contains_key(&at) && !self.is_denied(item);
+                let other = item.call_id().filter(|_| is_open);
                 if let Some(other) = other.filter(|other| covers(decision, call, other)) {
                     covered.push((at, Held::covered(other, decision, call, approved_at)));
                 }
@@ -88,6 +89,15 @@ impl Round {
         self.held.extend(covered);
         self.next();
         numbers
+    }
+
+    /// Whether the person denied the same call in this round.
+    fn is_denied(&self, item: &PendingItem) -> bool {
+        let call = |item: &PendingItem| item.call().map(|call| (call.name.to_string(), call.arguments.to_value()));
+        self.held.iter().any(|(at, held)| {
+            let is_denial = held.answer.decision().is_some_and(|decision| decision.answer == DecisionKind::Deny);
+            is_denial && self.items.get(*at).and_then(call) == call(item)
+        })
     }
 
     /// Goes to the next item without an answer, for example because the answer is recorded.
@@ -190,6 +200,15 @@ mod tests {
         round.hold(approval("1", Scope::Once), |_, _, _| false);
         assert_eq!(at(&round), Some("2"));
         assert_eq!(held(&mut round), ["1"]);
+    }
+
+    #[test]
+    fn a_call_that_was_denied_in_the_round_is_asked_about_again() {
+        let mut round = round(&["1", "2", "3"]);
+        let denial = Decision::new(DecisionKind::Deny, "ada");
+        round.hold(vec![("1".into(), denial.into())], |_, _, _| false);
+        assert!(round.hold(approval("2", Scope::Session), |_, _, _| true).is_empty());
+        assert_eq!(at(&round), Some("3"));
     }
 
     #[test]

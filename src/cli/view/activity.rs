@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::DisplaySettings;
 use super::words::in_words;
-use crate::cli::text::{arguments_line, duration, list, one_line};
+use crate::cli::text::{COMPACT, arguments_line, duration, list, one_line};
 use crate::core::id::{CallId, ServerId};
 use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::tool::{Origin, ToolRef};
@@ -92,10 +92,10 @@ impl Activities {
         }
     }
 
-    /// The names of the calls in progress.
-    pub(in crate::cli) fn calls(&self) -> impl Iterator<Item = &str> {
+    /// The calls in progress: each with its name, and its arguments or its progress.
+    pub(in crate::cli) fn calls(&self) -> impl Iterator<Item = String> {
         let calls = self.0.iter().filter(|activity| matches!(activity.of, Actor::Call(_)));
-        calls.map(|activity| activity.name.as_str())
+        calls.map(|Activity { name, remark, .. }| format!("{name} ({})", one_line(remark, COMPACT / 2)))
     }
 
     /// One line for each activity, none wider than the terminal. `starting` are the servers that are not ready yet.

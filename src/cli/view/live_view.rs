@@ -16,7 +16,7 @@ use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::CallId;
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleEvent, LifecycleKind};
-use crate::core::run::{self, Rejection, Restart, ToolAccess};
+use crate::core::run::{self, Rejection, Restart, Scope, ToolAccess};
 use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, escape_untrusted};
 
 /// Output to print.
@@ -59,6 +59,8 @@ pub(in crate::cli) struct LiveView {
     last_error: Option<Failure>,
     /// The calls in progress.
     executing: BTreeMap<CallId, CallRef>,
+    /// The approved calls that are not sent yet.
+    approved: BTreeMap<CallId, (CallRef, Scope)>,
     /// The calls in progress whose beginning is shown with their end.
     deferred: BTreeMap<CallId, CallRef>,
     /// The tools that the model called several times in this turn, so that the name does not tell the call.
@@ -87,6 +89,7 @@ impl LiveView {
             gaps: MissingUsage::default(),
             last_error: None,
             executing: BTreeMap::new(),
+            approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
             repeated: BTreeSet::new(),
         }
@@ -126,6 +129,16 @@ impl LiveView {
         }
         if let LifecycleKind::ModelFailed { usage, .. } = &event.fact {
             self.gaps.failed(usage);
+        }
+        if let LifecycleKind::ApprovalDecided { call, decision: run::DecisionKind::Approve, scope, .. } = &event.fact {
+            self.approved.insert(call.call_id.clone(), (call.clone(), *scope));
+        }
+        if let LifecycleKind::McpExecuting { call }
+        | LifecycleKind::ExternalRequested { call }
+        | LifecycleKind::Rejected { call, .. }
+        | LifecycleKind::Drifted { call, .. } = &event.fact
+        {
+            self.approved.remove(&call.call_id);
         }
         if let LifecycleKind::McpExecuting { call } = &event.fact {
             self.executing.insert(call.call_id.clone(), call.clone());
@@ -328,8 +341,10 @@ impl LiveView {
             LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             LifecycleKind::ApprovalRequested { call, reason, .. } => {
                 let because = paint.dim(format!("    because: {}", escape_untrusted(reason)));
-                // The pending item follows with its arguments.
-                vec![format!("  {} {} requires approval", paint.yellow("?"), call.tool_name), because]
+                // The pending item follows with its arguments, and at a terminal the question, which has the reason too.
+                let because = Some(because).filter(|_| self.answer == AnswerPlacement::Apart);
+                let head = format!("  {} {} requires approval", paint.yellow("?"), self.named(call));
+                [head].into_iter().chain(because).collect()
             }
             LifecycleKind::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
@@ -436,9 +451,15 @@ impl LiveView {
     fn interrupted(&mut self) -> Vec<String> {
         self.deferred.clear();
         let interrupted = std::mem::take(&mut self.executing).into_values();
+        let unsent = std::mem::take(&mut self.approved).into_values();
         let mark = self.look.paint.yellow("!");
         let remark = ": interrupted; it was sent, and whether it took effect is unknown";
-        interrupted.map(|call| self.request_line(&mark, &call, remark)).collect()
+        let interrupted = interrupted.map(|call| self.request_line(&mark, &call, remark));
+        let unsent = unsent.map(|(call, scope)| {
+            let grant = if scope == Scope::Once { "" } else { ", so that its grant is not saved" };
+            format!("  {mark} {}: approved, and not sent before the run ended{grant}", self.named(&call))
+        });
+        interrupted.chain(unsent).collect()
     }
 
     fn does_not_fit(&self, what: &str, problem: &Problem) -> String {

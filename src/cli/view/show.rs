@@ -8,7 +8,8 @@ use crate::cli::text::{COMPACT, arguments_line, block, count, duration, gutter, 
 use crate::core::chat::{Part, Usage};
 use crate::core::error::MalformedReply;
 use crate::core::run::{
-    AttemptEnd, CallHistory, CallVerdict, Compensation, OutputVerdict, RunPhase, Spec, Status, ToolAccess, TurnHistory,
+    AttemptEnd, CallHistory, CallVerdict, Compensation, DecisionKind, OutputVerdict, RunPhase, Spec, Status,
+    ToolAccess, TurnHistory,
 };
 use crate::core::tool::{Arguments, Outcome, escape_untrusted};
 use crate::runner::Report;
@@ -121,15 +122,17 @@ fn draw_call(call: &CallHistory<'_>, is_over: bool, look: DisplaySettings) -> Ve
     let paint = look.paint;
     let (id, name) = (call.requested.id.as_str(), &call.requested.name);
     let (outcome, ended_at) = (call.outcome().map(|(_, outcome)| outcome), call.outcome().map(|(at, _)| at));
+    let denial = call.decision().filter(|decision| decision.answer == DecisionKind::Deny);
     let mark = match &outcome {
         Some(outcome) if outcome.is_error() => paint.red("✗"),
         Some(_) => paint.green("✓"),
         None if call.is_deferred() => paint.dim("↷"),
         None if matches!(call.verdict(), Some(CallVerdict::Rejected { .. })) => paint.red("✗"),
+        None if denial.is_some() => paint.red("✗"),
         None if is_over => paint.dim("–"),
         None => paint.yellow("◆"),
     };
-    let is_open = outcome.is_none() && !call.is_deferred();
+    let is_open = outcome.is_none() && denial.is_none() && !call.is_deferred();
     let is_open = is_open && !matches!(call.verdict(), Some(CallVerdict::Rejected { .. }));
     let left = match call.sent_at() {
         _ if !is_over || !is_open => "",
@@ -145,6 +148,8 @@ fn draw_call(call: &CallHistory<'_>, is_over: bool, look: DisplaySettings) -> Ve
     lines.extend(draw_edit(call, look).into_iter().map(|line| format!("      {}", paint.dim(line))));
     lines.extend(pauses(call).iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
     lines.extend(result_line(call, outcome.as_deref(), look).map(|answer| format!("      {answer}")));
+    let reason = denial.and_then(|denial| denial.reason.as_deref()).filter(|reason| !reason.is_empty());
+    lines.extend(reason.map(|reason| format!("      reason: {}", one_line(reason, look.room(14)))));
     let Some(outcome) = outcome else { return lines };
     lines.extend(outcome.stored().iter().map(|kept| format!("      {}", kept_line(kept))));
     lines.extend(outcome.problems().iter().map(|problem| {

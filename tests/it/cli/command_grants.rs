@@ -97,9 +97,9 @@ fn a_chained_command_is_approved_by_the_words_of_its_parts_or_by_a_typed_conditi
     let typed = [
         (DECIDE, "l"),
         ("1. the same command", ""),
-        ("2. only commands `cd app`, `git diff …`, `head …`", ""),
+        ("2. only `cd app`, `git diff …`, `head …`, in any order", ""),
         ("or a condition; empty: none): ", "2\n"),
-        ("(empty: neither): ", "s"),
+        ("neither): ", "s"),
         ("git log; head x", ""),
         (DECIDE, "d"),
         ("why", "not the log\n"),
@@ -121,6 +121,27 @@ fn a_chained_command_is_approved_by_the_words_of_its_parts_or_by_a_typed_conditi
     ];
     at_a_terminal(&desk, &["run", "Show the changes"], &typed).expect(0);
     assert_eq!(decided(&desk), ["c0 approve", "c1 deny", "c3 approve"]);
+}
+
+#[test]
+fn one_key_approves_commands_with_the_same_first_words_for_the_session() {
+    let desk = running(&["git diff HEAD", "git diff --stat", "git diff --output=x", "git log"]);
+    let likely = "[g] not again in this session: a command `git diff …`, and any `timeout`";
+    let typed = [
+        (likely, ""),
+        (DECIDE, "g"),
+        // `git diff --stat` runs without a question.
+        ("git diff --output=x", ""),
+        (DECIDE, "g"),
+        ("that key is not offered for this call", ""),
+        (DECIDE, "d"),
+        ("why", "\n"),
+        (DECIDE, "a"),
+    ];
+    at_a_terminal(&desk, &["run", "Show the changes"], &typed).expect(0);
+    assert_eq!(decided(&desk), ["c0 approve", "c2 deny", "c3 approve"]);
+    let grants = desk.toolgate(&["approvals", "grants"]).expect(0).out;
+    assert!(grants.contains(r#"args.all(name, name in ["command", "description", "timeout"#), "{grants}");
 }
 
 #[test]

@@ -127,7 +127,8 @@ fn a_denial_can_stop_the_run_and_keeps_what_was_decided() {
     shell.types("a").sees("(2 of 3)");
     shell.sees(DECIDE);
     shell.types("x").sees("why (the journal keeps it");
-    shell.types("wrong folder\r").sees("cancelled: stopped at the terminal");
+    shell.types("wrong folder\r").sees("approved, and not sent before the run");
+    shell.sees("cancelled: stopped at the terminal");
     shell.sees("[130] ready> ");
     assert_eq!(decided(&desk), pairs(&[("one", "approve"), ("two", "deny")]));
     assert_eq!(facts(&desk, "approval.decided")[1]["decision"]["reason"], "wrong folder");
@@ -135,6 +136,7 @@ fn a_denial_can_stop_the_run_and_keeps_what_was_decided() {
     assert!(explained.contains("one mcp_shop_add_note abandoned"), "{explained}");
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
     assert!(shown.contains("no result before the run ended") && !shown.contains('◆'), "{shown}");
+    assert!(shown.contains("reason: wrong folder"), "{shown}");
     shell.runs("toolgate resume last").sees("was cancelled before; an ended run is not resumed");
     shell.sees("toolgate runs retry run_");
 }
@@ -242,13 +244,30 @@ fn slow_and_guarded(fault: &str) -> Desk {
 fn a_call_is_asked_about_while_another_is_in_progress() {
     let desk = slow_and_guarded("slow-call=6");
     let mut shell = shell(&desk, "toolgate run 'Note it'");
-    shell.sees("meanwhile in progress: odd · echo");
+    shell.sees("meanwhile in progress: odd · echo (text: \"hi\")");
     shell.sees("May mcp_shop_add_note run?");
     assert!(facts(&desk, "tool.completed").is_empty(), "the other call ended before the question");
     shell.sees(DECIDE);
     shell.types("a").sees("All done.");
     shell.sees("[0] ready> ");
     assert_eq!(facts(&desk, "tool.completed").len(), 2);
+}
+
+#[test]
+fn a_stop_while_a_call_is_in_progress_asks_no_further_question() {
+    let desk = slow_and_guarded("slow-call=2");
+    let second = "{ id: second, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: lost } }";
+    let calls = std::fs::read_to_string(desk.path().join("conversation.yaml")).unwrap();
+    desk.write("conversation.yaml", &calls.replacen("] }, { say", &format!(", {second}] }}, {{ say"), 1));
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees("(1 of 2)");
+    shell.sees(DECIDE);
+    shell.types("x").sees("why (the journal keeps it");
+    shell.types("no\r");
+    let shown = shell.sees("cancelled: stopped at the terminal");
+    let rest = shell.sees("[130] ready> ");
+    assert!(!shown.contains("May mcp_shop_add_note run?") && !rest.contains("May "), "{shown}{rest}");
+    assert_eq!(decided(&desk), pairs(&[("note", "deny")]));
 }
 
 #[test]

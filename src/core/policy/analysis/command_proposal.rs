@@ -48,7 +48,7 @@ const READERS: [&str; 30] = [
 struct Subcommands {
     programs: &'static [&'static str],
     /// The subcommands that do what they say, whatever follows: not `git branch`, `git tag` and `git reflog`, which list and
-    /// delete, nor `git push`, which goes to any remote, nor `npm audit`, which also repairs.
+    /// delete, nor `git checkout`, `git restore`, `git rm` and `git switch`, which discard changes, nor `git push`, which goes to any remote, nor `npm audit`, which also repairs.
     plain: &'static [&'static str],
     /// The subcommands whose next word is needed as well: `npm run test`, `gh pr view`.
     nested: &'static [&'static str],
@@ -60,7 +60,6 @@ const SUBCOMMANDS: [Subcommands; 10] = [
         plain: &[
             "add",
             "blame",
-            "checkout",
             "cherry-pick",
             "commit",
             "describe",
@@ -72,13 +71,10 @@ const SUBCOMMANDS: [Subcommands; 10] = [
             "merge",
             "mv",
             "pull",
-            "restore",
             "rev-parse",
-            "rm",
             "shortlog",
             "show",
             "status",
-            "switch",
         ],
         nested: &["remote", "stash", "worktree"],
     },
@@ -160,7 +156,7 @@ fn proposal(wanted: &WantedCommand) -> Option<GrantProposal> {
                 Some(program) if program.iter().any(|word| word == CHANGE_FOLDER) => format!("`{}`", leading(pattern)),
                 _ => format!("`{} …`", leading(pattern)),
             });
-            (format!("only commands {}", shown.collect::<Vec<_>>().join(", ")), Breadth::SomeValues)
+            (format!("only {}, in any order", shown.collect::<Vec<_>>().join(", ")), Breadth::SomeValues)
         }
     };
     Some(GrantProposal { words, condition: wanted.condition()?, breadth })
@@ -261,6 +257,8 @@ mod tests {
             "git branch x",
             "git tag x",
             "git reflog",
+            "git checkout main",
+            "git restore x",
             "git push",
             "date",
             "tree",
@@ -277,15 +275,15 @@ mod tests {
         for (command, words, condition) in [
             (
                 "cd sub && git diff HEAD | head -20",
-                "only commands `cd sub`, `git diff …`, `head …`",
+                "only `cd sub`, `git diff …`, `head …`, in any order",
                 r#"args.commandPartsStartWith(["cd","sub"], ["git","diff"], ["head"])"#,
             ),
             (
                 "cargo test 2>&1 | tail -5",
-                "only commands `cargo test …`, `tail …`",
+                "only `cargo test …`, `tail …`, in any order",
                 r#"args.commandPartsStartWith(["cargo","test"], ["tail"])"#,
             ),
-            ("git log >/dev/null", "only commands `git log …`", r#"args.commandPartsStartWith(["git","log"])"#),
+            ("git log >/dev/null", "only `git log …`, in any order", r#"args.commandPartsStartWith(["git","log"])"#),
         ] {
             let expected = (words.to_owned(), condition.to_owned());
             assert_eq!(proposed(&json!({"command": command})), std::slice::from_ref(&expected), "{command}");

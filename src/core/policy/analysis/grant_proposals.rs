@@ -1,5 +1,7 @@
 //! Grant proposals: conditions for a grant, made from the call that a person is asked about. Pure.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::command_proposal::command_proposals;
@@ -13,6 +15,11 @@ const LONGEST: usize = 100;
 /// Parts of the names of arguments whose number is an amount, so that a smaller one is less.
 const AMOUNTS: [&str; 8] = ["amount", "price", "total", "cost", "count", "limit", "max", "quantity"];
 
+/// The names that tools give to the folder in which a command runs.
+const FOLDERS: [&str; 6] = ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory"];
+/// Arguments of a command that change nothing about what it does, and that calls have or not.
+const HARMLESS: [&str; 3] = ["description", "timeout", "timeout_ms"];
+
 /// The proposals for a call with these arguments, the narrowest first. For a call with a command, only conditions about the
 /// command: with the same `timeout` alone, any command would run.
 pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
@@ -25,11 +32,22 @@ pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
     proposals
 }
 
-/// The proposal that a person most likely means by calls like this one: the first words of its command, or the folder of its
-/// only file. With the folder of one of two files, the other would be any file. An amount is not proposed.
+/// The proposal that a person most likely means by calls like this one: the first words of its command, in the same folder,
+/// with no argument that this call does not have. There is none for a file: its folder may have links to others.
 pub fn likely_proposal(arguments: &Map<String, Value>) -> Option<GrantProposal> {
-    let mut likely = grant_proposals(arguments).into_iter().filter(|proposal| proposal.breadth == Breadth::SomeValues);
-    likely.next().filter(|_| likely.next().is_none())
+    command_argument(arguments)?;
+    let likely = grant_proposals(arguments).into_iter().find(|proposal| proposal.breadth == Breadth::SomeValues)?;
+    let (mut words, mut condition) = (likely.words, likely.condition);
+    for (name, value) in arguments.iter().filter(|(name, _)| FOLDERS.contains(&name.as_str())) {
+        let folder = value.as_str().filter(|text| is_comparable(text))?;
+        words.push_str(&format!(" in {folder}"));
+        condition.push_str(&format!(" && args.{name} == {}", literal(folder)));
+    }
+    let names: BTreeSet<&str> = arguments.keys().map(String::as_str).chain(HARMLESS).collect();
+    let names: Vec<String> = names.into_iter().map(literal).collect();
+    condition.push_str(&format!(" && args.all(name, name in [{}])", names.join(", ")));
+    Condition::for_grant(&condition).ok()?;
+    Some(GrantProposal { words, condition, breadth: likely.breadth })
 }
 
 fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
@@ -41,7 +59,7 @@ fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
                 proposal(format!("the same {name}"), format!("args.{name} == {}", literal(text)), Breadth::SameValue);
             let within = folders(text).zip([Breadth::SomeValues, Breadth::ManyValues]).map(|(folder, breadth)| {
                 let condition = format!("args.{name}.lexicallyWithin({})", literal(folder));
-                proposal(format!("{name} under {folder}"), condition, breadth)
+                proposal(format!("{name} under {folder}, links not followed"), condition, breadth)
             });
             [same].into_iter().chain(within).collect()
         }
@@ -83,11 +101,17 @@ fn literal(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The folder of an absolute path, and the folder above it. Never the root.
+/// The folder of an absolute path, and the folder above it. Never the root. A name without a dot may be a folder itself.
 fn folders(path: &str) -> impl Iterator<Item = &str> {
     let is_path = path.starts_with('/') && !path.split('/').any(|part| matches!(part, "." | ".."));
-    let above = folder_of(path).filter(|_| is_path);
+    let path = path.trim_end_matches('/');
+    let own = Some(path).filter(|path| is_path && folder_of(path).is_some() && !file_name(path).contains('.'));
+    let above = own.or_else(|| folder_of(path).filter(|_| is_path));
     [above, above.and_then(folder_of)].into_iter().flatten()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 fn folder_of(path: &str) -> Option<&str> {
@@ -97,6 +121,7 @@ fn folder_of(path: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Example, Subject};
     use serde_json::json;
 
     fn conditions(arguments: Value) -> Vec<String> {
@@ -113,8 +138,16 @@ mod tests {
             conditions(json!({"path": "/srv/app/src/main.rs", "content": "fn main() {}\n"})),
             [
                 "the same path: args.path == \"/srv/app/src/main.rs\"",
-                "path under /srv/app/src: args.path.lexicallyWithin(\"/srv/app/src\")",
-                "path under /srv/app: args.path.lexicallyWithin(\"/srv/app\")",
+                "path under /srv/app/src, links not followed: args.path.lexicallyWithin(\"/srv/app/src\")",
+                "path under /srv/app, links not followed: args.path.lexicallyWithin(\"/srv/app\")",
+            ]
+        );
+        assert_eq!(
+            conditions(json!({"path": "/srv/app"})),
+            [
+                "the same path: args.path == \"/srv/app\"",
+                "path under /srv/app, links not followed: args.path.lexicallyWithin(\"/srv/app\")",
+                "path under /srv, links not followed: args.path.lexicallyWithin(\"/srv\")",
             ]
         );
         assert_eq!(
@@ -149,5 +182,21 @@ mod tests {
         assert_eq!(conditions(json!({"path": "/x"})), ["the same path: args.path == \"/x\""]);
         assert_eq!(conditions(json!({"path": "/a/../b/c"})), ["the same path: args.path == \"/a/../b/c\""]);
         assert_eq!(conditions(json!({"name": "a\"b\\c"})), ["the same name: args.name == \"a\\\"b\\\\c\""]);
+    }
+
+    #[test]
+    fn a_likely_grant_covers_no_argument_that_the_call_does_not_have() {
+        let call = json!({"command": "cargo test", "cwd": "/srv"});
+        let condition = Condition::for_grant(&likely_proposal(call.as_object().unwrap()).unwrap().condition).unwrap();
+        let tool = Example { server: Some("work".into()), tool: "run".into(), ..Example::default() }.tool();
+        for (covered, call) in [
+            (true, json!({"command": "cargo test -q", "cwd": "/srv", "timeout": 9})),
+            (false, json!({"command": "cargo test", "cwd": "/tmp"})),
+            (false, json!({"command": "cargo test"})),
+            (false, json!({"command": "cargo test", "cwd": "/srv", "host": "x"})),
+        ] {
+            let subject = Subject { tool: &tool, agent: None, principal: None, arguments: call.as_object() };
+            assert_eq!(condition.holds_for(&subject), covered, "{call}");
+        }
     }
 }
