@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::error::AppError;
 use crate::config::{self, Settings};
-use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_KEYS};
+use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_NAMES};
 use crate::telemetry::{BackgroundSink, Destination, Export, ExportSettings, Protocol, SpanContent, SpanSink};
 
 /// The span exporter, and the thread that converts events to spans.
@@ -51,9 +51,10 @@ pub(super) fn export_settings(settings: &Settings) -> Result<ExportSettings, App
 /// The redaction rules: the secrets of the configuration, and values whose name marks a secret.
 fn redaction(settings: &Settings) -> Result<Redaction, AppError> {
     let redact = &settings.telemetry.redact;
-    let usual = USUAL_KEYS.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
+    let usual = USUAL_NAMES.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
     let keys = usual.chain(redact.keys.iter().map(ToString::to_string));
     Redaction::new(keys, settings.secrets())
+        .map(|redaction| redaction.with_recognizable(redact.usual))
         .map_err(|error| AppError::telemetry(&format!("telemetry.redact.keys: {error}")))
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
-use toolgate_core::chat::Usage;
+use toolgate_core::chat::{Part, Usage};
 use toolgate_core::id::{CallId, ModelName, RunId};
 use toolgate_core::json;
 use toolgate_core::lifecycle::{Content, Lifecycle};
@@ -107,6 +107,7 @@ impl Projector {
             return Vec::new();
         }
         self.next_seq = recorded.seq + 1;
+        self.remember_secrets(&recorded.event);
         let spans = match self.is_copied(recorded) {
             true => {
                 self.pass_over(recorded);
@@ -345,7 +346,28 @@ impl Projector {
     /// after the tool disappears, because the conversation still contains its arguments.
     fn learn_secrets(&mut self) {
         let tools = self.lifecycle.run().and_then(Run::tools);
-        let Some(redaction) = tools.and_then(|tools| self.redaction.with_secrets_of(tools)) else { return };
+        if let Some(redaction) = tools.and_then(|tools| self.redaction.with_secrets_of(tools)) {
+            self.redact_from_now_on(redaction);
+        }
+    }
+
+    /// Also removes the values that calls pass under secret names, wherever a tool or a model repeats them.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
+    fn remember_secrets(&mut self, event: &Event) {
+        let redaction = match event {
+            Event::ModelReplied { reply } => {
+                let calls = reply.content.iter().filter_map(Part::tool_use);
+                self.redaction.with_values_of(calls.map(|(_, _, arguments)| arguments))
+            }
+            Event::ApprovalDecided { decision, .. } => self.redaction.with_values_of(decision.edited_arguments.iter()),
+            _ => None,
+        };
+        if let Some(redaction) = redaction {
+            self.redact_from_now_on(redaction);
+        }
+    }
+
+    fn redact_from_now_on(&mut self, redaction: Redaction) {
         // Earlier rendered messages may contain the new secrets.
         self.conversation = Conversation::redacted(redaction.clone());
         self.execution.iter_mut().for_each(|execution| execution.redaction = redaction.clone());
