@@ -5,6 +5,9 @@ mod spans;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
 
 use self::metrics::ProcessMetrics;
 use self::spans::{Spans, export_settings};
@@ -113,25 +116,27 @@ impl Telemetry {
         self.spans.as_ref().map(|spans| spans.sink.send_again(run, journal))
     }
 
-    /// Exports the rest. Returns failures as sentences.
-    pub(super) async fn close(self) -> Vec<String> {
-        let mut complaints = match self.spans {
-            None => Vec::new(),
-            Some(spans) => match tokio::task::spawn_blocking(move || spans.finish()).await {
-                Ok(complaints) => complaints,
-                Err(error) => vec![format!("the last spans may be lost: {error}")],
-            },
-        };
-        if let Some(logs) = self.logs {
+    /// Exports the rest, spans and log records for at most that time. Returns failures as sentences.
+    pub(super) async fn close(self, limit: Duration) -> Vec<String> {
+        let spans = self.spans.map(|spans| spawn_blocking(move || spans.finish(limit)));
+        if self.logs.is_some() {
             logging::export_to(None);
-            let finished = tokio::task::spawn_blocking(move || logs.finish().err().map(|error| error.to_string()));
-            complaints.extend(match finished.await {
-                Ok(complaint) => complaint,
-                Err(error) => Some(format!("the last log records may be lost: {error}")),
-            });
+        }
+        let logs =
+            self.logs.map(|logs| spawn_blocking(move || logs.finish(limit).err().map(|error| error.to_string())));
+        let mut complaints = match spans {
+            None => Vec::new(),
+            Some(finished) => {
+                finished.await.unwrap_or_else(|error| vec![format!("the last spans may be lost: {error}")])
+            }
+        };
+        if let Some(finished) = logs {
+            complaints.extend(
+                finished.await.unwrap_or_else(|error| Some(format!("the last log records may be lost: {error}"))),
+            );
         }
         if let Some(files) = self.run_files {
-            complaints.extend(match tokio::task::spawn_blocking(move || files.finish()).await {
+            complaints.extend(match spawn_blocking(move || files.finish()).await {
                 Ok(0) => None,
                 Ok(dropped) => Some(format!(
                     "{dropped} events are missing in log files of runs, because they arrived faster than they could be written"

@@ -1,6 +1,7 @@
 //! Span export of this process, with the redaction of secrets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::error::AppError;
 use crate::config::{self, Settings};
@@ -20,15 +21,15 @@ impl Spans {
         Ok(Self { background, sink })
     }
 
-    /// Converts the last events to spans and exports them. Blocks.
-    pub(super) fn finish(&self) -> Vec<String> {
+    /// Converts the last events to spans and exports them for at most that time. Blocks.
+    pub(super) fn finish(&self, limit: Duration) -> Vec<String> {
         let mut complaints = Vec::new();
         match self.background.finish() {
             0 => {}
             dropped => complaints
                 .push(format!("{dropped} events were dropped because they arrived faster than spans could be built")),
         }
-        complaints.extend(self.sink.shutdown().err().map(|error| error.to_string()));
+        complaints.extend(self.sink.shutdown_within(limit).err().map(|error| error.to_string()));
         complaints
     }
 }

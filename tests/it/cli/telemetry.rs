@@ -1,12 +1,21 @@
 //! Telemetry of the process, as its environment configures it.
 
+use std::io::Read as _;
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::desk::{Desk, Ended};
+use super::run::{signal, until_second_turn};
 use crate::telemetry::receiver::Receiver;
 
 const ANSWER: &str = "turns: [{ say: done }]";
+
+const HANGS: &str = "
+turns:
+  - { calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] }
+  - { hang: true }
+";
 
 const NOTE: &str = "
 turns:
@@ -136,6 +145,43 @@ fn row_2_56_an_exporter_of_log_records_that_is_not_there_is_refused() {
     let desk = Desk::playing(ANSWER);
     let ended = ran(&desk, &["run", "Go"], &[("OTEL_LOGS_EXPORTER", "console")]).expect(2);
     assert!(ended.err.contains("OTEL_LOGS_EXPORTER is `console`: set it to `otlp` or `none`"), "{}", ended.err);
+}
+
+/// Terminates a run in its second model call. Returns its standard error and how long it took to end.
+fn terminated(endpoint: &str) -> (String, Duration) {
+    let desk = Desk::playing(HANGS);
+    let mut command = desk.command(&["run", "--json", "x"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = until_second_turn(&mut child);
+    let began = Instant::now();
+    signal(&child, "-TERM");
+    lines.read_to_end(&mut Vec::new()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(143));
+    (String::from_utf8(ended.stderr).unwrap(), began.elapsed())
+}
+
+#[test]
+fn a_terminated_run_exports_the_spans_that_it_finished() {
+    let receiver = Receiver::start();
+    let (told, _) = terminated(&receiver.url());
+    assert!(!told.contains("lost"), "{told}");
+    assert_eq!(receiver.spans(), 3, "the root comes with the execution that continues the run");
+    for name in ["chat played", "execute_tool mcp_shop_find_customer"] {
+        assert_eq!(receiver.occurrences(name), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_terminated_run_says_which_spans_it_lost_and_ends_soon() {
+    let silent = Receiver::shut();
+    let dead = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    for endpoint in [silent.url(), dead] {
+        let (told, took) = terminated(&endpoint);
+        assert!(told.contains("3 spans were lost on the way to"), "{told}");
+        assert!(took < Duration::from_secs(9), "{took:?}");
+    }
 }
 
 /// The value of a series whose line has this prefix and these labels.
