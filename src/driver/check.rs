@@ -188,8 +188,11 @@ impl Driver<'_> {
 
 /// The reason why a text is not valid arguments.
 fn what_is_wrong_with(text: &str) -> String {
-    match serde_json::from_str::<Map<String, Value>>(text) {
-        Ok(_) => format!("the arguments are nested deeper than {} levels", json::MAX_DEPTH),
-        Err(_) => "the arguments are not a JSON object".to_owned(),
+    match (serde_json::from_str::<Map<String, Value>>(text), json::inexact_integer(text)) {
+        (Ok(_), Some(number)) => {
+            format!("{number} has too many digits to be passed on exactly; send a shorter number, or a string")
+        }
+        (Ok(_), None) => format!("the arguments are nested deeper than {} levels", json::MAX_DEPTH),
+        (Err(_), _) => "the arguments are not a JSON object".to_owned(),
     }
 }
