@@ -63,6 +63,9 @@ pub struct SecretNames {
 #[derive(Clone, Debug, Default)]
 struct Names {
     written: BTreeSet<String>,
+    /// Patterns without wildcards, and those with one at the beginning, in the form of plain names.
+    exact: BTreeSet<String>,
+    endings: Vec<String>,
     patterns: Vec<Pattern>,
     /// A quick check that a text has no secret name.
     hint: Option<Regex>,
@@ -108,7 +111,9 @@ impl SecretNames {
     pub fn contains(&self, name: &str) -> bool {
         let Some(names) = self.names.as_ref().filter(|names| names.may_be_in(name)) else { return false };
         let (written, plain) = (name.to_lowercase(), plain(name));
-        names.patterns.iter().any(|pattern| pattern.fits(&plain) || pattern.fits(&written))
+        names.exact.contains(&plain)
+            || names.endings.iter().any(|ending| plain.ends_with(ending))
+            || names.patterns.iter().any(|pattern| pattern.fits(&plain) || pattern.fits(&written))
     }
 
     /// The text without secrets; `None` if it has none.
@@ -185,14 +190,20 @@ impl SecretNames {
 
 impl Names {
     fn add(&mut self, pattern: String) -> Result<(), String> {
-        let read = |text: &str| Pattern::parse(text).map_err(|why| format!("`{pattern}`: {why}"));
-        let (as_written, plain) = (pattern.to_lowercase(), plain_pattern(&pattern));
         if self.written.contains(&pattern) {
             return Ok(());
         }
-        self.patterns.push(read(&as_written)?);
-        if plain != as_written && !plain.is_empty() {
-            self.patterns.push(read(&plain)?);
+        match simple(&pattern) {
+            Some((true, ending)) => self.endings.push(ending),
+            Some((false, name)) => drop(self.exact.insert(name)),
+            None => {
+                let read = |text: &str| Pattern::parse(text).map_err(|why| format!("`{pattern}`: {why}"));
+                let (as_written, plain) = (pattern.to_lowercase(), plain_pattern(&pattern));
+                self.patterns.push(read(&as_written)?);
+                if plain != as_written && !plain.is_empty() {
+                    self.patterns.push(read(&plain)?);
+                }
+            }
         }
         self.written.insert(pattern);
         Ok(())
@@ -217,12 +228,9 @@ fn hint(patterns: &BTreeSet<String>) -> Option<Regex> {
         letters.join("[-_]*")
     };
     let pieces = patterns.iter().map(|pattern| {
-        let (start, name) = match pattern.strip_prefix('*') {
-            Some(name) => ("", name),
-            None => ("(?:^|[^a-z0-9]|\\\\[a-z])", pattern.as_str()),
-        };
-        if !name.contains(SIGNS) && !name.contains('\\') && plain(name).len() >= 2 {
-            return Some(format!("{start}{}(?:[^a-z0-9]|$)", piece_of(&plain(name))));
+        if let Some((is_ending, name)) = simple(pattern).filter(|(_, name)| name.len() >= 2) {
+            let start = if is_ending { "" } else { "(?:^|[^a-z0-9]|\\\\[a-z])" };
+            return Some(format!("{start}{}(?:[^a-z0-9]|$)", piece_of(&name)));
         }
         // A character class or an alternative does not occur in every name.
         let sure = pattern.split(['[', '{', '\\']).next().unwrap_or_default();
@@ -231,6 +239,13 @@ fn hint(patterns: &BTreeSet<String>) -> Option<Regex> {
     });
     let pieces = pieces.collect::<Option<Vec<_>>>()?;
     RegexBuilder::new(&pieces.join("|")).case_insensitive(true).build().ok()
+}
+
+/// A pattern without wildcards, or with one at the beginning: whether it has that one, and the rest as a plain name.
+fn simple(pattern: &str) -> Option<(bool, String)> {
+    let rest = pattern.strip_prefix('*');
+    let name = plain(rest.unwrap_or(pattern));
+    (!name.is_empty() && !name.contains(SIGNS) && !name.contains('\\')).then_some((rest.is_some(), name))
 }
 
 /// A pattern in the form in which plain names are compared. Inside a class, `-` is a range.

@@ -103,6 +103,11 @@ fn card_numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// The length in bytes of a card number at the beginning.
 fn card_length(text: &[u8]) -> Option<usize> {
+    let is_of_number = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-');
+    let is_short = text.iter().take_while(is_of_number).take(CARD_DIGITS.start).count() < CARD_DIGITS.start;
+    if is_short || !matches!(text.first(), Some(b'2'..=b'6')) {
+        return None;
+    }
     let (mut digits, mut ends) = (Vec::with_capacity(CARD_DIGITS.end), Vec::new());
     for (at, byte) in text.iter().enumerate() {
         let next = text.get(at + 1);
