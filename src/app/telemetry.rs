@@ -62,6 +62,7 @@ impl Telemetry {
     ) -> Result<Self, AppError> {
         let env = |name: &str| std::env::var(name).ok();
         all_switches_known()?;
+        logging::redact(export_settings(settings)?.redaction);
         let sampler = TraceSampler::from_env(env).map_err(|error| AppError::telemetry(&error))?;
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
         let export = export_settings(settings)?.resolve(env).map_err(|error| AppError::telemetry(&error))?;
@@ -75,7 +76,7 @@ impl Telemetry {
         if logs.is_some() {
             logging::export_to(logs.clone());
         }
-        let run_files = settings.log_folder.as_deref().map(run_files).transpose()?;
+        let run_files = settings.log_folder.as_deref().map(|folder| run_files(folder, settings)).transpose()?;
         Ok(Self { spans, metrics, logs, run_files, sampler })
     }
 
@@ -153,11 +154,12 @@ impl Telemetry {
 }
 
 /// The log files of runs in this folder.
-fn run_files(folder: &Path) -> Result<Arc<BackgroundSink>, AppError> {
+fn run_files(folder: &Path, settings: &Settings) -> Result<Arc<BackgroundSink>, AppError> {
+    let redaction = export_settings(settings)?.redaction;
     let refused = |error: std::io::Error| {
         AppError::telemetry(&format!("the folder `{}` of `log_folder` cannot be used: {error}", folder.display()))
     };
-    let files = RunLogFiles::in_folder(folder.to_owned()).map_err(refused)?;
+    let files = RunLogFiles::in_folder(folder.to_owned(), redaction).map_err(refused)?;
     Ok(Arc::new(BackgroundSink::new(Arc::new(files)).map_err(refused)?))
 }
 

@@ -106,7 +106,7 @@ impl Redaction {
         let said_by_events = span.events.iter_mut().flat_map(|event| &mut event.attributes);
         said.chain(said_by_events).for_each(|(_, value)| self.value(value));
         if let Status::Error(message) = &mut span.status
-            && let Some(clean) = self.clean(message)
+            && let Some(clean) = self.cleaned(message)
         {
             *message = clean;
         }
@@ -121,7 +121,7 @@ impl Redaction {
 
     /// The text without secrets.
     pub(crate) fn text(&self, text: String) -> String {
-        if self.is_nothing() { text } else { self.clean(&text).unwrap_or(text) }
+        if self.is_nothing() { text } else { self.cleaned(&text).unwrap_or(text) }
     }
 
     fn is_nothing(&self) -> bool {
@@ -131,12 +131,12 @@ impl Redaction {
     fn value(&self, value: &mut Value) {
         match value {
             Value::Text(text) => {
-                if let Some(clean) = self.clean(text) {
+                if let Some(clean) = self.cleaned(text) {
                     *text = clean.into();
                 }
             }
             Value::Texts(texts) => texts.iter_mut().for_each(|text| {
-                if let Some(clean) = self.clean(text) {
+                if let Some(clean) = self.cleaned(text) {
                     *text = clean;
                 }
             }),
@@ -145,7 +145,7 @@ impl Redaction {
     }
 
     /// The text without secrets; `None` if it contains no secret.
-    fn clean(&self, text: &str) -> Option<String> {
+    pub(crate) fn cleaned(&self, text: &str) -> Option<String> {
         let known = self.secrets.redacted(text);
         let known = match self.remembered.redacted(&known) {
             Some(clean) => Cow::Owned(clean),
