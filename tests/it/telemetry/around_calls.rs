@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate::core::policy::{OnTimeout, Policy};
 use toolgate::core::redact::SecretsBuilder;
-use toolgate::core::run::{Authorization, CallVerdict, Ending, Event, Rejection, Run};
+use toolgate::core::run::{Authorization, CallVerdict, Ending, Event, Rejection, Run, Trigger};
 use toolgate::core::tool::{
     CallTransport, Difference, ExternalTool, FailureKind, LeftOut, Outcome, ServerTools, ToolCall, ToolOutput, Toolset,
     ToolsetRules, Transport,
@@ -213,6 +213,25 @@ fn a_secret_argument_stays_hidden_after_its_tool_is_gone() {
     assert_eq!(told.iter().filter(|span| span.name.starts_with("chat ")).count(), 2);
     let told = serde_json::to_string(&told).unwrap();
     assert!(told.contains("__REDACTED__") && !told.contains("4711-marked"), "{told}");
+}
+
+#[test]
+fn the_root_of_a_compaction_is_marked_as_one() {
+    let mut journal = journals::plain_answer(START);
+    let Event::Started(started) = &mut journal.events[0].event else { panic!("not started") };
+    Arc::make_mut(started).trigger = Trigger::Compaction;
+    let spans = spans(&journal, SpanContent::default());
+    assert_eq!(text(named(&spans, "invoke_agent assistant"), "toolgate.operation"), "compaction");
+}
+
+#[test]
+fn the_principal_of_a_run_is_the_user_of_its_spans() {
+    let mut journal = Journal::start("principal", 19, START, |spec| spec.principal = Some("ada".into()));
+    journal.lists_no_tools();
+    journal.model_says("Hello.");
+    journal.completes("Hello.");
+    let spans = spans(&journal, SpanContent::default());
+    assert!(spans.iter().all(|span| text(span, "user.id") == "ada"));
 }
 
 #[test]
