@@ -45,7 +45,7 @@ use crate::service::WebhookWakeSignal;
 pub use crate::service::{Service, Worker};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::LogSink;
-use crate::telemetry::export::FLUSH;
+pub use crate::telemetry::export::FLUSH;
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use cost_limits::{IdleCostLimit, idle_cost_limits};

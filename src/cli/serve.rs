@@ -15,10 +15,9 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
-use crate::app::{App, Gateway, ServeSettings, Worker, serve};
+use crate::app::{App, FLUSH, Gateway, ServeSettings, Worker, serve};
 use crate::core::error::ErrorCode;
 use crate::runner::DrainTimes;
-use crate::telemetry::export::FLUSH;
 use crate::telemetry::logging::Format;
 use signals::{Signal, Signals};
 

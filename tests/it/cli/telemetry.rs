@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::desk::{Desk, Ended};
 use super::run::{signal, until_second_turn};
 use crate::telemetry::receiver::Receiver;
@@ -145,6 +147,42 @@ fn row_2_56_an_exporter_of_log_records_that_is_not_there_is_refused() {
     let desk = Desk::playing(ANSWER);
     let ended = ran(&desk, &["run", "Go"], &[("OTEL_LOGS_EXPORTER", "console")]).expect(2);
     assert!(ended.err.contains("OTEL_LOGS_EXPORTER is `console`: set it to `otlp` or `none`"), "{}", ended.err);
+}
+
+#[test]
+fn a_rejected_secret_argument_and_its_echo_are_in_no_span_feedback_or_log_file() {
+    let receiver = Receiver::start();
+    let desk = Desk::playing(
+        "
+turns:
+  - { calls: [{ id: in, name: ext_log_in, arguments: { password: hunter2-x, code: { pin: 47113 } } }] }
+  - { say: 'Neither hunter2-x nor 47113 is long enough.' }
+",
+    );
+    let long = json!({"type": "string", "minLength": 20});
+    let schema = json!({"type": "object", "properties": {
+        "password": long, "code": {"type": "object", "properties": {"pin": long}}}});
+    desk.write("tools.json", &json!([{"name": "log_in", "description": "", "input_schema": schema}]).to_string());
+    let configuration = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{configuration}\nlog_folder: logs\n"));
+
+    let environment =
+        [("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url()), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json".to_owned())];
+    let mut command = desk.command(&["run", "--external-tools", "tools.json", "--policy", "bypass", "Log in"]);
+    Ended::from(command.envs(environment).output().unwrap()).expect(0);
+
+    assert!(receiver.occurrences("Neither __REDACTED__ nor __REDACTED__ is long enough.") > 0);
+    let journal = desk.journal("last");
+    let checked = journal.iter().find(|event| event["type"] == "tool.checked").unwrap().to_string();
+    assert!(checked.contains("minLength"), "{checked}");
+    let log = std::fs::read_dir(desk.path().join("logs")).unwrap().next().unwrap().unwrap();
+    let log = std::fs::read_to_string(log.path()).unwrap();
+    let log: String = log.lines().filter(|line| !line.contains("long enough")).collect();
+    assert!(log.contains("__REDACTED__"), "{log}");
+    for secret in ["hunter2-x", "47113"] {
+        assert_eq!(receiver.occurrences(secret), 0, "{secret} in spans");
+        assert!(!checked.contains(secret) && !log.contains(secret), "{secret} in {checked} or {log}");
+    }
 }
 
 /// Terminates a run in its second model call. Returns its standard error and how long it took to end.

@@ -7,17 +7,14 @@ mod remembered;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use toolgate_core::redact::{SecretNames, Secrets, SecretsBuilder, Style};
+use toolgate_core::redact::{SecretNames, Secrets, SecretsBuilder};
 use toolgate_core::tool::{Arguments, Toolset, secret_names};
 use toolgate_ports::Recent;
 
-use self::remembered::RememberedSecrets;
-use super::attributes::{Attribute, CUT, REDACTED};
+use self::remembered::{RememberedSecrets, STYLE};
+use super::attributes::Attribute;
 use super::toolset::RenderedToolset;
 use super::{Span, Status, Value, names};
-
-/// Pieces of credentials stay: texts of conversations contain any word.
-const STYLE: Style = Style { hidden: REDACTED, omissions: &[CUT], pieces: false };
 
 /// The most toolsets whose rendered form is kept.
 const TOOLSETS: usize = 16;

@@ -8,9 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use toolgate_core::redact::{Secrets, SecretsBuilder};
+use toolgate_core::redact::{REDACTED, Secrets, SecretsBuilder, Style};
 
-use super::{REDACTED, STYLE};
+use crate::spans::attributes::CUT;
+
+/// Pieces of credentials stay: texts of conversations contain any word.
+pub(super) const STYLE: Style = Style { hidden: REDACTED, omissions: &[CUT], pieces: false };
 
 /// The shortest value that is remembered, in bytes.
 const SHORTEST: usize = 4;

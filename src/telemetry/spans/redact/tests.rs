@@ -1,6 +1,6 @@
 use super::*;
 use serde_json::json;
-use toolgate_core::redact::USUAL_NAMES;
+use toolgate_core::redact::{REDACTED, USUAL_NAMES};
 
 fn usual() -> Redaction {
     Redaction::new(USUAL_NAMES, SecretsBuilder::default()).expect("patterns").with_recognizable(true)
