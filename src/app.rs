@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{join, join_all};
+use tokio::time::timeout;
 
 use crate::approvals::CachedApprovals;
 use crate::config::{self, AdapterSetting, Settings, StoreSettings};
@@ -44,6 +45,7 @@ use crate::service::WebhookWakeSignal;
 pub use crate::service::{Service, Worker};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::LogSink;
+pub use crate::telemetry::export::FLUSH;
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use cost_limits::{IdleCostLimit, idle_cost_limits};
@@ -73,6 +75,9 @@ const NO_GRANT_TTL: Duration = Duration::from_secs(2);
 /// How long a run may finish its current step when the process is asked to stop. A short call completes, so that its
 /// outcome is known; a long call does not delay the exit.
 const RELEASE: DrainTimes = DrainTimes { rest: Duration::ZERO, step: Duration::from_millis(500) };
+
+/// How long a process that was asked to stop exports spans and log records. Supervisors kill it some seconds later.
+const LAST_EXPORT: Duration = Duration::from_secs(5);
 
 /// How long a server process keeps a call open while the user answers an elicitation.
 const ELICITATION_HOLD: Duration = Duration::from_secs(300);
@@ -228,11 +233,16 @@ impl App {
         self.servers.status().into_iter().filter(is_starting).map(|status| status.id).collect()
     }
 
-    /// Releases active runs, so that another process resumes them without waiting for their leases, and stops the
-    /// servers.
+    /// Releases active runs, so that another process resumes them without waiting for their leases, stops the servers, and
+    /// exports the spans of what was executed within [`LAST_EXPORT`]. Failures are logged: the process ends by a signal.
     pub async fn abandon(self) {
         self.runner.drain(RELEASE).await;
         self.close_servers().await;
+        let lost = vec!["it took too long".to_owned()];
+        let exported = timeout(LAST_EXPORT + Duration::from_secs(1), self.telemetry.close(LAST_EXPORT)).await;
+        for reason in exported.unwrap_or(lost) {
+            tracing::error!(reason, "failed to export telemetry before the process ended");
+        }
     }
 
     async fn close_servers(&self) {
@@ -245,7 +255,7 @@ impl App {
     pub async fn close(self) -> Vec<String> {
         self.runner.close().await;
         self.close_servers().await;
-        let complaints = self.telemetry.close().await;
+        let complaints = self.telemetry.close(FLUSH).await;
         self.store.close().await;
         complaints
     }

@@ -9,6 +9,7 @@ use toolgate::core::error::ErrorCode;
 use toolgate::models::scripted::Script;
 use toolgate::ports::WebhookKind;
 use toolgate::service::ErrorReason;
+use toolgate::telemetry::spans::USUAL_NAMES;
 
 #[test]
 fn every_error_code_has_a_page_with_its_facts() {
@@ -22,6 +23,22 @@ fn every_error_code_has_a_page_with_its_facts() {
             assert!(page.contains(section), "docs/errors/{code}.md lacks {section:?}");
         }
     }
+}
+
+#[test]
+fn every_attribute_of_toolgate_is_on_the_page_about_tracing() {
+    let (names, page) = (read("src/telemetry/spans/names.rs"), read("docs/tracing.md"));
+    let own = names.split('"').filter(|text| text.starts_with("toolgate."));
+    let missing: Vec<&str> = own.filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in docs/tracing.md: {missing:?}");
+}
+
+#[test]
+fn the_usual_names_of_secrets_are_on_the_page_about_configuration() {
+    let page = read("docs/configuration.md");
+    let row = page.lines().find(|line| line.starts_with("| `telemetry.redact.usual`")).unwrap();
+    let named = row.split('`').skip(3).step_by(2).take(USUAL_NAMES.len());
+    assert_eq!(named.collect::<Vec<_>>(), USUAL_NAMES);
 }
 
 #[test]

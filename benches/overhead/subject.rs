@@ -15,7 +15,7 @@ use toolgate::ports::{EventSink, McpServers, Model, RunStore, Update};
 use toolgate::runner::{AgentRunner, Request};
 use toolgate::stores::{Durability, MemoryStore, SqliteStore};
 use toolgate::telemetry::metrics::{MetricsBuilder, MetricsSettings};
-use toolgate::telemetry::spans::{Redaction, USUAL_KEYS};
+use toolgate::telemetry::spans::{Redaction, USUAL_NAMES};
 use toolgate::telemetry::{BackgroundSink, Destination, ExportSettings, LogSink, Projector, SpanContent, SpanSink};
 use toolgate::validation::SchemaValidator;
 
@@ -208,7 +208,7 @@ fn metrics() -> Arc<dyn EventSink> {
 }
 
 fn redaction() -> Redaction {
-    Redaction::new(USUAL_KEYS, SecretsBuilder::of_values(SECRETS)).unwrap()
+    Redaction::new(USUAL_NAMES, SecretsBuilder::of_values(SECRETS)).unwrap().with_recognizable(true)
 }
 
 /// Builds the spans of every run and drops them.

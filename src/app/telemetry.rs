@@ -5,6 +5,9 @@ mod spans;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
 
 use self::metrics::ProcessMetrics;
 use self::spans::{Spans, export_settings};
@@ -59,6 +62,7 @@ impl Telemetry {
     ) -> Result<Self, AppError> {
         let env = |name: &str| std::env::var(name).ok();
         all_switches_known()?;
+        logging::redact(export_settings(settings)?.redaction);
         let sampler = TraceSampler::from_env(env).map_err(|error| AppError::telemetry(&error))?;
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
         let export = export_settings(settings)?.resolve(env).map_err(|error| AppError::telemetry(&error))?;
@@ -72,7 +76,7 @@ impl Telemetry {
         if logs.is_some() {
             logging::export_to(logs.clone());
         }
-        let run_files = settings.log_folder.as_deref().map(run_files).transpose()?;
+        let run_files = settings.log_folder.as_deref().map(|folder| run_files(folder, settings)).transpose()?;
         Ok(Self { spans, metrics, logs, run_files, sampler })
     }
 
@@ -113,25 +117,27 @@ impl Telemetry {
         self.spans.as_ref().map(|spans| spans.sink.send_again(run, journal))
     }
 
-    /// Exports the rest. Returns failures as sentences.
-    pub(super) async fn close(self) -> Vec<String> {
-        let mut complaints = match self.spans {
-            None => Vec::new(),
-            Some(spans) => match tokio::task::spawn_blocking(move || spans.finish()).await {
-                Ok(complaints) => complaints,
-                Err(error) => vec![format!("the last spans may be lost: {error}")],
-            },
-        };
-        if let Some(logs) = self.logs {
+    /// Exports the rest, spans and log records for at most that time. Returns failures as sentences.
+    pub(super) async fn close(self, limit: Duration) -> Vec<String> {
+        let spans = self.spans.map(|spans| spawn_blocking(move || spans.finish(limit)));
+        if self.logs.is_some() {
             logging::export_to(None);
-            let finished = tokio::task::spawn_blocking(move || logs.finish().err().map(|error| error.to_string()));
-            complaints.extend(match finished.await {
-                Ok(complaint) => complaint,
-                Err(error) => Some(format!("the last log records may be lost: {error}")),
-            });
+        }
+        let logs =
+            self.logs.map(|logs| spawn_blocking(move || logs.finish(limit).err().map(|error| error.to_string())));
+        let mut complaints = match spans {
+            None => Vec::new(),
+            Some(finished) => {
+                finished.await.unwrap_or_else(|error| vec![format!("the last spans may be lost: {error}")])
+            }
+        };
+        if let Some(finished) = logs {
+            complaints.extend(
+                finished.await.unwrap_or_else(|error| Some(format!("the last log records may be lost: {error}"))),
+            );
         }
         if let Some(files) = self.run_files {
-            complaints.extend(match tokio::task::spawn_blocking(move || files.finish()).await {
+            complaints.extend(match spawn_blocking(move || files.finish()).await {
                 Ok(0) => None,
                 Ok(dropped) => Some(format!(
                     "{dropped} events are missing in log files of runs, because they arrived faster than they could be written"
@@ -148,11 +154,12 @@ impl Telemetry {
 }
 
 /// The log files of runs in this folder.
-fn run_files(folder: &Path) -> Result<Arc<BackgroundSink>, AppError> {
+fn run_files(folder: &Path, settings: &Settings) -> Result<Arc<BackgroundSink>, AppError> {
+    let redaction = export_settings(settings)?.redaction;
     let refused = |error: std::io::Error| {
         AppError::telemetry(&format!("the folder `{}` of `log_folder` cannot be used: {error}", folder.display()))
     };
-    let files = RunLogFiles::in_folder(folder.to_owned()).map_err(refused)?;
+    let files = RunLogFiles::in_folder(folder.to_owned(), redaction).map_err(refused)?;
     Ok(Arc::new(BackgroundSink::new(Arc::new(files)).map_err(refused)?))
 }
 

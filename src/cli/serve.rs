@@ -15,7 +15,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
-use crate::app::{App, Gateway, ServeSettings, Worker, serve};
+use crate::app::{App, FLUSH, Gateway, ServeSettings, Worker, serve};
 use crate::core::error::ErrorCode;
 use crate::runner::DrainTimes;
 use crate::telemetry::logging::Format;
@@ -26,6 +26,9 @@ const STEP: Duration = Duration::from_secs(20);
 
 /// The time limit for closing everything else.
 const CLOSING: Duration = Duration::from_secs(15);
+
+/// The same, with the last export of spans and log records.
+const CLOSING_WITH_EXPORT: Duration = Duration::from_secs(CLOSING.as_secs() + FLUSH.as_secs());
 
 /// Serve runs over HTTP
 #[derive(Args, Debug)]
@@ -74,7 +77,7 @@ impl Serve {
                 Ok(ShutdownReason::Drained) | Err(_) => setup::close(app, out).await,
             }
         };
-        if timeout(CLOSING, closed).await.is_err() {
+        if timeout(CLOSING_WITH_EXPORT, closed).await.is_err() {
             tracing::warn!("failed to close in time; exiting");
         }
         served.map(|ended| match ended {

@@ -28,6 +28,34 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The first integer of a JSON text that is not read exactly: it needs more than 64 bits, and no double has its value.
+pub fn inexact_integer(text: &str) -> Option<&str> {
+    let is_of_number = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+    let (mut at, mut is_string) = (0, false);
+    while let Some(byte) = text.as_bytes().get(at) {
+        let length = match byte {
+            b'\\' => 2,
+            b'-' | b'0'..=b'9' if !is_string => text.as_bytes().iter().skip(at).take_while(is_of_number).count(),
+            _ => 1,
+        };
+        is_string ^= *byte == b'"';
+        if length > 2
+            && let Some(number) = text.get(at..at + length).filter(|number| is_inexact(number))
+        {
+            return Some(number);
+        }
+        at += length;
+    }
+    None
+}
+
+fn is_inexact(number: &str) -> bool {
+    number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+        && number.parse::<i64>().is_err()
+        && number.parse::<u64>().is_err()
+        && number.parse::<f64>().is_ok_and(|double| format!("{double:.0}") != number)
+}
+
 /// The name of a member as a token of a JSON pointer (RFC 6901).
 pub fn pointer_token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use toolgate_core::id::{CallId, GrantId};
 use toolgate_core::json;
 use toolgate_core::policy::{Judgement, Subject, Verdict};
+use toolgate_core::redact::SecretNames;
 use toolgate_core::run::{Authorization, Call, CallVerdict, Event, Rejection, Run};
 use toolgate_core::tool::{Arguments, Builtin, FailureKind, Problem, Tool, secret_names};
 use toolgate_ports::InputFindings;
@@ -97,7 +98,9 @@ impl Driver<'_> {
             Arguments::Malformed(text) => {
                 // The end of a secret in broken JSON is unknown.
                 let has_secrets = !secret_names(&tool.input_schema).is_empty();
-                let shown: String = text.chars().take(if has_secrets { 0 } else { 200 }).collect();
+                let text_without_secrets = SecretNames::usual().redacted(text);
+                let quotable = text_without_secrets.as_deref().unwrap_or(text).chars();
+                let shown: String = quotable.take(if has_secrets { 0 } else { 200 }).collect();
                 let quote = if shown.is_empty() { String::new() } else { format!(": {shown}") };
                 vec![Problem::whole("json", format!("{}{quote}", what_is_wrong_with(text)))]
             }
@@ -185,8 +188,11 @@ impl Driver<'_> {
 
 /// The reason why a text is not valid arguments.
 fn what_is_wrong_with(text: &str) -> String {
-    match serde_json::from_str::<Map<String, Value>>(text) {
-        Ok(_) => format!("the arguments are nested deeper than {} levels", json::MAX_DEPTH),
-        Err(_) => "the arguments are not a JSON object".to_owned(),
+    match (serde_json::from_str::<Map<String, Value>>(text), json::inexact_integer(text)) {
+        (Ok(_), Some(number)) => {
+            format!("{number} has too many digits to be passed on exactly; send a shorter number, or a string")
+        }
+        (Ok(_), None) => format!("the arguments are nested deeper than {} levels", json::MAX_DEPTH),
+        (Err(_), _) => "the arguments are not a JSON object".to_owned(),
     }
 }

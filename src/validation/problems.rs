@@ -1,12 +1,11 @@
 //! Validation problems: turns the errors of the schema library into problems that a model can fix: location, rule,
 //! message and received value.
 
-use std::collections::BTreeSet;
-
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet, ValidationError, Validator};
 use serde_json::Value;
-use toolgate_core::tool::{Problem, secret_names, without_secrets};
+use toolgate_core::redact::SecretNames;
+use toolgate_core::tool::{Problem, secret_names};
 
 use super::weight::Weight;
 
@@ -18,7 +17,8 @@ const MAX_MESSAGE_CHARS: usize = 400;
 const MAX_BRANCHES: usize = 4;
 const MAX_PER_BRANCH: usize = 2;
 
-/// The first problems of the value; empty if it is valid. Values that the schema marks as secret are not quoted.
+/// The first problems of the value; empty if it is valid. Values that the schema marks as secret, or whose name or form
+/// is that of a secret, are not quoted.
 pub(super) fn find(validator: &Validator, weight: Weight, schema: &Value, value: &Value) -> Vec<Problem> {
     if validator.is_valid(value) {
         return Vec::new();
@@ -29,7 +29,8 @@ pub(super) fn find(validator: &Validator, weight: Weight, schema: &Value, value:
             "the value does not fit the schema, and both are too large to find out where; send a smaller value";
         return vec![Problem::whole("schema", message)];
     }
-    let secrets = secret_names(schema);
+    let usual = SecretNames::usual();
+    let secrets = usual.and(secret_names(schema)).unwrap_or(usual);
     validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error, &secrets)).collect()
 }
 
@@ -41,16 +42,16 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-fn problem(error: &ValidationError<'_>, secrets: &BTreeSet<String>) -> Problem {
+fn problem(error: &ValidationError<'_>, secrets: &SecretNames) -> Problem {
     let (path, received) = (error.instance_path().to_string(), error.instance().as_ref());
     let is_short = received.to_string().len() <= MAX_RECEIVED_BYTES;
     let is_secret = path.split('/').any(|name| secrets.contains(&name.replace("~1", "/").replace("~0", "~")));
-    Problem {
-        path,
-        rule: error.kind().keyword().to_owned(),
-        message: shortened(&message(error)),
-        received: (is_short && !is_secret).then(|| without_secrets(received, secrets)),
-    }
+    let quoted = (is_short && !is_secret).then(|| {
+        let mut quoted = received.clone();
+        secrets.redact(&mut quoted);
+        quoted
+    });
+    Problem { path, rule: error.kind().keyword().to_owned(), message: shortened(&message(error)), received: quoted }
 }
 
 /// The message of a problem. It never quotes values, because they may be long; the model reads short ones in

@@ -84,6 +84,22 @@ async fn a_long_value_is_not_repeated() {
 }
 
 #[tokio::test]
+async fn a_value_with_the_name_or_the_form_of_a_secret_is_not_repeated() {
+    let text = json!({"type": "string", "maxLength": 3});
+    let schema = json!({"type": "object", "required": ["n"], "properties": {
+        "password": text, "api_key": text, "word": {"type": "string", "maxLength": 3, "format": "password"},
+        "card": text, "login": {"type": "object"}}});
+    let value = json!({"password": "hunter2", "api_key": "k-123456", "word": "hunter3", "card": "4111111111111111",
+        "login": "{\"pin\": \"4711\"}"});
+    let found = problems(schema, value).await;
+    assert_eq!(found.len(), 6, "{found:?}");
+    let told = serde_json::to_string(&found).expect("JSON");
+    for secret in ["hunter2", "k-123456", "hunter3", "4111111111111111", "4711"] {
+        assert!(!told.contains(secret), "{secret} in {told}");
+    }
+}
+
+#[tokio::test]
 async fn at_most_ten_problems_are_reported() {
     let names: Vec<String> = (0..40).map(|n| format!("field{n}")).collect();
     assert_eq!(problems(json!({"type": "object", "required": names}), json!({})).await.len(), 10);

@@ -1,10 +1,11 @@
 //! Span export of this process, with the redaction of secrets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::error::AppError;
 use crate::config::{self, Settings};
-use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_KEYS};
+use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_NAMES};
 use crate::telemetry::{BackgroundSink, Destination, Export, ExportSettings, Protocol, SpanContent, SpanSink};
 
 /// The span exporter, and the thread that converts events to spans.
@@ -20,15 +21,15 @@ impl Spans {
         Ok(Self { background, sink })
     }
 
-    /// Converts the last events to spans and exports them. Blocks.
-    pub(super) fn finish(&self) -> Vec<String> {
+    /// Converts the last events to spans and exports them for at most that time. Blocks.
+    pub(super) fn finish(&self, limit: Duration) -> Vec<String> {
         let mut complaints = Vec::new();
         match self.background.finish() {
             0 => {}
             dropped => complaints
                 .push(format!("{dropped} events were dropped because they arrived faster than spans could be built")),
         }
-        complaints.extend(self.sink.shutdown().err().map(|error| error.to_string()));
+        complaints.extend(self.sink.shutdown_within(limit).err().map(|error| error.to_string()));
         complaints
     }
 }
@@ -51,9 +52,10 @@ pub(super) fn export_settings(settings: &Settings) -> Result<ExportSettings, App
 /// The redaction rules: the secrets of the configuration, and values whose name marks a secret.
 fn redaction(settings: &Settings) -> Result<Redaction, AppError> {
     let redact = &settings.telemetry.redact;
-    let usual = USUAL_KEYS.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
+    let usual = USUAL_NAMES.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
     let keys = usual.chain(redact.keys.iter().map(ToString::to_string));
     Redaction::new(keys, settings.secrets())
+        .map(|redaction| redaction.with_recognizable(redact.usual))
         .map_err(|error| AppError::telemetry(&format!("telemetry.redact.keys: {error}")))
 }
 

@@ -217,7 +217,9 @@ fn remark(span: &Span, inks: SpanColors) -> Option<String> {
 /// The line between two executions.
 fn between(before: &Span, next: &Span, paint: Paint) -> String {
     let gap = duration(u64::try_from(micros(before.end, next.start) / 1000).unwrap_or(u64::MAX));
+    let is_paused = next.events.iter().any(|event| event.name == "execution.unpaused");
     let what = match before.text(names::RUN_OUTCOME) {
+        Some("pending") if is_paused => format!("· paused for {gap}"),
         Some("pending") => format!("· waited {gap} for an answer"),
         Some(_) | None => format!("· {gap} until it was resumed"),
     };
@@ -232,7 +234,7 @@ fn micros(from: Timestamp, to: Timestamp) -> u128 {
 mod tests {
     use super::*;
     use crate::core::trace::SpanId;
-    use crate::telemetry::spans::{Kind, Parent, Value};
+    use crate::telemetry::spans::{Kind, Parent, SpanEvent, Value};
 
     /// A span of `trace` with start and end in milliseconds; the root has number 0.
     fn span(trace: u8, number: u8, name: &str, (start, end): (i64, i64)) -> Span {
@@ -288,6 +290,18 @@ mod tests {
                 "└ x              █████████████████████████████       1.0 s  ✗ timeout",
             ]
         );
+    }
+
+    #[test]
+    fn the_gap_of_a_pause_is_not_called_a_wait_for_an_answer() {
+        let pending = [(names::RUN_OUTCOME, Value::Text("pending".into()))];
+        let unpaused = SpanEvent { name: "execution.unpaused", at: Timestamp::UNIX_EPOCH, attributes: Vec::new() };
+        let spans = vec![
+            saying(span(1, 0, "invoke_agent a", (0, 1_000)), &pending),
+            Span { events: vec![unpaused], ..span(2, 0, "invoke_agent a", (61_000, 62_000)) },
+        ];
+        let lines = drawn(spans, 80);
+        assert!(lines.contains(&"· paused for 1 min 0 s".to_owned()), "{lines:#?}");
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl SecretsBuilder {
 }
 
 /// The length of the user information before `@`. With an unescaped delimiter in the password, it ends at the last `@`.
-fn length_of_user(address: &str) -> usize {
+pub(super) fn length_of_user(address: &str) -> usize {
     let authority = address.split(['/', '?', '#']).next().unwrap_or_default();
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let is_host = authority.starts_with('[') || authority.rsplit_once(':').is_none_or(|(_, port)| is_port(port));

@@ -6,10 +6,14 @@
 //! - Of neither, a part of four bytes is left at the end of an unfinished text, or beside one of the first or last 128
 //!   omissions of each kind.
 //!
-//! Secrets are found by value (decision 0035). The owner of a text knows its secrets, and the names that hold them.
+//! Known secrets are found by value (decision 0035). The owner of a text knows its secrets, and the names that hold them.
+//! Unknown ones are found by name and by form ([`SecretNames`]).
 
 mod builder;
 mod forms;
+mod names;
+mod plain_text;
+mod recognizable;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,6 +21,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use self::builder::{SecretsBuilder, is_telling};
+pub use self::names::{SecretNames, USUAL_NAMES};
+
+/// The text in place of a secret in spans and in validation problems.
+pub const REDACTED: &str = "__REDACTED__";
 
 /// The shortest secret, and the shortest piece of a credential. Shorter texts (`1`, `debug`, `ollama`) are ordinary words.
 const SHORTEST: usize = 8;

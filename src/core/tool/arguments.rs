@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::json;
 
-/// Tool arguments: a JSON object of at most [`json::MAX_DEPTH`] levels, or malformed text, which therefore never runs.
+/// Tool arguments: a JSON object of at most [`json::MAX_DEPTH`] levels, or malformed text, which therefore never runs. Text
+/// with an integer that would be rounded counts as malformed: no tool gets another number than the model wrote.
 /// In JSON an object stays an object and malformed text is a string.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
@@ -22,6 +23,7 @@ impl Arguments {
         }
         match serde_json::from_str(text) {
             Ok(value) if json::is_deeper_than(&value, json::MAX_DEPTH) => Self::Malformed(text.to_owned()),
+            Ok(Value::Object(_)) if json::inexact_integer(text).is_some() => Self::Malformed(text.to_owned()),
             Ok(Value::Object(object)) => Self::Object(object),
             Ok(Value::Null) => Self::Object(Map::new()),
             Ok(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) | Err(_) => {
@@ -80,6 +82,25 @@ impl<'de> Deserialize<'de> for Arguments {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
                 Err(D::Error::custom("tool arguments are an object, or a string that could not be parsed as one"))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_with_an_integer_that_would_be_rounded_do_not_run() {
+        for text in ["{\"n\": 12345678901234567890123}", "{\"s\": \"\\\"1\", \"n\": [-9223372036854775809]}"] {
+            assert_eq!(Arguments::parse(text), Arguments::Malformed(text.to_owned()));
+        }
+        for text in [
+            r#"{"n":18446744073709551615,"m":-9223372036854775808}"#,
+            r#"{"n":1000000000000000000000}"#,
+            r#"{"s":"12345678901234567890123","n":0.1,"m":1.5e300,"\u0031":1}"#,
+        ] {
+            assert!(Arguments::parse(text).as_object().is_some(), "{text}");
         }
     }
 }

@@ -51,7 +51,7 @@ pub use progress::Progress;
 pub use question::{Action, ElicitationRequest, ElicitationResponse, ElicitationResponses, Question};
 pub use reply::{CallReply, DeliveredReply};
 pub use result::{StoredContent, StoredForm};
-pub use secret::{secret_names, without_secrets};
+pub use secret::secret_names;
 pub use summary::{called, summary, summary_of_any, summary_when, suspicious_names};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};

@@ -9,24 +9,6 @@ use serde_json::Value as Json;
 /// The maximum number of forms of an argument that are examined; a schema that refers to itself has infinitely many.
 const FORMS: usize = 64;
 
-/// The text that replaces a secret.
-const REDACTED: &str = "__REDACTED__";
-
-/// The value without the members that have one of these names, at any depth.
-pub fn without_secrets(value: &Json, names: &BTreeSet<String>) -> Json {
-    match value {
-        Json::Object(members) => {
-            let redacted = members.iter().map(|(name, member)| match names.contains(name) {
-                true => (name.clone(), Json::from(REDACTED)),
-                false => (name.clone(), without_secrets(member, names)),
-            });
-            Json::Object(redacted.collect())
-        }
-        Json::Array(items) => items.iter().map(|item| without_secrets(item, names)).collect(),
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => value.clone(),
-    }
-}
-
 /// The names of the arguments that are marked, at any depth.
 pub fn secret_names(schema: &Json) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
@@ -68,13 +50,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_secret_is_removed_at_any_depth() {
-        let value = json!({"user": "ada", "pin": 1, "deep": [{"pin": {"old": 2}, "n": 3}]});
-        let clean = json!({"user": "ada", "pin": REDACTED, "deep": [{"pin": REDACTED, "n": 3}]});
-        assert_eq!(without_secrets(&value, &["pin".to_owned()].into()), clean);
-    }
 
     #[test]
     fn marks_count_on_forms_items_and_definitions() {

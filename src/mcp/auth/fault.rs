@@ -110,7 +110,7 @@ fn words(error: &AuthError, sent: &Secrets) -> String {
         | AuthError::TokenRefreshFailed(why)
         | AuthError::ClientCredentialsError(why) => {
             let why = why.trim_start_matches("Token exchange failed: ");
-            format!("its authorization server gave no token: {}", answer(why))
+            format!("its authorization server gave no token; {}", answer(why))
         }
         other => other.to_string(),
     };
@@ -187,10 +187,10 @@ mod tests {
         let message_for = |why: &str| words(&AuthError::TokenExchangeFailed(why.into()), &Secrets::default());
         assert_eq!(
             message_for("Server returned error response: invalid_grant: the code is used\u{1b}[2J"),
-            "its authorization server gave no token: invalid_grant: the code is used [2J"
+            "its authorization server gave no token; invalid_grant: the code is used [2J"
         );
         let quoting = "invalid type: string \"s3cret-token\", expected u64 at line 1 column 9";
-        assert_eq!(message_for(quoting), "its authorization server gave no token: its answer cannot be read");
+        assert_eq!(message_for(quoting), "its authorization server gave no token; its answer cannot be read");
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
             AuthError::TokenExchangeFailed("Server returned error response: no grant for rt-01234567, rt-01***".into());
         assert_eq!(
             words(&error, &sent([&"rt-0123456789".into()])),
-            "its authorization server gave no token: no grant for [redacted], [redacted]***"
+            "its authorization server gave no token; no grant for [redacted], [redacted]***"
         );
         let error = AuthError::RegistrationFailed("analyze response error: invalid type: string \"s3cret\"".into());
         assert!(!words(&error, &Secrets::default()).contains("s3cret"), "{error}");

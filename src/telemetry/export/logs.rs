@@ -1,6 +1,6 @@
 //! Log export: sends the log records of this process over OTLP, through a queue as that of spans.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use opentelemetry::logs::{AnyValue, LogRecord as _, Logger as _, LoggerProvider as _, Severity};
 use opentelemetry::trace::{SpanId, TraceFlags, TraceId};
@@ -58,9 +58,9 @@ impl LogExport {
         Ok(Self { sender, logger, redaction })
     }
 
-    /// Sends the remaining records and stops, as the export of spans does.
-    pub fn finish(&self) -> Result<(), ExportError> {
-        self.sender.finish()
+    /// Sends the remaining records for at most that time and stops, as the export of spans does.
+    pub fn finish(&self, limit: Duration) -> Result<(), ExportError> {
+        self.sender.finish(limit)
     }
 
     /// Queues a record. Never waits.

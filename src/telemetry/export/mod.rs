@@ -4,6 +4,8 @@
 //! sends them. A full queue drops spans, and an unavailable collector loses them. Neither affects a run (law 9), and
 //! each loss is counted.
 
+use std::time::Duration;
+
 mod batching;
 mod console;
 mod content_flags;
@@ -23,6 +25,9 @@ mod sink;
 mod size;
 mod transport;
 pub(crate) mod variables;
+
+/// How long an ending process sends spans and log records to a receiver that accepts them.
+pub const FLUSH: Duration = Duration::from_secs(30);
 
 pub use content_flags::misspelt;
 pub use error::{ExportError, SettingsError};

@@ -41,13 +41,21 @@ pub(super) struct ExportQueue<T> {
     waiting: Mutex<QueueState<T>>,
     bounds: Batching,
     wake: Notify,
-    closed: watch::Sender<Option<Instant>>,
+    closed: watch::Sender<Option<Closing>>,
 }
 
 #[derive(Debug)]
 struct QueueState<T> {
     items: VecDeque<(T, usize)>,
     counts: SpanCounts,
+}
+
+/// The end of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closing {
+    pub(super) since: Instant,
+    /// When the items that are still queued are given up.
+    pub(super) until: Instant,
 }
 
 /// The items of one request.
@@ -138,9 +146,11 @@ impl<T: ByteSize> ExportQueue<T> {
         }
     }
 
-    /// Closes the queue: it accepts no more items.
-    pub(super) fn close(&self) {
-        self.closed.send_if_modified(|closed| closed.is_none() && closed.replace(Instant::now()).is_none());
+    /// Closes the queue: it accepts no more items, and those that are queued have this time left.
+    pub(super) fn close(&self, limit: Duration) {
+        let since = Instant::now();
+        let closing = Closing { since, until: since + limit };
+        self.closed.send_if_modified(|closed| closed.is_none() && closed.replace(closing).is_none());
         self.wake.notify_one();
     }
 
@@ -149,11 +159,12 @@ impl<T: ByteSize> ExportQueue<T> {
         self.closed.borrow().is_some()
     }
 
-    /// Waits until the queue is closed, and returns the time at which it was.
-    pub(super) async fn closed(&self) -> Instant {
+    /// Waits until the queue is closed.
+    pub(super) async fn closed(&self) -> Closing {
         let mut closed = self.closed.subscribe();
-        let since = closed.wait_for(Option::is_some).await.ok().and_then(|since| *since);
-        since.unwrap_or_else(Instant::now) // `self` owns the channel, so it is open
+        let closing = closed.wait_for(Option::is_some).await.ok().and_then(|closing| *closing);
+        let now = Instant::now();
+        closing.unwrap_or(Closing { since: now, until: now }) // `self` owns the channel, so it is open
     }
 
     pub(super) fn span_counts(&self) -> SpanCounts {

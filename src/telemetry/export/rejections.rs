@@ -23,30 +23,34 @@ pub(super) struct Rejected {
     pub(super) message: String,
 }
 
+tokio::task_local! {
+    /// The rejections of the export that this task awaits: several exports are in flight at once.
+    static HEARD: Arc<Mutex<Option<Rejected>>>;
+}
+
 /// Captures the rejections of exports.
+#[derive(Clone)]
 pub(super) struct Rejections {
-    heard: Arc<Mutex<Option<Rejected>>>,
     dispatch: Dispatch,
 }
 
 impl Rejections {
     /// Starts capturing; all other records go to the current subscriber.
     pub(super) fn listen() -> Self {
-        let heard = Arc::default();
         let others = tracing::dispatcher::get_default(Dispatch::clone);
-        Self { dispatch: Dispatch::new(RejectionSubscriber { heard: Arc::clone(&heard), others }), heard }
+        Self { dispatch: Dispatch::new(RejectionSubscriber { others }) }
     }
 
     /// Runs an export; returns its result and its rejections.
     pub(super) async fn during<T>(&self, export: impl Future<Output = T>) -> (T, Option<Rejected>) {
-        let exported = export.with_subscriber(self.dispatch.clone()).await;
-        (exported, self.heard.lock().unwrap_or_else(PoisonError::into_inner).take())
+        let heard = Arc::default();
+        let exported = HEARD.scope(Arc::clone(&heard), export.with_subscriber(self.dispatch.clone())).await;
+        (exported, heard.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 }
 
 /// Captures rejection records and passes all others on.
 struct RejectionSubscriber {
-    heard: Arc<Mutex<Option<Rejected>>>,
     others: Dispatch,
 }
 
@@ -74,7 +78,8 @@ impl Subscriber for RejectionSubscriber {
             event.record(&mut rejected);
         }
         if rejected.items > 0 {
-            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected);
+            // Only `during` makes this the subscriber.
+            let _ = HEARD.try_with(|heard| *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected));
         } else if self.others.enabled(event.metadata()) {
             self.others.event(event);
         }

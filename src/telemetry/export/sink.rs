@@ -1,5 +1,7 @@
 //! Span sink: folds runs into spans and queues them for export.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use opentelemetry::InstrumentationScope;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
@@ -12,7 +14,7 @@ use super::limits::Limits;
 use super::resource::resource;
 use super::runtime::ExportRuntime;
 use super::sender::ExportSender;
-use super::{Export, ExportError, Signal, SpanCounts, console};
+use super::{Export, ExportError, FLUSH, Signal, SpanCounts, console};
 use crate::per_run::PerRun;
 use crate::spans::{IdentityOf, Projector, Redaction, Span, SpanContent};
 
@@ -43,10 +45,15 @@ impl SpanSink {
         })
     }
 
-    /// Sends the remaining spans and stops. Blocks as long as a receiver accepts spans, at most half a minute, or a few
+    /// Sends the remaining spans and stops. Blocks as long as a receiver accepts spans, at most [`FLUSH`], or a few
     /// seconds if it accepts no spans. An error reports the number of spans lost since the start.
     pub fn shutdown(&self) -> Result<(), ExportError> {
-        self.sender.as_ref().map_or(Ok(()), ExportSender::finish)
+        self.shutdown_within(FLUSH)
+    }
+
+    /// The same with another limit.
+    pub fn shutdown_within(&self, limit: Duration) -> Result<(), ExportError> {
+        self.sender.as_ref().map_or(Ok(()), |sender| sender.finish(limit))
     }
 
     /// Sends all spans of a run, from its journal. They have the ids of the original export, so a receiver that has

@@ -16,25 +16,27 @@ use toolgate_core::tool::escape_untrusted;
 use toolgate_ports::{EventSink, Update};
 
 use crate::per_run::PerRun;
+use crate::spans::Redaction;
 
 /// An event sink that writes a log file for each run. It blocks while it writes: use it behind a
 /// [`BackgroundSink`](crate::BackgroundSink).
 #[derive(Debug)]
 pub struct RunLogFiles {
     folder: PathBuf,
+    redaction: Redaction,
     runs: PerRun<Lifecycle>,
     has_complained: AtomicBool,
 }
 
 impl RunLogFiles {
-    /// Writes into this folder, and creates it if there is none.
-    pub fn in_folder(folder: PathBuf) -> io::Result<Self> {
+    /// Writes into this folder, and creates it if there is none. No line has one of these secrets.
+    pub fn in_folder(folder: PathBuf, redaction: Redaction) -> io::Result<Self> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&folder)?;
-        Ok(Self { folder, runs: PerRun::default(), has_complained: AtomicBool::new(false) })
+        Ok(Self { folder, redaction, runs: PerRun::default(), has_complained: AtomicBool::new(false) })
     }
 
     /// The file of a run. An imported run may have any id.
@@ -45,7 +47,7 @@ impl RunLogFiles {
     }
 
     fn write(&self, run: &RunId, events: &[LifecycleEvent]) {
-        let text: String = events.iter().map(|event| line(event) + "\n").collect();
+        let text: String = events.iter().map(|event| self.redaction.text(line(event)) + "\n").collect();
         let written = self.open(run).and_then(|mut file| file.write_all(text.as_bytes()));
         self.complain(written, run);
     }

@@ -10,6 +10,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use crate::spans::Redaction;
+
 /// The most bytes that may wait. A reader that pauses for a few thousand lines misses no line.
 const QUEUE_BYTES: usize = 1024 * 1024;
 /// How long the process waits for queued lines when it ends.
@@ -17,15 +19,21 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 static QUEUE: OnceLock<LineQueue> = OnceLock::new();
 
+/// The secrets that no line shows.
+static REDACTION: OnceLock<Redaction> = OnceLock::new();
+
 /// Standard error, through the queue if the process has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stderr;
 
 impl Write for Stderr {
+    /// Writes whole lines, as the log does: a secret in two parts is not recognized.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let clean = REDACTION.get().and_then(|redaction| without_secrets(redaction, bytes));
+        let line = clean.as_deref().map_or(bytes, str::as_bytes);
         match QUEUE.get() {
-            Some(queue) => queue.push(bytes),
-            None => io::stderr().lock().write_all(bytes)?,
+            Some(queue) => queue.push(line),
+            None => io::stderr().lock().write_all(line)?,
         }
         Ok(bytes.len())
     }
@@ -53,6 +61,18 @@ pub(super) fn detach() -> io::Result<()> {
         std::panic::set_hook(Box::new(|panic| drop(writeln!(Stderr, "{panic}"))));
     }
     Ok(())
+}
+
+/// Hides these secrets in everything written through [`Stderr`] from now on. A second call does nothing.
+pub fn redact(redaction: Redaction) {
+    let _ = REDACTION.set(redaction);
+}
+
+/// The lines without secrets; `None` if they have none. Each line may be JSON of its own.
+fn without_secrets(redaction: &Redaction, bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (line, end) = text.strip_suffix('\n').map_or((text, ""), |line| (line, "\n"));
+    redaction.cleaned(line).map(|clean| clean + end)
 }
 
 /// Lines dropped so far.
@@ -165,6 +185,8 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::sync::mpsc::channel;
 
+    use toolgate_core::redact::SecretsBuilder;
+
     use super::*;
 
     #[test]
@@ -194,6 +216,21 @@ mod tests {
         queue.flush(Duration::from_secs(20));
         let state = queue.state();
         assert_eq!((counted, state.dropped, state.bytes), (dropped, dropped, 0));
+    }
+
+    #[test]
+    fn lines_of_text_and_of_json_lose_their_secrets_and_nothing_else() {
+        let redaction = Redaction::new(["*password"], SecretsBuilder::default()).unwrap();
+        for (line, clean) in [
+            ("WARN failed password=s-1 n=1\n", Some("WARN failed password=__REDACTED__ n=1\n")),
+            (
+                "{\"level\":\"WARN\",\"password\":\"s-1\"}\n",
+                Some("{\"level\":\"WARN\",\"password\":\"__REDACTED__\"}\n"),
+            ),
+            ("WARN failed n=1\n", None),
+        ] {
+            assert_eq!(without_secrets(&redaction, line.as_bytes()).as_deref(), clean);
+        }
     }
 
     #[test]

@@ -6,10 +6,14 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate_core::chat::{Usage, Usd};
 use toolgate_core::lifecycle::{LifecycleEvent, LifecycleKind};
-use toolgate_core::run::{Budget, CallVerdict, Ending, Event, PendingItem, Rejection, Run, Started};
+use toolgate_core::run::{
+    Budget, CallVerdict, Ending, Event, OutputVerdict, PendingItem, Rejection, Run, Started, Trigger,
+};
+use toolgate_core::tool::Problem;
 use toolgate_ports::ModelIdentity;
 
 use super::attributes::{Attribute, Attributes, Value, bounded};
+use super::execution::Given;
 use super::messages::{answer_text, arguments_text};
 use super::span::SpanEvent;
 use super::tool::CutShort;
@@ -64,7 +68,6 @@ pub(super) fn attributes(
     budget: &Budget,
     before: &Usage,
     identity: &ModelIdentity,
-    content: SpanContent,
     to: &mut Attributes,
 ) {
     to.text(names::SPAN_KIND, "AGENT");
@@ -72,6 +75,7 @@ pub(super) fn attributes(
     to.text(names::AGENT_NAME, started.spec.agent.as_str());
     to.text(names::GEN_AI_AGENT, started.spec.agent.as_str());
     to.text(names::PROVIDER, &identity.provider);
+    to.text_if(names::MODEL_OPERATION, (started.trigger == Trigger::Compaction).then_some("compaction"));
     to.int(names::BUDGET_USED, u64::from(budget.tool_interactions));
     to.int(names::BUDGET_MAX, u64::from(budget.limits.max_tool_interactions));
     to.int(names::MCP_CALLS, u64::from(budget.mcp_calls));
@@ -83,7 +87,14 @@ pub(super) fn attributes(
     to.int(names::RUN_INPUT, budget.usage.input_tokens);
     to.int(names::RUN_OUTPUT, budget.usage.output_tokens);
     to.float(names::RUN_COST, budget.usage.cost_usd.map(Usd::dollars));
-    to.input(&started.input.text(), content.hide_inputs);
+}
+
+/// The input: what the execution was given, or else the message that started the run.
+pub(super) fn input(started: &Started, given: Option<&Given>, content: SpanContent, to: &mut Attributes) {
+    match given {
+        Some(given) => to.input(&given.text, content.hide_inputs || given.has_answers && content.hide_outputs),
+        None => to.input(&started.input.text(), content.hide_inputs),
+    }
 }
 
 /// The outcome: the answer, the pending items, or the reason why there is no answer. Readers list runs by the input and
@@ -138,9 +149,17 @@ pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Opt
 
 /// The event on the root for a decision of the loop that has no span of its own.
 #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
-pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanEvent> {
+pub(super) fn note(fact: &Event, event: &LifecycleEvent, content: SpanContent) -> Option<SpanEvent> {
     let at = event.at?;
     match &event.fact {
+        LifecycleKind::ValidationFailed { problems, advisory, .. } => {
+            let told = if content.hide_inputs || content.hide_outputs { None } else { problems_of(fact, *advisory) };
+            let mut attributes = fields(event);
+            attributes.retain(|(name, _)| **name != *names::PROBLEMS);
+            let problems = Value::Text(bounded(&problems_text(told.unwrap_or(problems))).into());
+            attributes.push((names::PROBLEMS.into(), problems));
+            Some(SpanEvent { name: event.name(), at, attributes })
+        }
         // A person wrote the reason.
         LifecycleKind::Paused { by, via, reason: Some(_) } if content.hide_inputs || content.hide_outputs => {
             let fact = LifecycleKind::Paused { by: by.clone(), via: *via, reason: None };
@@ -157,7 +176,6 @@ pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanE
         | LifecycleKind::InputRequested { .. }
         | LifecycleKind::InputRequired { .. }
         | LifecycleKind::TaskStarted { .. }
-        | LifecycleKind::ValidationFailed { .. }
         | LifecycleKind::MessageAdded { .. }
         | LifecycleKind::Paused { .. }
         | LifecycleKind::Unpaused { .. }
@@ -167,6 +185,28 @@ pub(super) fn note(event: &LifecycleEvent, content: SpanContent) -> Option<SpanE
         // The others have a span of their own, or are the start and end of the run.
         _ => None,
     }
+}
+
+/// The problems of a validation, with their messages and values.
+#[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
+fn problems_of(fact: &Event, advisory: bool) -> Option<&[Problem]> {
+    match fact {
+        Event::CallChecked { advisory: problems, .. } if advisory => Some(problems),
+        Event::CallChecked { verdict: CallVerdict::Rejected { problems, .. }, .. } if !problems.is_empty() => {
+            Some(problems)
+        }
+        Event::OutputValidated { verdict: OutputVerdict::Invalid { problems } } => Some(problems),
+        _ => None,
+    }
+}
+
+/// Problems as JSON. One without a message has no member for it.
+fn problems_text(problems: &[Problem]) -> String {
+    let mut told = json!(problems);
+    for problem in told.as_array_mut().into_iter().flatten().filter_map(serde_json::Value::as_object_mut) {
+        problem.retain(|name, value| name != "message" || value != "");
+    }
+    told.to_string()
 }
 
 /// The fields of a lifecycle event that have a value, under our own names; values that are not scalars become JSON text.

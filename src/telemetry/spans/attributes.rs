@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Serialize;
+/// The value that replaces hidden content, as OpenInference prescribes.
+pub(super) use toolgate_core::redact::REDACTED;
 
 use super::names;
 
 /// The longest text of a value, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 64 * 1024;
-
-/// The value that replaces hidden content, as OpenInference prescribes.
-pub(super) const REDACTED: &str = "__REDACTED__";
 
 /// The start of the marker at the end of a cut text; the number of missing bytes follows.
 pub(super) const CUT: &str = "… [";

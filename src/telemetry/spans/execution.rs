@@ -36,6 +36,10 @@ pub(super) struct Execution {
     pub(super) pending: Option<Vec<PendingItem>>,
     /// Whether another driver reports this execution.
     pub(super) is_anothers: bool,
+    /// What it was given, if it continues a run: answers and messages, and whether they quote results.
+    pub(super) given: Option<Given>,
+    /// Whether it has done anything since.
+    pub(super) has_gone_on: bool,
     /// The usage of the run before this execution.
     pub(super) before: Usage,
     common: Vec<Attribute>,
@@ -43,6 +47,14 @@ pub(super) struct Execution {
     /// Secrets removed from all texts of its spans.
     pub(super) redaction: Redaction,
     events: Vec<SpanEvent>,
+}
+
+/// What an execution was given to continue a run.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) text: String,
+    /// Whether it quotes results and decisions, and not only messages.
+    pub(super) has_answers: bool,
 }
 
 /// A call of one model without a reply.
@@ -122,6 +134,8 @@ impl Execution {
             answer: None,
             pending: None,
             is_anothers: false,
+            given: None,
+            has_gone_on: false,
             before: Usage::default(),
             common,
             mask,

@@ -49,11 +49,15 @@ pub(super) fn approval(call: &Call, decision: &Decision, content: SpanContent, t
     to.text(names::DECIDED_VIA, word(&decision.via));
     to.text(names::DECIDED_SCOPE, word(&decision.scope));
     to.set(names::EDITED, Value::Bool(decision.edited_arguments.is_some()));
-    let answer = json!({
+    to.output(&decision_view(decision).to_string(), content.hide_outputs);
+}
+
+/// A decision without the arguments that it changed.
+pub(super) fn decision_view(decision: &Decision) -> Json {
+    json!({
         "answer": decision.answer, "by": decision.by, "scope": decision.scope, "reason": decision.reason,
         "edited": decision.edited_arguments.is_some(),
-    });
-    to.output(&answer.to_string(), content.hide_outputs);
+    })
 }
 
 /// An approval that expired without a decision.

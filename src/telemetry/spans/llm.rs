@@ -38,7 +38,7 @@ impl ModelCall<'_> {
         self.identity(to);
         self.usage(to);
         to.int(names::ATTEMPTS, u64::from(self.attempts));
-        to.text(names::OFFER, offer_word(self.tool_access));
+        to.text(names::TOOL_ACCESS, tool_access_word(self.tool_access));
         if let Some(reply) = self.reply {
             response(reply, to);
         }
@@ -173,7 +173,7 @@ fn finish_reason(reply: &Reply) -> &'static str {
     }
 }
 
-fn offer_word(tool_access: ToolAccess) -> &'static str {
+fn tool_access_word(tool_access: ToolAccess) -> &'static str {
     match tool_access {
         ToolAccess::Enabled => "enabled",
         ToolAccess::BudgetExhausted => "budget_exhausted",

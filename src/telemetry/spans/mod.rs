@@ -31,5 +31,6 @@ pub use attributes::{Attribute, Value};
 pub use content::SpanContent;
 pub use mask::Mask;
 pub use projector::{IdentityOf, Projector, project};
-pub use redact::{Redaction, USUAL_KEYS};
+pub use redact::Redaction;
 pub use span::{Kind, Link, Parent, Span, SpanEvent, Status};
+pub use toolgate_core::redact::USUAL_NAMES;

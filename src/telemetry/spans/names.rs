@@ -144,7 +144,7 @@ pub(crate) const ATTEMPTS: &str = "toolgate.llm.attempts";
 pub(crate) const INSTEAD_OF: &str = "toolgate.llm.instead_of";
 pub(crate) const LEFT_OUT: &str = "toolgate.llm.messages_left_out";
 pub(crate) const MODEL_OPERATION: &str = "toolgate.operation";
-pub(crate) const OFFER: &str = "toolgate.llm.offer";
+pub(crate) const TOOL_ACCESS: &str = "toolgate.llm.tool_access";
 pub(crate) const SERVER_KIND: &str = "toolgate.tool.server_kind";
 pub(crate) const SERVER: &str = "toolgate.tool.server";
 pub(crate) const ORIGINAL_NAME: &str = "toolgate.tool.original_name";
@@ -155,6 +155,8 @@ pub const TOOL_SUSPENDED: &str = "toolgate.tool.suspended";
 pub const TOOL_UNDOES: &str = "toolgate.tool.undoes";
 /// The violated rules of arguments that do not match the tool's schema, at a server whose validation is advisory.
 pub(crate) const ARGUMENT_PROBLEMS: &str = "toolgate.tool.argument_problems";
+/// On the event `validation.failed`.
+pub(crate) const PROBLEMS: &str = "toolgate.problems";
 pub(crate) const EDITED: &str = "toolgate.tool.arguments_edited";
 pub(crate) const GUARDRAIL: &str = "toolgate.guardrail";
 /// How long a pending item waited, in milliseconds.

@@ -200,7 +200,7 @@ fn definition(call: &Call, content: SpanContent, to: &mut Attributes) {
 }
 
 /// The text that the model reads, or the structured form if there is no text.
-fn output_text(outcome: &Outcome) -> String {
+pub(super) fn output_text(outcome: &Outcome) -> String {
     let text = text_of(&outcome.content());
     match outcome {
         Outcome::Returned(output) if text.is_empty() => {

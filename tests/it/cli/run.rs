@@ -508,7 +508,7 @@ pub(super) fn interrupt(child: &Child) {
     signal(child, "-INT");
 }
 
-fn signal(child: &Child, which: &str) {
+pub(super) fn signal(child: &Child, which: &str) {
     let sent = std::process::Command::new("kill").args([which, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }

@@ -1,12 +1,23 @@
 //! Telemetry of the process, as its environment configures it.
 
+use std::io::Read as _;
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::desk::{Desk, Ended};
+use super::run::{signal, until_second_turn};
 use crate::telemetry::receiver::Receiver;
 
 const ANSWER: &str = "turns: [{ say: done }]";
+
+const HANGS: &str = "
+turns:
+  - { calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] }
+  - { hang: true }
+";
 
 const NOTE: &str = "
 turns:
@@ -136,6 +147,79 @@ fn row_2_56_an_exporter_of_log_records_that_is_not_there_is_refused() {
     let desk = Desk::playing(ANSWER);
     let ended = ran(&desk, &["run", "Go"], &[("OTEL_LOGS_EXPORTER", "console")]).expect(2);
     assert!(ended.err.contains("OTEL_LOGS_EXPORTER is `console`: set it to `otlp` or `none`"), "{}", ended.err);
+}
+
+#[test]
+fn a_rejected_secret_argument_and_its_echo_are_in_no_span_feedback_or_log_file() {
+    let receiver = Receiver::start();
+    let desk = Desk::playing(
+        "
+turns:
+  - { calls: [{ id: in, name: ext_log_in, arguments: { password: hunter2-x, code: { pin: 47113 } } }] }
+  - { say: 'Neither hunter2-x nor 47113 is long enough.' }
+",
+    );
+    let long = json!({"type": "string", "minLength": 20});
+    let schema = json!({"type": "object", "properties": {
+        "password": long, "code": {"type": "object", "properties": {"pin": long}}}});
+    desk.write("tools.json", &json!([{"name": "log_in", "description": "", "input_schema": schema}]).to_string());
+    let configuration = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{configuration}\nlog_folder: logs\n"));
+
+    let environment =
+        [("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url()), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json".to_owned())];
+    let mut command = desk.command(&["run", "--external-tools", "tools.json", "--policy", "bypass", "Log in"]);
+    Ended::from(command.envs(environment).output().unwrap()).expect(0);
+
+    assert!(receiver.occurrences("Neither __REDACTED__ nor __REDACTED__ is long enough.") > 0);
+    let journal = desk.journal("last");
+    let checked = journal.iter().find(|event| event["type"] == "tool.checked").unwrap().to_string();
+    assert!(checked.contains("minLength"), "{checked}");
+    let log = std::fs::read_dir(desk.path().join("logs")).unwrap().next().unwrap().unwrap();
+    let log = std::fs::read_to_string(log.path()).unwrap();
+    let log: String = log.lines().filter(|line| !line.contains("long enough")).collect();
+    assert!(log.contains("__REDACTED__"), "{log}");
+    for secret in ["hunter2-x", "47113"] {
+        assert_eq!(receiver.occurrences(secret), 0, "{secret} in spans");
+        assert!(!checked.contains(secret) && !log.contains(secret), "{secret} in {checked} or {log}");
+    }
+}
+
+/// Terminates a run in its second model call. Returns its standard error and how long it took to end.
+fn terminated(endpoint: &str) -> (String, Duration) {
+    let desk = Desk::playing(HANGS);
+    let mut command = desk.command(&["run", "--json", "x"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = until_second_turn(&mut child);
+    let began = Instant::now();
+    signal(&child, "-TERM");
+    lines.read_to_end(&mut Vec::new()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(143));
+    (String::from_utf8(ended.stderr).unwrap(), began.elapsed())
+}
+
+#[test]
+fn a_terminated_run_exports_the_spans_that_it_finished() {
+    let receiver = Receiver::start();
+    let (told, _) = terminated(&receiver.url());
+    assert!(!told.contains("lost"), "{told}");
+    assert_eq!(receiver.spans(), 3, "the root comes with the execution that continues the run");
+    for name in ["chat played", "execute_tool mcp_shop_find_customer"] {
+        assert_eq!(receiver.occurrences(name), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_terminated_run_says_which_spans_it_lost_and_ends_soon() {
+    let silent = Receiver::shut();
+    let dead = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    for endpoint in [silent.url(), dead] {
+        let (told, took) = terminated(&endpoint);
+        assert!(told.contains("3 spans were lost on the way to"), "{told}");
+        assert!(took < Duration::from_secs(9), "{took:?}");
+    }
 }
 
 /// The value of a series whose line has this prefix and these labels.

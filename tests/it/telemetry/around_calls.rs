@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate::core::policy::{OnTimeout, Policy};
 use toolgate::core::redact::SecretsBuilder;
-use toolgate::core::run::{Authorization, CallVerdict, Ending, Event, Rejection, Run};
+use toolgate::core::run::{Authorization, CallVerdict, Ending, Event, Rejection, Run, Trigger};
 use toolgate::core::tool::{
     CallTransport, Difference, ExternalTool, FailureKind, LeftOut, Outcome, ServerTools, ToolCall, ToolOutput, Toolset,
     ToolsetRules, Transport,
 };
-use toolgate::telemetry::spans::{Kind, Projector, Redaction, Span, SpanContent, Status, USUAL_KEYS, Value};
+use toolgate::telemetry::spans::{Kind, Projector, Redaction, Span, SpanContent, Status, USUAL_NAMES, Value};
 
 use super::journals::{self, Journal};
 use super::spans::{START, attribute, named, spans, text};
@@ -216,8 +216,52 @@ fn a_secret_argument_stays_hidden_after_its_tool_is_gone() {
 }
 
 #[test]
+fn the_root_of_a_compaction_is_marked_as_one() {
+    let mut journal = journals::plain_answer(START);
+    let Event::Started(started) = &mut journal.events[0].event else { panic!("not started") };
+    Arc::make_mut(started).trigger = Trigger::Compaction;
+    let spans = spans(&journal, SpanContent::default());
+    assert_eq!(text(named(&spans, "invoke_agent assistant"), "toolgate.operation"), "compaction");
+}
+
+#[test]
+fn the_principal_of_a_run_is_the_user_of_its_spans() {
+    let mut journal = Journal::start("principal", 19, START, |spec| spec.principal = Some("ada".into()));
+    journal.lists_no_tools();
+    journal.model_says("Hello.");
+    journal.completes("Hello.");
+    let spans = spans(&journal, SpanContent::default());
+    assert!(spans.iter().all(|span| text(span, "user.id") == "ada"));
+}
+
+#[test]
+fn the_echo_of_a_secret_argument_is_in_no_span() {
+    let redaction = Redaction::new(USUAL_NAMES, SecretsBuilder::default()).unwrap();
+    let content = SpanContent { gen_ai_content: true, ..SpanContent::default() };
+    let mut journal = Journal::start("echo", 18, START, |_| {});
+    journal.lists_tools();
+    let arguments = json!({ "city": "Oslo", "password": "hunter2", "login": { "pin": 4711, "api_key": "k-12345678" } });
+    journal.model_calls([ToolCall::new("call_e", "mcp_weather_today", arguments)]);
+    journal.selects(0, &["call_e"], &[]);
+    journal.allows("call_e");
+    journal.sends(&["call_e"]);
+    journal.settles("call_e", Outcome::Returned(ToolOutput::error("hunter2 with 4711 and k-12345678 is wrong")));
+    journal.model_says("Neither hunter2 nor 4711 is right.");
+    journal.completes("Neither hunter2 nor 4711 is right.");
+
+    let mut projector = Projector::new(journal.run.clone(), content, Arc::new(journals::identity)).redacting(redaction);
+    let told: Vec<Span> = journal.events.iter().flat_map(|recorded| projector.observe(recorded)).collect();
+
+    let told = serde_json::to_string(&told).unwrap();
+    assert!(told.contains("Neither __REDACTED__ nor __REDACTED__ is right."), "{told}");
+    for secret in ["hunter2", "4711", "k-12345678"] {
+        assert!(!told.contains(secret), "{secret} in {told}");
+    }
+}
+
+#[test]
 fn a_spoken_secret_is_in_no_span() {
-    let redaction = || Redaction::new(USUAL_KEYS, SecretsBuilder::of_values(["Oslo-and-Graz"])).unwrap();
+    let redaction = || Redaction::new(USUAL_NAMES, SecretsBuilder::of_values(["Oslo-and-Graz"])).unwrap();
     let content = SpanContent { gen_ai_content: true, ..SpanContent::default() };
     let mut journal = Journal::start("secret", 17, START, |_| {});
     journal.lists_tools();

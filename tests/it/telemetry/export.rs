@@ -201,6 +201,24 @@ fn a_collector_unavailable_for_five_seconds_loses_no_span() {
 }
 
 #[test]
+fn a_collector_that_takes_two_seconds_for_a_request_loses_no_span() {
+    std::thread::scope(|scope| {
+        for protocol in PROTOCOLS {
+            scope.spawn(move || {
+                let slow = Receiver::slow(Duration::from_secs(2));
+                let sink = speaking(protocol, &slow.url());
+                tell_runs(&sink, 1_200);
+                let began = Instant::now();
+                sink.shutdown().unwrap_or_else(|error| panic!("{protocol}: {error}"));
+                assert_eq!(slow.spans(), 7_200, "{protocol}");
+                // One after the other, the 15 requests would take the whole time that a process has.
+                assert!(began.elapsed() < Duration::from_secs(15), "{protocol}: {:?}", began.elapsed());
+            });
+        }
+    });
+}
+
+#[test]
 fn a_collector_that_starts_five_seconds_late_loses_no_span() {
     std::thread::scope(|scope| {
         for protocol in PROTOCOLS {

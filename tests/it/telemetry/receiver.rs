@@ -29,6 +29,7 @@ struct Days {
     up_from: Instant,
     open: watch::Sender<bool>,
     rejects: Option<(u8, &'static str)>,
+    takes: Duration,
     taken: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -49,6 +50,12 @@ impl Receiver {
     /// A receiver that first reports for that time that it is unavailable.
     pub(crate) fn down_for(time: Duration) -> Self {
         Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), time, true)
+    }
+
+    /// A receiver that takes that time for each request.
+    pub(crate) fn slow(takes: Duration) -> Self {
+        let days = Days { takes, ..Days::new(Duration::ZERO, true) };
+        Self::serve(SocketAddr::from(([127, 0, 0, 1], 0)), days, None)
     }
 
     /// A receiver that does not respond before it is opened.
@@ -134,7 +141,7 @@ impl Drop for Receiver {
 impl Days {
     fn new(down: Duration, open: bool) -> Self {
         let open = watch::Sender::new(open);
-        Self { up_from: Instant::now() + down, open, rejects: None, taken: Arc::default() }
+        Self { up_from: Instant::now() + down, open, rejects: None, takes: Duration::ZERO, taken: Arc::default() }
     }
 
     /// The response body in the format of the request. An empty message means success.
@@ -151,6 +158,7 @@ impl Days {
     /// Accepts a request once the receiver is open; returns whether it is available.
     async fn take(&self, headers: HeaderMap, body: Bytes) -> bool {
         self.open.subscribe().wait_for(|open| *open).await.unwrap();
+        tokio::time::sleep(self.takes).await;
         let up = Instant::now() >= self.up_from;
         if up {
             let content_type = headers["content-type"].to_str().unwrap().to_owned();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolgate::core::chat::{Part, Reply, Usd};
+use toolgate::core::chat::{Message, Part, Reply, Usd};
 use toolgate::core::run::{Event, JournalEntry, Run, ToolAccess, Trigger, labels};
 use toolgate::core::tool::{Outcome, ToolCall, ToolOutput};
 use toolgate::telemetry::spans::{IdentityOf, Kind, Projector, Span, SpanContent, Status, Value, project};
@@ -238,6 +238,7 @@ fn a_fork_sends_only_its_own_spans_and_links_back() {
     Arc::make_mut(started).trigger =
         Trigger::Fork { run: source.run.clone(), at: at as u64, authors: Default::default() };
     fork.resumes();
+    fork.then(Event::MessageAdded { message: Message::user("In French, please.") });
     fork.asks_model("main", 2, ToolAccess::Enabled);
     fork.then(Event::ModelReplied { reply: Arc::new(Reply::text("Paris.")) });
     fork.completes("Paris.");
@@ -249,6 +250,64 @@ fn a_fork_sends_only_its_own_spans_and_links_back() {
     let copied = named(&copied, "invoke_agent assistant");
     assert_eq!((told[1].links[0].trace, told[1].links[0].span), (copied.trace, copied.id));
     assert_eq!(text(&told[1], "toolgate.run.forked_from"), "run_plain");
+    assert_eq!(attribute(&told[1], "toolgate.run.resumed"), Some(&Value::Bool(false)), "its first execution");
+    assert_eq!(text(&told[1], "input.value"), "In French, please.");
+}
+
+#[test]
+fn a_resumed_root_has_as_input_what_was_given() {
+    for (journal, given) in [
+        (
+            journals::external_result(START),
+            json!({"answers": [{"call_id": "call_d", "tool": "ext_ask_user", "result": "Tuesday"}]}),
+        ),
+        (
+            journals::approved_call(START),
+            json!({"answers": [{"call_id": "call_e", "tool": "mcp_files_read", "decision": {
+                "answer": "approve", "by": "ann", "scope": "once", "reason": null, "edited": false}}]}),
+        ),
+    ] {
+        let spans = spans(&journal, SpanContent::default());
+        let inputs = spans.iter().filter(|span| span.parent.is_none()).map(|root| text(root, "input.value"));
+        assert_eq!(inputs.collect::<Vec<_>>(), ["A question.", &given.to_string()]);
+    }
+}
+
+#[test]
+fn a_pause_of_an_idle_run_is_on_the_root_that_follows() {
+    let mut journal = Journal::start("paused_idle", 14, START, |_| {});
+    journal.lists_tools();
+    journal.model_calls([ToolCall::new("call_p", "ext_ask_user", json!({}))]);
+    journal.selects(0, &["call_p"], &[]);
+    journal.allows("call_p");
+    journal.then(Event::Paused { by: "ann".into(), via: Default::default(), reason: None });
+    journal.settles("call_p", Outcome::Returned(ToolOutput::text("yes")));
+    journal.resumes();
+    journal.then(Event::Unpaused { by: "ann".into(), via: Default::default(), limits: None });
+    journal.model_says("Yes.");
+    journal.completes("Yes.");
+    let spans = spans(&journal, SpanContent::default());
+    let roots = spans.iter().filter(|span| span.parent.is_none());
+    let events = |root: &Span| root.events.iter().any(|event| event.name == "execution.paused");
+    assert_eq!(roots.map(events).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn failed_validations_say_why_unless_content_is_hidden() {
+    let hidden = SpanContent { hide_outputs: true, ..SpanContent::default() };
+    for (content, told) in [
+        (
+            SpanContent::default(),
+            json!([{"path": "", "rule": "required", "message": "\"n\" is a required property", "received": {"m": 1}}]),
+        ),
+        (hidden, json!([{"path": "", "rule": "required"}])),
+    ] {
+        let spans = spans(&journals::mended_output(START), content);
+        let root = spans.iter().find(|span| span.parent.is_none()).unwrap();
+        let failed = root.events.iter().find(|event| event.name == "validation.failed").unwrap();
+        let problems = failed.attributes.iter().find(|(name, _)| **name == *"toolgate.problems").unwrap();
+        assert_eq!(problems.1, Value::Text(told.to_string().into()));
+    }
 }
 
 #[test]

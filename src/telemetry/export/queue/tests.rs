@@ -93,7 +93,7 @@ fn a_batch_in_flight_holds_its_place_until_it_is_sent_or_fails() {
 #[test]
 fn a_closed_queue_accepts_no_span() {
     let queue = queue(bounds(10, 10), &[1]);
-    queue.close();
+    queue.close(Duration::ZERO);
     queue.offer(span(1));
     assert_eq!((queue.span_counts().queued, queue.span_counts().dropped), (1, 1));
 }

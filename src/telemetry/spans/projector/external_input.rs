@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::{Value as Json, json};
 use toolgate_core::id::CallId;
 use toolgate_core::run::{
     Call, CallState, CallVerdict, Decision, ElicitationAnswer, Event, HumanAnswer, JournalEntry, Settlement,
@@ -11,8 +12,10 @@ use toolgate_core::run::{
 use toolgate_core::tool::{Outcome, ToolOutput};
 
 use super::{Projector, milliseconds};
+use crate::spans::execution::Given;
+use crate::spans::guardrail;
 use crate::spans::span::Span;
-use crate::spans::tool::CallResult;
+use crate::spans::tool::{CallResult, output_text};
 
 /// An outside input, with the call as it was at that time.
 #[derive(Clone, Debug)]
@@ -49,7 +52,11 @@ impl Projector {
             Event::QuestionAnswered { call, answer } => (call, InputKind::Answer(answer.clone())),
             Event::InputGiven { call, given } => (call, InputKind::Input(given.clone())),
             Event::Expired { call } => (call, InputKind::Expired),
-            Event::MessageAdded { .. } | Event::Extended { .. } => return true,
+            Event::MessageAdded { message } => {
+                self.messages.push(message.text());
+                return true;
+            }
+            Event::Extended { .. } => return true,
             // The pause or cancellation of a run that waited already is not the reason why its execution ended.
             Event::Paused { .. } | Event::CompensationStarted { .. } => return self.rests(),
             _ => return false,
@@ -67,6 +74,12 @@ impl Projector {
             return Vec::new();
         }
         let held = std::mem::take(&mut self.held);
+        let messages = std::mem::take(&mut self.messages);
+        if let Some(execution) = &mut self.execution
+            && !std::mem::replace(&mut execution.has_gone_on, true)
+        {
+            execution.given = given(&held, &messages);
+        }
         held.iter().filter_map(|held| self.held_span(held)).collect()
     }
 
@@ -118,7 +131,30 @@ impl Projector {
     }
 }
 
+/// What an execution was given: the messages, or a JSON object with the answers too. `None` if it was given nothing.
+pub(super) fn given(held: &[ExternalInput], messages: &[String]) -> Option<Given> {
+    let message = (!messages.is_empty()).then(|| messages.join("\n"));
+    if held.is_empty() {
+        return message.map(|text| Given { text, has_answers: false });
+    }
+    let answers = ("answers".to_owned(), held.iter().map(ExternalInput::view).collect());
+    let message = message.map(|text| ("message".to_owned(), Json::from(text)));
+    let text = Json::Object(std::iter::once(answers).chain(message).collect()).to_string();
+    Some(Given { text, has_answers: true })
+}
+
 impl ExternalInput {
+    fn view(&self) -> Json {
+        let (kind, value) = match &self.what {
+            InputKind::Result(outcome) => ("result", output_text(outcome).into()),
+            InputKind::Decision(decision) => ("decision", guardrail::decision_view(decision)),
+            InputKind::Answer(answer) => ("answer", answer.choice.to_words().into()),
+            InputKind::Input(given) => ("reactions", json!(given.reactions)),
+            InputKind::Expired => ("expired", true.into()),
+        };
+        json!({ "call_id": self.call.requested.id, "tool": self.call.requested.name, kind: value })
+    }
+
     /// How long the run was idle.
     pub(super) fn waited_ms(&self) -> Option<u64> {
         Some(milliseconds(self.at.duration_since(self.asked?)))

@@ -11,20 +11,20 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
-use toolgate_core::chat::Usage;
-use toolgate_core::id::{CallId, ModelName, RunId};
+use toolgate_core::chat::{Part, Usage};
+use toolgate_core::id::{CallId, ModelName, Principal, RunId};
 use toolgate_core::json;
 use toolgate_core::lifecycle::{Content, Lifecycle};
 use toolgate_core::run::{CallVerdict, Event, JournalEntry, PendingItem, Rejection, Run, Started, Trigger, labels};
 use toolgate_core::trace::Trace;
 use toolgate_ports::ModelIdentity;
 
-use self::external_input::ExternalInput;
+use self::external_input::{ExternalInput, given};
 use super::agent::{self, Finish};
 use super::attributes::{Attribute, Attributes};
 use super::conversation::Conversation;
 use super::execution::{Execution, OpenCall};
-use super::span::{Link, Span};
+use super::span::{Link, Span, SpanEvent};
 use super::tool::{CallResult, CutShort};
 use super::{Redaction, SpanContent, Value, names};
 
@@ -45,6 +45,12 @@ pub struct Projector {
     previous: Option<Link>,
     /// Outside inputs that came while the run was idle: they belong to the next execution.
     held: Vec<ExternalInput>,
+    /// The messages that came since an execution last went on.
+    messages: Vec<String>,
+    /// The events of facts that came while the run was idle, for the root of the next execution.
+    idle_events: Vec<SpanEvent>,
+    /// Whether the run had an execution of its own before.
+    has_executed: bool,
     /// The time of the request, for each call of the turn.
     asked: BTreeMap<CallId, Timestamp>,
     /// The time since which the run is idle; `None` while it is active.
@@ -76,6 +82,9 @@ impl Projector {
             execution: None,
             previous: None,
             held: Vec::new(),
+            messages: Vec::new(),
+            idle_events: Vec::new(),
+            has_executed: false,
             asked: BTreeMap::new(),
             rested: None,
             conversation: Conversation::default(),
@@ -107,6 +116,7 @@ impl Projector {
             return Vec::new();
         }
         self.next_seq = recorded.seq + 1;
+        self.remember_secrets(&recorded.event);
         let spans = match self.is_copied(recorded) {
             true => {
                 self.pass_over(recorded);
@@ -172,14 +182,20 @@ impl Projector {
             let known = execution.pending.take();
             execution.pending = (!goes_on).then(|| known.unwrap_or_else(|| pending(&self.lifecycle)));
         }
+        let rests = comes_from_outside && self.rests();
         let told = self.lifecycle.events_of(recorded);
         spans.extend(self.advance(recorded));
-        if let Some(execution) = &mut self.execution {
-            if !comes_from_outside {
-                execution.last = execution.last.max(recorded.at);
+        let content = self.content;
+        let notes = told.iter().filter_map(|event| agent::note(&recorded.event, event, content));
+        match &mut self.execution {
+            Some(execution) if !rests => {
+                if !comes_from_outside {
+                    execution.last = execution.last.max(recorded.at);
+                }
+                execution.note(notes);
+                execution.note(agent::mistake(&recorded.event, recorded.at, content));
             }
-            execution.note(told.iter().filter_map(|event| agent::note(event, self.content)));
-            execution.note(agent::mistake(&recorded.event, recorded.at, self.content));
+            Some(_) | None => self.idle_events.extend(notes),
         }
         spans
     }
@@ -267,9 +283,10 @@ impl Projector {
     }
 
     fn begin(&mut self, seq: u64, at: Timestamp, trace: &Trace, started: &Started) {
-        let common = common(&self.run, started, self.previous.is_some());
+        let common = common(&self.run, started, std::mem::replace(&mut self.has_executed, true));
         let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
         execution.is_anothers = self.is_catching_up;
+        execution.note(std::mem::take(&mut self.idle_events));
         execution.redaction = self.redaction.clone();
         execution.before = self.lifecycle.run().map(|run| run.budget().usage).unwrap_or_default();
         execution.waited_ms = self.rested.take().map(|since| at.duration_since(since)).map(milliseconds);
@@ -291,13 +308,18 @@ impl Projector {
         let (Some(mut execution), Some(run)) = (self.execution.take(), self.lifecycle.run()) else { return spans };
         let started = run.started();
         let name = format!("invoke_agent {}", started.spec.agent);
+        let given = match execution.has_gone_on {
+            true => execution.given.take(),
+            false => given(&self.held, &self.messages),
+        };
         let pending = execution.pending.take().unwrap_or_else(|| run.pending());
         let failure = finish.failure(self.content);
         let failure = failure.as_ref().map(|(word, message)| (*word, message.as_str()));
         let (waited_ms, before) = (execution.waited_ms, execution.before);
         spans.extend(execution.finish(name, at, failure, |to| {
             to.int(names::WAIT_MS, waited_ms);
-            agent::attributes(started, run.budget(), &before, &self.identity, self.content, to);
+            agent::attributes(started, run.budget(), &before, &self.identity, to);
+            agent::input(started, given.as_ref(), self.content, to);
             agent::outcome(finish, &pending, self.content, to);
             agent::warnings(finish, run, to);
         }));
@@ -345,7 +367,28 @@ impl Projector {
     /// after the tool disappears, because the conversation still contains its arguments.
     fn learn_secrets(&mut self) {
         let tools = self.lifecycle.run().and_then(Run::tools);
-        let Some(redaction) = tools.and_then(|tools| self.redaction.with_secrets_of(tools)) else { return };
+        if let Some(redaction) = tools.and_then(|tools| self.redaction.with_secrets_of(tools)) {
+            self.redact_from_now_on(redaction);
+        }
+    }
+
+    /// Also removes the values that calls pass under secret names, wherever a tool or a model repeats them.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
+    fn remember_secrets(&mut self, event: &Event) {
+        let redaction = match event {
+            Event::ModelReplied { reply } => {
+                let calls = reply.content.iter().filter_map(Part::tool_use);
+                self.redaction.with_values_of(calls.map(|(_, _, arguments)| arguments))
+            }
+            Event::ApprovalDecided { decision, .. } => self.redaction.with_values_of(decision.edited_arguments.iter()),
+            _ => None,
+        };
+        if let Some(redaction) = redaction {
+            self.redact_from_now_on(redaction);
+        }
+    }
+
+    fn redact_from_now_on(&mut self, redaction: Redaction) {
         // Earlier rendered messages may contain the new secrets.
         self.conversation = Conversation::redacted(redaction.clone());
         self.execution.iter_mut().for_each(|execution| execution.redaction = redaction.clone());
@@ -381,7 +424,8 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
         Trigger::Fork { run, .. } => to.text(names::RUN_FORKED_FROM, run.as_str()),
         Trigger::Retry { run, .. } => to.text(names::RUN_RETRY_OF, run.as_str()),
     }
-    to.text_if(names::USER_ID, started.metadata.get("user_id").and_then(Json::as_str));
+    let principal = started.spec.principal.as_ref().map(Principal::as_str);
+    to.text_if(names::USER_ID, started.metadata.get("user_id").and_then(Json::as_str).or(principal));
     if let Some(tags) = started.metadata.get("tags").and_then(Json::as_array) {
         to.texts(names::TAGS, tags.iter().filter_map(Json::as_str).map(str::to_owned));
     }

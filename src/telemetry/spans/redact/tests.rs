@@ -1,12 +1,13 @@
 use super::*;
 use serde_json::json;
+use toolgate_core::redact::{REDACTED, USUAL_NAMES};
 
 fn usual() -> Redaction {
-    Redaction::new(USUAL_KEYS, SecretsBuilder::default()).expect("patterns")
+    Redaction::new(USUAL_NAMES, SecretsBuilder::default()).expect("patterns").with_recognizable(true)
 }
 
 fn cleaned(redaction: &Redaction, text: &str) -> String {
-    redaction.clean(text).unwrap_or_else(|| text.to_owned())
+    redaction.cleaned(text).unwrap_or_else(|| text.to_owned())
 }
 
 #[test]
@@ -20,6 +21,45 @@ fn values_of_secret_names_are_hidden_at_any_depth() {
         "arguments": "{\"client-secret\":\"__REDACTED__\",\"n\":1}", "passwords": "how to choose them",
     });
     assert_eq!(cleaned(&usual(), &said.to_string()), expected.to_string());
+}
+
+#[test]
+fn each_usual_name_hides_its_value() {
+    for name in [
+        "token",
+        "authToken",
+        "bot_token",
+        "jwt",
+        "Bearer",
+        "pwd",
+        "otp",
+        "pin",
+        "credentials",
+        "cvv",
+        "ssn",
+        "cardNumber",
+        "db-connection-string",
+        "client_secret",
+        "id_token",
+    ] {
+        assert_eq!(cleaned(&usual(), &json!({ name: "s-1" }).to_string()), json!({ name: REDACTED }).to_string());
+        assert_eq!(cleaned(&usual(), &format!("{name}=s-1 n=1")), format!("{name}={REDACTED} n=1"));
+        let quoted = json!({ "text": format!("a\n{name}: s-1") }).to_string();
+        assert!(!cleaned(&usual(), &quoted).contains("s-1"), "{quoted}");
+    }
+    for said in ["{\"max_tokens\":5,\"mapping\":1}", "{\"pinned\":1,\"tokens\":2}", "spin=1 shopping: 2"] {
+        assert_eq!(cleaned(&usual(), said), said);
+    }
+}
+
+#[test]
+fn secrets_of_a_recognizable_form_are_hidden_in_text_and_json() {
+    let said = json!({"card": 4_111_111_111_111_111_u64, "url": "postgres://app:s-1@db/x", "n": 1_764_357_600_000_u64});
+    let left = json!({"card": REDACTED, "url": "postgres://app:__REDACTED__@db/x", "n": 1_764_357_600_000_u64});
+    assert_eq!(cleaned(&usual(), &said.to_string()), left.to_string());
+    assert_eq!(cleaned(&usual(), "password: s-1\ncard 4111111111111111"), "password: __REDACTED__\ncard __REDACTED__");
+    let without = usual().with_recognizable(false);
+    assert_eq!(cleaned(&without, &said.to_string()), said.to_string());
 }
 
 #[test]
@@ -94,7 +134,7 @@ fn each_alternative_and_class_member_of_a_pattern_is_found() {
 #[test]
 fn redaction_takes_linear_time() {
     let redaction =
-        Redaction::new(USUAL_KEYS, SecretsBuilder::of_values(["sk-12345678", &"a".repeat(1000)])).expect("patterns");
+        Redaction::new(USUAL_NAMES, SecretsBuilder::of_values(["sk-12345678", &"a".repeat(1000)])).expect("patterns");
     let long = super::super::attributes::MAX_VALUE_BYTES;
     let begun = std::time::Instant::now();
     for piece in [
@@ -113,7 +153,7 @@ fn redaction_takes_linear_time() {
         "password=\n",
     ] {
         let text = format!("[password {}", piece.repeat(long / piece.len()));
-        let _ = redaction.clean(&text);
+        let _ = redaction.cleaned(&text);
     }
     assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }

@@ -57,7 +57,7 @@ async fn the_error_of_a_refused_client_names_the_authorization_server() {
     let wrong = access_by("desk", ClientProof::Secret("wrong-s3cret".into()), &["read"]);
     let process = servers([("crm", world.vault.settings(wrong))]);
     let reason = missing(&process, "crm").await;
-    assert!(reason.ends_with("its authorization server gave no token: invalid_client: no"), "{reason}");
+    assert!(reason.ends_with("its authorization server gave no token; invalid_client: no"), "{reason}");
     process.close().await;
 }
 

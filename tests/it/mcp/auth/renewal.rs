@@ -215,7 +215,7 @@ async fn a_refresh_token_is_not_sent_again_at_once_after_an_answer_that_cannot_b
     world.vault.authority().books().manner.answers = Some(|answer| answer["expires_in"] = "soon".into());
     world.vault.authority().expire_access();
     let (_, message) = failed(call(&process, "crm", "look", json!({})).await);
-    let told = "gave no token: its answer cannot be read: `expires_in` is not a number of seconds";
+    let told = "gave no token; its answer cannot be read: `expires_in` is not a number of seconds";
     assert!(message.contains(told) && !message.contains("s3cret"), "{message}");
     let (_, message) = failed(call(&process, "crm", "look", json!({})).await);
     assert!(message.contains("the refresh token is not sent again yet"), "{message}");

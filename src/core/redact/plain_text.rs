@@ -1,16 +1,13 @@
 //! Redaction of plain text and cut JSON: the text after a name and `:` or `=` counts as its value.
 
-use crate::spans::attributes::REDACTED;
+use super::REDACTED;
+use super::recognizable::{PEM_BEGINS, pem_length};
 
 /// Only this many characters at the end of a longer name are compared.
 const LONGEST_NAME: usize = 64;
 
 /// Words before a credential that are not part of it.
 const SCHEMES: [&str; 4] = ["bearer ", "basic ", "digest ", "token "];
-
-/// The start of a PEM key of several lines.
-const KEY_BEGINS: &str = "-----BEGIN";
-const KEY_ENDS: &str = "-----END";
 
 /// The line endings, also as escapes in JSON.
 const LINE_ENDS: [&str; 4] = ["\n", "\r", "\\n", "\\r"];
@@ -85,7 +82,7 @@ fn length(value: &str, ends: &ValueEnd) -> usize {
         // The end of a list or object that was cut short is unknown.
         Some(b'[' | b'{') if opens == 0 => value.len(),
         Some(b'|' | b'>') if opens == 0 => block(value),
-        Some(_) | None if value.starts_with(KEY_BEGINS) => key(value),
+        Some(_) | None if value.starts_with(PEM_BEGINS) => pem_length(value),
         Some(_) | None => match ends {
             ValueEnd::Member => up_to(value, |c| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '"' | '\'' | '\\')),
             ValueEnd::Quote(quote, escapes) => {
@@ -133,12 +130,6 @@ fn block(value: &str) -> usize {
     let of_it =
         lines.take_while(|(number, line)| *number == 0 || line.trim().is_empty() || line.starts_with([' ', '\t']));
     of_it.map(|(_, line)| line.len()).sum()
-}
-
-/// A PEM key, to the end of its last line.
-fn key(value: &str) -> usize {
-    let last = value.find(KEY_ENDS).and_then(|end| value.get(end + KEY_ENDS.len()..));
-    last.and_then(|last| Some(value.len() - last.len() + last.find("-----")? + 5)).unwrap_or(value.len())
 }
 
 fn first(value: &str, ends: &[&str]) -> usize {
