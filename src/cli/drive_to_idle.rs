@@ -5,7 +5,6 @@ mod task_wait;
 mod until_idle;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::blobs;
 use super::error::CliError;
@@ -19,10 +18,12 @@ use super::view::{DisplaySettings, RepeatedFlags, UsageJson, pending_lines};
 use crate::app::App;
 use crate::config::StoreSettings;
 use crate::core::blob::BlobHandle;
-use crate::core::chat::Media;
-use crate::core::error::Failure;
-use crate::core::id::{RunId, SessionId};
-use crate::core::run::{AnswerForm, JournalEntry, Output as Answer, PendingItem, RunResult, RunWarning, Status};
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::{ModelName, RunId, SessionId};
+use crate::core::lifecycle::{optional_failure, optional_output, warnings};
+use crate::core::run::{
+    AnswerForm, JournalEntry, Output as Answer, PendingItem, RunPhase, RunResult, RunWarning, Status,
+};
 use crate::runner::{Execution, Report};
 pub(super) use until_idle::until_idle;
 
@@ -187,51 +188,53 @@ fn print_pending(report: &Report, again: &RepeatedFlags, out: &mut Output) {
     }
 }
 
-/// The result line of `--json`.
+/// The result line of `--json`. Every member is there; one without a value is null.
 #[derive(Serialize)]
 pub(super) struct ResultLine<'a> {
     r#type: &'static str,
     status: Status,
-    #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<&'a RunId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<&'a SessionId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
-    /// The parsed answer when the run has an output schema, or else its text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Value>,
-    #[serde(skip_serializing_if = "<[Media]>::is_empty")]
-    media: &'a [Media],
-    #[serde(skip_serializing_if = "<[RunWarning]>::is_empty")]
+    #[serde(serialize_with = "optional_output")]
+    output: Option<Answer>,
+    #[serde(serialize_with = "warnings")]
     warnings: &'a [RunWarning],
     pending: &'a [PendingItem],
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "optional_failure")]
     error: Option<Failure>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<UsageJson>,
-    /// Duration, summary, exit code, models.
-    #[serde(flatten)]
-    result: Option<&'a RunResult>,
+    summary: Option<&'a str>,
+    error_code: Option<ErrorCode>,
+    phase: Option<RunPhase>,
+    exit_code: Option<u8>,
+    duration_ms: Option<u64>,
+    models: &'a [ModelName],
+    iterations: u32,
 }
 
 impl<'a> ResultLine<'a> {
     /// The state of a run that ended or is pending.
     pub(super) fn new(report: &'a Report) -> Self {
-        let output = report.output.as_ref();
+        let RunResult { summary, error_code, phase, exit_code, duration_ms, models, iterations } = &report.result;
         Self {
             r#type: "result",
             status: report.status,
             run_id: Some(&report.run_id),
             session_id: Some(&report.session_id),
             version: Some(report.version),
-            output: output.map(|output| output.value.clone().unwrap_or_else(|| Value::from(output.text.as_str()))),
-            media: output.map_or(&[], |output| &output.media),
+            output: report.output.clone(),
             warnings: &report.warnings,
             pending: &report.pending,
             error: report.error.clone(),
             usage: Some(report.budget.usage.into()),
-            result: Some(&report.result),
+            summary: summary.as_deref(),
+            error_code: *error_code,
+            phase: *phase,
+            exit_code: *exit_code,
+            duration_ms: *duration_ms,
+            models,
+            iterations: *iterations,
         }
     }
 
@@ -262,12 +265,17 @@ impl<'a> ResultLine<'a> {
             session_id: None,
             version: None,
             output: None,
-            media: &[],
             warnings: &[],
             pending: &[],
             error: Some(error.failure()),
             usage: None,
-            result: None,
+            summary: None,
+            error_code: None,
+            phase: None,
+            exit_code: None,
+            duration_ms: None,
+            models: &[],
+            iterations: 0,
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::core::chat::{Usage, Usd};
+use crate::core::lifecycle;
 
 /// Tokens and cost of one reply: `120 (100 cached) → 30 (10 reasoning) tokens, $0.0012`.
 pub(in crate::cli) fn spent(usage: &Usage) -> String {
@@ -55,29 +56,14 @@ impl MissingUsage {
     }
 }
 
-/// Usage as JSON: all fields are present, and unreported ones are `null`.
+/// Usage as JSON, in the form that it has in events and over HTTP.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(in crate::cli) struct UsageJson {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
-    reasoning_tokens: Option<u64>,
-    cost_usd: Option<Usd>,
-}
+#[serde(transparent)]
+pub(in crate::cli) struct UsageJson(#[serde(serialize_with = "lifecycle::usage")] Usage);
 
 impl From<Usage> for UsageJson {
     fn from(usage: Usage) -> Self {
-        let Usage {
-            input_tokens,
-            output_tokens,
-            cache_read_tokens,
-            cache_write_tokens,
-            reasoning_tokens,
-            cost_usd,
-            costs: _,
-        } = usage;
-        Self { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd }
+        Self(usage)
     }
 }
 

@@ -169,5 +169,5 @@ fn an_answer_is_verbatim_for_programs_and_escaped_for_terminals() {
     assert_eq!(piped.err.chars().find(|c| is_hostile(*c)), None, "{}", piped.err.escape_debug());
     let json = desk.toolgate(&["run", "--json", "x"]).expect(0);
     is_clean(&["run", "--json"], &json);
-    assert_eq!(json.result()["output"], Value::from(HOSTILE));
+    assert_eq!(json.result()["output"]["text"], Value::from(HOSTILE));
 }

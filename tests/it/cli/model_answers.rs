@@ -67,7 +67,7 @@ async fn gemini_is_asked_once_more_after_an_empty_answer_to_a_tool() {
     let answers = [gemini(&call), stream("reports/empty_gemini.sse"), gemini(&json!([{"text": "C-1001."}]))];
     let server = ModelServer::answering(answers).await;
     let result = run(&desk(&server, "gemini", &json!({}))).await.expect(0).result();
-    assert_eq!((&result["output"], result.get("warnings")), (&json!("C-1001."), None));
+    assert_eq!((&result["output"]["text"], &result["warnings"]), (&json!("C-1001."), &json!([])));
     let contents = server.asked().remove(2).json()["contents"].take();
     let last = contents.as_array().unwrap().last().unwrap();
     assert_eq!(last["role"], "user");
@@ -81,7 +81,7 @@ async fn anthropic_is_asked_to_continue_and_a_second_empty_answer_is_a_warning()
     let empty = || stream("reports/empty_anthropic.sse");
     let server = ModelServer::answering([anthropic(&call, "tool_use"), empty(), empty()]).await;
     let result = run(&desk(&server, "anthropic", &json!({}))).await.expect(0).result();
-    assert_eq!((&result["status"], &result["output"]), (&json!("completed"), &json!("")));
+    assert_eq!((&result["status"], &result["output"]["text"]), (&json!("completed"), &json!("")));
     assert_eq!(result["warnings"], json!([{"code": "empty_answer"}]));
     let messages = server.asked().remove(2).json()["messages"].take();
     let last = messages.as_array().unwrap().last().unwrap();
@@ -152,7 +152,7 @@ async fn an_overflow_told_in_words_leads_to_one_compaction_and_the_run_completes
         let desk = desk(&server, api, &json!({"compaction": {"keep_tokens": 1}}));
         toolgate(&desk, &["run", "--session", "s", &"long ".repeat(900)]).await.expect(0);
         let result = toolgate(&desk, &["run", "--session", "s", "--json", "Go on"]).await.expect(0).result();
-        assert_eq!(result["output"], "Done.", "{api}: {result}");
+        assert_eq!(result["output"]["text"], "Done.", "{api}: {result}");
         assert_eq!(server.asked().len(), 4, "{api}");
     }
 }

@@ -82,7 +82,10 @@ fn every_line_of_json_is_an_event_with_its_content_and_the_last_is_the_result() 
     let text: String = named("llm.text.delta").iter().map(|line| line["text"].as_str().unwrap()).collect();
     assert_eq!(text, "I look her up.She is C-1001.");
     let result = ended.result();
-    assert_eq!((result["status"].as_str(), result["output"].as_str()), (Some("completed"), Some("She is C-1001.")));
+    assert_eq!(
+        (result["status"].as_str(), result["output"]["text"].as_str()),
+        (Some("completed"), Some("She is C-1001."))
+    );
     assert_eq!(result["run_id"], lines[0]["run_id"]);
     assert_eq!(ended.err, "");
 }

@@ -103,7 +103,7 @@ fn a_file_answers_by_the_servers_keys_and_a_wrong_key_is_refused() {
     let refused = file("other").expect(1);
     assert!(refused.err.contains("answer `other`, which was not asked; asked are: `who`"), "{}", refused.err);
     let result = file("who").expect(0).result();
-    assert!(result["output"].as_str().unwrap().contains("hello, Ada"), "{result}");
+    assert!(result["output"]["text"].as_str().unwrap().contains("hello, Ada"), "{result}");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn json_reports_the_wait_and_the_result() {
     let place = |name: &str| types.iter().position(|kind| *kind == name).unwrap_or_else(|| panic!("{name}: {types:?}"));
     assert!(place("tool.task.started") < place("execution.pending"), "{types:?}");
     assert!(place("execution.pending") < place("tool.mcp.completed"), "{types:?}");
-    assert_eq!((ended.result()["output"].as_str(), ended.err.as_str()), (Some("hi"), ""));
+    assert_eq!((ended.result()["output"]["text"].as_str(), ended.err.as_str()), (Some("hi"), ""));
 }
 
 #[test]
