@@ -234,7 +234,7 @@ impl App {
     }
 
     /// Releases active runs, so that another process resumes them without waiting for their leases, stops the servers, and
-    /// exports the spans of what was executed within [`LAST_EXPORT`]. Failures are logged: the process ends by a signal.
+    /// exports the spans of what was executed, for at most five seconds. Failures are logged: the process ends by a signal.
     pub async fn abandon(self) {
         self.runner.drain(RELEASE).await;
         self.close_servers().await;

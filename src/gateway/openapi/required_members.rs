@@ -33,8 +33,9 @@ fn require_all(name: &str, schema: &mut RefOr<Schema>) {
             object.properties.values_mut().for_each(|property| require_all(name, property));
         }
         Schema::Array(array) => {
+            // The objects of a page are written where the page lists them.
             if let ArrayItems::RefOrSchema(item) = &mut array.items {
-                require_all(name, item);
+                require_all(name.strip_prefix("Page_").unwrap_or(name), item);
             }
         }
         Schema::OneOf(one_of) => one_of.items.iter_mut().for_each(|item| require_all(name, item)),

@@ -64,7 +64,7 @@ pub(super) struct NewSessionBody {
     limits: SessionLimits,
     /// Seconds without use after which the next run does not continue the conversation. Default: the agent's setting.
     #[schema(example = 86400)]
-    expire_after_s: Option<u64>,
+    expire_after_s: Option<u32>,
     /// The permission mode of its runs: one of the agent's `modes`, or the name of its policy. Default: the agent's policy.
     #[schema(example = "plan")]
     mode: Option<String>,
@@ -92,7 +92,7 @@ async fn create(
         settings: SessionSettings {
             metadata: new.metadata,
             limits: new.limits,
-            expire_after_s: new.expire_after_s,
+            expire_after_s: new.expire_after_s.map(u64::from),
             mode: new.mode,
         },
         by: None,
@@ -176,8 +176,8 @@ pub(super) struct SessionChangeBody {
     limits: MemberChange<SessionLimitsChange>,
     /// Seconds without use after which the next run does not continue the conversation; `null` for the agent's setting.
     #[serde(default)]
-    #[schema(value_type = Option<u64>)]
-    expire_after_s: MemberChange<u64>,
+    #[schema(value_type = Option<u32>)]
+    expire_after_s: MemberChange<u32>,
     /// The permission mode of the next runs; `null` for the agent's policy.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
@@ -203,6 +203,7 @@ async fn change(
     let session = runner.session(&session).await?;
     let seen = if_match.of_session(&session.row)?;
     let SessionChangeBody { title, metadata, limits, expire_after_s, mode } = change;
+    let expire_after_s = expire_after_s.map(u64::from);
     let change = SessionChange { title, metadata, limits, expire_after_s, mode };
     let row = session.change(change, seen).await?.row;
     // The response has all of the session, not only what was changed.

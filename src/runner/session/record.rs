@@ -86,6 +86,17 @@ pub enum MemberChange<T> {
     Set(T),
 }
 
+impl<T> MemberChange<T> {
+    /// The same change of the converted value.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> MemberChange<U> {
+        match self {
+            Self::Keep => MemberChange::Keep,
+            Self::Clear => MemberChange::Clear,
+            Self::Set(value) => MemberChange::Set(convert(value)),
+        }
+    }
+}
+
 /// Reads a present member. `#[serde(default)]` reads an absent one.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for MemberChange<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

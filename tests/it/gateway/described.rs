@@ -31,6 +31,13 @@ static VALIDATORS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
     SCHEMAS.iter().chain([&("problem", "Problem")]).map(of).collect()
 });
 
+/// The schema of a page of each `object` that is listed.
+static PAGES: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
+    let is_listed = |page: &str| DESCRIPTION["components"]["schemas"].get(page).is_some();
+    let pages = SCHEMAS.iter().map(|(object, schema)| (*object, format!("Page_{schema}")));
+    pages.filter(|(_, page)| is_listed(page)).map(|(object, page)| (object, validator(&page))).collect()
+});
+
 fn validator(schema: &str) -> Validator {
     let root = json!({"$ref": format!("#/components/schemas/{schema}"), "components": DESCRIPTION["components"]});
     jsonschema::validator_for(&root).unwrap()
@@ -48,10 +55,12 @@ fn differences(validator: &Validator, body: &Value) -> Vec<String> {
 /// Checks a body, and each item of a list.
 pub(super) fn check(body: &Value) {
     let object = if body["request_id"].is_string() { Some("problem") } else { body["object"].as_str() };
+    let mut validator = object.and_then(|object| VALIDATORS.get(object));
     if object == Some("list") {
         body["data"].as_array().unwrap().iter().for_each(check);
+        validator = body["data"][0]["object"].as_str().and_then(|object| PAGES.get(object));
     }
-    let Some(validator) = object.and_then(|object| VALIDATORS.get(object)) else { return };
+    let Some(validator) = validator else { return };
     let errors = differences(validator, body);
     assert!(errors.is_empty(), "a response does not match its description: {errors:#?}\n{body:#}");
 }
