@@ -82,7 +82,7 @@ async fn anthropic_is_asked_to_continue_and_a_second_empty_answer_is_a_warning()
     let server = ModelServer::answering([anthropic(&call, "tool_use"), empty(), empty()]).await;
     let result = run(&desk(&server, "anthropic", &json!({}))).await.expect(0).result();
     assert_eq!((&result["status"], &result["output"]["text"]), (&json!("completed"), &json!("")));
-    assert_eq!(result["warnings"], json!([{"code": "empty_answer"}]));
+    assert_eq!(result["warnings"], json!([{"code": "empty_answer", "servers": [], "limit": null, "restart": null}]));
     let messages = server.asked().remove(2).json()["messages"].take();
     let last = messages.as_array().unwrap().last().unwrap();
     assert_eq!((&last["role"], &last["content"][0]["type"]), (&json!("user"), &json!("tool_result")));

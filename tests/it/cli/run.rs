@@ -52,7 +52,10 @@ fn a_run_without_the_tools_of_a_server_says_so_once_and_in_its_result() {
     assert_eq!(ended.err.lines().last(), Some(last), "{}", ended.err);
     assert_eq!(ended.err.matches("no-such-program").count(), 1, "{}", ended.err);
     let result = desk.toolgate(&["run", "--json", "Hello", "--mcp-config", "mcp.json"]).expect(0).result();
-    assert_eq!(result["warnings"], json!([{"code": "incomplete_tools", "servers": ["ghost"]}]));
+    assert_eq!(
+        result["warnings"],
+        json!([{"code": "incomplete_tools", "servers": ["ghost"], "limit": null, "restart": null}])
+    );
 }
 
 #[test]
@@ -64,7 +67,10 @@ fn an_answer_that_stays_empty_is_a_warning_for_people_programs_and_traces() {
         assert_eq!(ended.err.lines().last(), Some("warning: the model's answer is empty"), "{}", ended.err);
     }
     let result = desk.toolgate(&["run", "--json", "Who is Ada?"]).expect(0).result();
-    assert_eq!((&result["status"], &result["warnings"]), (&json!("completed"), &json!([{"code": "empty_answer"}])));
+    assert_eq!(
+        (&result["status"], &result["warnings"]),
+        (&json!("completed"), &json!([{"code": "empty_answer", "servers": [], "limit": null, "restart": null}]))
+    );
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
     assert!(shown.contains("warning: the model's answer is empty"), "{shown}");
     let trace = desk.toolgate(&["runs", "trace", "last", "--json"]).expect(0).out;
