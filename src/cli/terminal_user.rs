@@ -85,7 +85,11 @@ pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut
     if !items.is_empty() {
         out.note(format!("meanwhile in progress: {}", list(follow.calls_in_progress())));
     }
-    prompt_for(follow, run, state.length(), items, out).await
+    let prompted = prompt_for(follow, run, state.length(), items, out).await?;
+    if prompted.has_news() && !prompted.stops && follow.calls_in_progress().next().is_some() {
+        out.note("recorded; approved calls start when the calls in progress have ended");
+    }
+    Ok(prompted)
 }
 
 /// The items that the person has not left open.

@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::text::{count, list};
+use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::core::id::AgentName;
 use crate::core::policy::analysis::{
     DecisionHistory, ExclusionReason, SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions,
@@ -92,7 +92,7 @@ impl Suggest {
 
 /// The tool that is skipped, the number of its approvals, and the reason.
 fn skipped_in_words(skipped: &SkippedTool<'_>, at_least: u32) -> String {
-    let SkippedTool { origin, agent, principal, approvals, reason } = skipped;
+    let SkippedTool { origin, agent, principal, approvals, arguments, reason } = skipped;
     let tool = match origin {
         Origin::Mcp { server, tool } => mcp_name(server, tool).to_string(),
         Origin::External { tool } => external_name(tool).to_string(),
@@ -111,7 +111,9 @@ fn skipped_in_words(skipped: &SkippedTool<'_>, at_least: u32) -> String {
         SkipReason::TooFewApprovals => format!("less than {at_least} times (`--at-least`)"),
         SkipReason::NotExpressible => "no rule can match exactly these calls".to_owned(),
     };
-    format!("{tool}, agent {agent}{of_principal}, approved {}: {reason}", count(*approvals, "time"))
+    let arguments = arguments.map(|arguments| format!(" ({})", arguments_line(&json!(arguments), COMPACT)));
+    let arguments = arguments.unwrap_or_default();
+    format!("{tool}{arguments}, agent {agent}{of_principal}, approved {}: {reason}", count(*approvals, "time"))
 }
 
 fn policy(suggested: &[Suggestion]) -> Vec<String> {

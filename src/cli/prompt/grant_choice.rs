@@ -131,7 +131,10 @@ impl<C: Console> Prompt<C> {
             }
             match chosen(line.trim(), &proposals) {
                 Ok(ChosenCondition { words, condition, is_typed }) => {
-                    let others = other_arguments(arguments, &condition);
+                    let others = match other_arguments(arguments, &condition) {
+                        none if none.is_empty() => ", and any further argument".to_owned(),
+                        others => others + ", any further argument",
+                    };
                     let scope = self.reach(&format!("calls of this tool with {}{others}", escape_untrusted(&words)))?;
                     if scope.is_some() && is_typed && !self.may_leave_open(arguments, &condition)? {
                         return Ok(None);

@@ -55,6 +55,8 @@ pub(in crate::cli) struct LiveView {
     streamed: bool,
     /// Usage that attempts did not report.
     gaps: MissingUsage,
+    /// The line about the grants in force; it is shown when it changes.
+    grants: Option<String>,
     /// The error of the last failed attempt.
     last_error: Option<Failure>,
     /// The calls in progress.
@@ -87,6 +89,7 @@ impl LiveView {
             unfinished: Vec::new(),
             streamed: false,
             gaps: MissingUsage::default(),
+            grants: None,
             last_error: None,
             executing: BTreeMap::new(),
             approved: BTreeMap::new(),
@@ -202,9 +205,10 @@ impl LiveView {
                 lines.extend(warnings.iter().map(|text| paint.yellow(format!("  ! {}", escape_untrusted(text)))));
                 lines
             }
-            LifecycleKind::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),
             LifecycleKind::ApprovalsResolved { granted } => {
-                vec![paint.dim(format!("  grants in force: {}", list(covered(granted))))]
+                let line = format!("  grants in force: {}", list(covered(granted)));
+                let is_news = self.grants.replace(line.clone()).is_none_or(|known| known != line);
+                if granted.is_empty() || !is_news { Vec::new() } else { vec![paint.dim(line)] }
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
                 self.streamed = false;

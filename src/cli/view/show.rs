@@ -137,6 +137,7 @@ fn draw_call(call: &CallHistory<'_>, is_over: bool, look: DisplaySettings) -> Ve
     let left = match call.sent_at() {
         _ if !is_over || !is_open => "",
         Some(_) => ", sent, and its outcome is unknown",
+        None if call.decision().is_some() => ", not sent before the run ended",
         None => ", no result before the run ended",
     };
     let took = call.sent_at().zip(ended_at).map(|(sent, ended)| format!(", {}", duration(elapsed_ms(sent, ended))));

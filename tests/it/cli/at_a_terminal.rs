@@ -329,8 +329,8 @@ fn an_approval_covers_calls_that_meet_a_proposed_condition() {
         ("or a condition; empty: none): ", "9\n"),
         ("type a number from 1 to 2", ""),
         ("or a condition; empty: none): ", "1\n"),
-        ("calls of this tool with the same customer_id, and any `text` from now on", ""),
-        ("(empty: neither): ", "s"),
+        ("calls of this tool with the same customer_id, and any `text`", ""),
+        ("neither): ", "s"),
         // The second call has the same customer, and the third another one.
         (DECIDE, "d"),
         ("why", "enough\n"),

@@ -66,8 +66,8 @@ fn a_command_approved_by_its_first_words_runs_later_with_others() {
         ("counted: 0 other calls of this tool in the newest 1 run of this agent", ""),
         ("(its number, several with commas, or a condition; empty: none): ", "2\n"),
         ("calls of this tool with a command `git diff …`", ""),
-        (", and any `timeout` from now on", ""),
-        ("(empty: neither): ", "w"),
+        (", and any `timeout`", ""),
+        ("neither): ", "w"),
         // `git diff --stat` runs without a question.
         ("git diff; rm -rf /", ""),
         (DECIDE, "d"),
@@ -109,14 +109,14 @@ fn a_chained_command_is_approved_by_the_words_of_its_parts_or_by_a_typed_conditi
         ("1. the same command", ""),
         ("or a condition; empty: none): ", "args.timeout <\n"),
         ("or a condition; empty: none): ", "args.timeout > 9\n"),
-        ("(empty: neither): ", "s"),
+        ("neither): ", "s"),
         ("does not compare the whole of `command`", ""),
         ("allow it: [y]es, [n]o: ", "y"),
         ("does not hold for the call itself", ""),
         (DECIDE, "l"),
         ("or a condition; empty: none): ", "args.timeout < 9\n"),
-        ("calls of this tool with args.timeout < 9, and any `command` from now on", ""),
-        ("(empty: neither): ", "s"),
+        ("calls of this tool with args.timeout < 9, and any `command`", ""),
+        ("neither): ", "s"),
         ("allow it: [y]es, [n]o: ", "y"),
     ];
     at_a_terminal(&desk, &["run", "Show the changes"], &typed).expect(0);

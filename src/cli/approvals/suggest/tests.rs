@@ -132,7 +132,9 @@ fn a_denial_leaves_out_only_the_call_that_was_denied() {
         assert_eq!(judged(&policy, "run", None, &json!({"command": command})), verdict, "{command}");
     }
     let lines: Vec<String> = left_out.iter().map(|left| skipped_in_words(left, 2)).collect();
-    assert_eq!(lines, ["mcp_shop_run, agent desk, approved 1 time: the same call was denied by ann in run run_2"]);
+    let left =
+        r#"mcp_shop_run (command: "ls"), agent desk, approved 1 time: the same call was denied by ann in run run_2"#;
+    assert_eq!(lines, [left]);
 }
 
 #[test]
@@ -175,7 +177,7 @@ fn a_left_out_tool_is_named_with_its_reason() {
             "mcp_shop_add_note, agent desk for kim, approved 1 time: less than 2 times (`--at-least`)",
             "mcp_shop_edit, agent desk, approved 2 times: its definition changed between the approvals",
             "mcp_shop_look, agent desk, approved 2 times: no rule can match exactly these calls",
-            "mcp_shop_pay, agent desk, approved 1 time: the same call was denied by ann in run run_2",
+            "mcp_shop_pay (no arguments), agent desk, approved 1 time: the same call was denied by ann in run run_2",
             "mcp_shop_send, agent desk, approved 1 time: denied by a policy in run run_3",
             "mcp_shop_wipe, agent desk, approved 1 time: it changed during run run_4",
         ]

@@ -156,7 +156,9 @@ fn proposal(wanted: &WantedCommand) -> Option<GrantProposal> {
                 Some(program) if program.iter().any(|word| word == CHANGE_FOLDER) => format!("`{}`", leading(pattern)),
                 _ => format!("`{} …`", leading(pattern)),
             });
-            (format!("only {}, in any order", shown.collect::<Vec<_>>().join(", ")), Breadth::SomeValues)
+            let shown: Vec<String> = shown.collect();
+            let order = if shown.len() > 1 { ", in any order" } else { "" };
+            (format!("only {}{order}", shown.join(", ")), Breadth::SomeValues)
         }
     };
     Some(GrantProposal { words, condition: wanted.condition()?, breadth })
@@ -283,7 +285,7 @@ mod tests {
                 "only `cargo test …`, `tail …`, in any order",
                 r#"args.commandPartsStartWith(["cargo","test"], ["tail"])"#,
             ),
-            ("git log >/dev/null", "only `git log …`, in any order", r#"args.commandPartsStartWith(["git","log"])"#),
+            ("git log >/dev/null", "only `git log …`", r#"args.commandPartsStartWith(["git","log"])"#),
         ] {
             let expected = (words.to_owned(), condition.to_owned());
             assert_eq!(proposed(&json!({"command": command})), std::slice::from_ref(&expected), "{command}");

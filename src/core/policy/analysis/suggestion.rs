@@ -44,6 +44,8 @@ pub struct SkippedTool<'a> {
     pub principal: Option<&'a Principal>,
     /// The number of its approvals.
     pub approvals: usize,
+    /// The arguments of the call, if only that call is left out.
+    pub arguments: Option<&'a Map<String, Value>>,
     pub reason: SkipReason<'a>,
 }
 
@@ -79,11 +81,19 @@ pub fn suggestions<'a>(
         if agent.is_some_and(|agent| agent != of) {
             continue;
         }
-        let left = |approvals, reason| SkippedTool { origin, agent: of, principal, approvals, reason };
+        let left = |approvals, reason| SkippedTool { origin, agent: of, principal, approvals, arguments: None, reason };
         if !past.barred.contains_key(origin) {
             let refusal =
                 |approval: &&Approval| past.refused.get(&(origin.clone(), arguments_key(&approval.arguments)));
-            left_out.extend(approvals.iter().filter_map(refusal).map(|refused| left(1, SkipReason::Excluded(refused))));
+            let mut refused: BTreeMap<String, SkippedTool<'_>> = BTreeMap::new();
+            for (approval, reason) in approvals.iter().filter_map(|approval| Some((approval, refusal(approval)?))) {
+                let skipped = refused.entry(arguments_key(&approval.arguments)).or_insert_with(|| SkippedTool {
+                    arguments: Some(&approval.arguments),
+                    ..left(0, SkipReason::Excluded(reason))
+                });
+                skipped.approvals += 1;
+            }
+            left_out.extend(refused.into_values());
             approvals.retain(|approval| refusal(approval).is_none());
             if approvals.is_empty() {
                 continue;
