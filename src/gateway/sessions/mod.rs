@@ -63,7 +63,7 @@ pub(super) struct NewSessionBody {
     #[schema(value_type = SessionLimitsView)]
     limits: SessionLimits,
     /// Seconds without use after which the next run does not continue the conversation. Default: the agent's setting.
-    #[schema(example = 86400)]
+    #[schema(value_type = Option<u64>, maximum = 4294967295u64, example = 86400)]
     expire_after_s: Option<u32>,
     /// The permission mode of its runs: one of the agent's `modes`, or the name of its policy. Default: the agent's policy.
     #[schema(example = "plan")]
@@ -176,7 +176,7 @@ pub(super) struct SessionChangeBody {
     limits: MemberChange<SessionLimitsChange>,
     /// Seconds without use after which the next run does not continue the conversation; `null` for the agent's setting.
     #[serde(default)]
-    #[schema(value_type = Option<u32>)]
+    #[schema(value_type = Option<u64>, maximum = 4294967295u64)]
     expire_after_s: MemberChange<u32>,
     /// The permission mode of the next runs; `null` for the agent's policy.
     #[serde(default)]
