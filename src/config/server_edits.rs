@@ -58,13 +58,18 @@ pub fn without_server(text: &str, server: &str) -> Option<String> {
     let is_last = !section.content(&lines).filter(|at| !removed.contains(at)).any(|at| is_key(&at));
     let agents = Block::find(&lines, 0, 0..lines.len(), "agents").map(|agents| agents.content(&lines));
     let is_of_agent = |at: usize| agents.as_ref().is_some_and(|agents| agents.contains(&at));
-    let mut kept = Vec::new();
+    let (mut kept, mut is_listing) = (Vec::new(), false);
     for (at, line) in lines.iter().enumerate().filter(|(at, _)| !removed.contains(at)) {
-        match line.trim_start() {
+        let entry = line.trim_start();
+        let item = entry.strip_prefix("- ").filter(|_| is_listing);
+        // The items of a list follow its key; other lists may have the same name.
+        is_listing =
+            is_of_agent(at) && (entry.starts_with("servers:") || is_listing && (item.is_some() || is_remark(line)));
+        match item {
             _ if at == section.head && is_last => kept.push("servers: {}".to_owned()),
-            item if is_of_agent(at) && item.strip_prefix("- ").is_some_and(|item| is_named(item, server)) => {}
-            entry if is_of_agent(at) && entry.starts_with("servers:") => kept.push(unlisted(line, server)),
-            _ => kept.push((*line).to_owned()),
+            Some(item) if is_named(item, server) => {}
+            None if is_listing => kept.push(unlisted(line, server)),
+            Some(_) | None => kept.push((*line).to_owned()),
         }
     }
     Some(kept.join("\n") + "\n")
@@ -74,7 +79,11 @@ pub fn without_server(text: &str, server: &str) -> Option<String> {
 fn unlisted(line: &str, server: &str) -> String {
     let inside = line.split_once('[').and_then(|(key, rest)| Some((key, rest.split_once(']')?)));
     let Some((key, (inside, after))) = inside else { return line.to_owned() };
-    let left: Vec<&str> = inside.split(',').map(str::trim).filter(|item| !is_named(item, server)).collect();
+    let items: Vec<&str> = inside.split(',').map(str::trim).collect();
+    if !items.iter().any(|item| is_named(item, server)) {
+        return line.to_owned();
+    }
+    let left: Vec<&str> = items.into_iter().filter(|item| !is_named(item, server)).collect();
     format!("{key}[{}]{after}", left.join(", "))
 }
 
@@ -160,9 +169,11 @@ mod tests {
     #[test]
     fn a_server_is_removed_from_its_section_and_from_the_agents() {
         let text = "servers:\n  # The shop.\n  shop:\n    stdio: { command: shop }\n  git:\n    stdio:\n      command: uvx\n\n\
-                    agents:\n  desk:\n    servers: [shop, git] # all\n  night:\n    servers:\n      - git\n      - shop\n";
+                    agents:\n  desk:\n    servers: [shop, git] # all\n  night:\n    servers:\n      - git\n      - shop\n    modes:\n      - git\n\
+                    \x20 day:\n    servers: [ shop ]\n";
         let without = "servers:\n  # The shop.\n  shop:\n    stdio: { command: shop }\n\n\
-                       agents:\n  desk:\n    servers: [shop] # all\n  night:\n    servers:\n      - shop\n";
+                       agents:\n  desk:\n    servers: [shop] # all\n  night:\n    servers:\n      - shop\n    modes:\n      - git\n\
+                       \x20 day:\n    servers: [ shop ]\n";
         assert_eq!(without_server(text, "git").as_deref(), Some(without));
         let last = without_server("servers:\n  git:\n    http: { url: x }\n# end\n", "git");
         assert_eq!(last.as_deref(), Some("servers: {}\n# end\n"));

@@ -57,6 +57,7 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
     }
 }
 
+/// What is pending in all runs.
 async fn waiting(app: &App, out: &mut Output) -> Result<Vec<InboxItem>, CliError> {
     let Inbox { waiting, unreadable } = app.operator().inbox(&InboxFilter::default()).await?;
     list::warn_of_unreadable(&unreadable, out);

@@ -234,7 +234,8 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// The command that applies the policy after the present one. A policy that allows what no rule denies takes its name.
+    /// The command that applies the policy after the present one. A policy whose default is `allow` is left out: its name has
+    /// to be typed.
     pub(super) fn next_policy(&self) -> String {
         let careful = self.agent.policies().filter(|policy| policy.fallback != Verdict::Allow);
         let known: Vec<&str> = careful.map(|policy| policy.name.as_str()).collect();

@@ -1,11 +1,12 @@
 //! `toolgate mcp add`: adds a server to the configuration file, once it was started and listed its tools.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
 
+use super::config_file::ConfigFile;
 use super::connected_server::{ConnectedServer, milliseconds, new_trace};
 use super::waiting::{Wait, WaitOutcome};
 use crate::app::{self, ToolServers};
@@ -14,7 +15,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{block, count, duration};
-use crate::config::{self, FILE_NAME, ServerDefinition, Settings};
+use crate::config::{self, ServerDefinition, Settings};
 use crate::core::id::{AgentName, ServerId};
 
 const EXAMPLES: &str = "\
@@ -70,14 +71,10 @@ pub(super) struct Add {
 impl Add {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         setup::log(setup::QUIET_LOG)?;
-        let path = self.config.config.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            CliError::file("the configuration", &path, &error).with_remedy("`toolgate init` writes one")
-        })?;
-        let before = setup::settings(&ConfigFlag { config: Some(path.clone()) })?;
+        let file = ConfigFile::open(&self.config)?;
         let id = ServerId::from(self.name.as_str());
-        if before.servers.contains_key(&id) {
-            let message = format!("`{}` has a server `{id}` already", path.display());
+        if file.settings.servers.contains_key(&id) {
+            let message = format!("`{}` has a server `{id}` already", file.path.display());
             return Err(CliError::usage(message).with_remedy("choose another name, or change it in the file"));
         }
         let definition = self.definition()?;
@@ -86,29 +83,28 @@ impl Add {
             let remedy = format!("`export {name}=…` first: values that look like secrets are not written to the file");
             return Err(CliError::usage(message).with_remedy(remedy));
         }
-        let agent = self.user(&before)?;
-        let added = config::with_server(&text, &definition.yaml).ok_or_else(|| by_hand(&path, &definition))?;
+        let agent = self.user(&file.settings)?;
+        let by_hand = || file.by_hand(format!("add it below `servers:`:\n{}", definition.yaml.trim_end()));
+        let added = config::with_server(&file.text, &definition.yaml).ok_or_else(by_hand)?;
         let used = agent.as_ref().and_then(|agent| config::with_server_of_agent(&added, agent.as_str(), id.as_str()));
-        // The new file is loaded before it replaces the other one: a file that cannot be read must not be written.
-        let written = new_file(&path, used.as_deref().unwrap_or(&added))?;
-        let settings = setup::settings(&ConfigFlag { config: Some(written.path().to_path_buf()) });
-        let settings = settings.map_err(|error| by_hand(&path, &definition).with_remedy(error.to_string()))?;
-        if settings.servers.len() != before.servers.len() + 1 || !settings.servers.contains_key(&id) {
-            return Err(by_hand(&path, &definition));
+        let changed = file.changed(used.as_deref().unwrap_or(&added))?;
+        let servers = &changed.settings.servers;
+        if servers.len() != file.settings.servers.len() + 1 || !servers.contains_key(&id) {
+            return Err(by_hand());
         }
-        match check(&settings, &id, out).await? {
+        match check(&changed.settings, &id, out).await? {
             WaitOutcome::Interrupted(_) => return Ok(Exit::Cancelled),
             WaitOutcome::Done(Some(problem)) if !self.unchecked => {
                 let paint = out.note_paint();
                 out.note(format!("{} {}", paint.red("error:"), block(&problem)));
-                out.note(format!("nothing was written; --unchecked adds it to {} all the same", path.display()));
+                out.note(format!("nothing was written; --unchecked adds it to {} all the same", file.path.display()));
                 return Ok(Exit::ServerFailed);
             }
             WaitOutcome::Done(Some(problem)) => out.warning(block(&problem)),
             WaitOutcome::Done(None) => {}
         }
-        replace(&path, written)?;
-        out.line(format!("added server {id} to {}: {}", path.display(), definition.summary));
+        changed.save()?;
+        out.line(format!("added server {id} to {}: {}", file.path.display(), definition.summary));
         match agent.filter(|_| used.is_some()) {
             Some(agent) => {
                 out.line(format!("agent {agent} may use it: `toolgate tools` shows which calls require approval"))
@@ -165,31 +161,6 @@ fn found_here(program: &str) -> String {
     let is_path = program.contains('/') && !program.starts_with('$');
     let whole = is_path.then(|| std::path::absolute(program).ok()).flatten();
     whole.map_or_else(|| program.to_owned(), |whole| whole.display().to_string())
-}
-
-/// The error for a file whose form is not changed here, with the lines to add.
-fn by_hand(path: &Path, definition: &ServerDefinition) -> CliError {
-    CliError::usage(format!("`{}` is in a form that this command does not change; nothing was written", path.display()))
-        .with_remedy(format!("add it below `servers:`:\n{}", definition.yaml.trim_end()))
-}
-
-/// The new content in a file beside the configuration, with the same permissions.
-pub(super) fn new_file(path: &Path, text: &str) -> Result<tempfile::NamedTempFile, CliError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let written = || {
-        let mut file = tempfile::Builder::new().prefix(".toolgate-").suffix(".yaml").tempfile_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::set_permissions(file.path(), std::fs::metadata(path)?.permissions())?;
-        Ok(file)
-    };
-    written().map_err(|error| CliError::file("the configuration", path, &error))
-}
-
-/// Puts the new file in the place of the configuration, through a link if it is one.
-pub(super) fn replace(path: &Path, written: tempfile::NamedTempFile) -> Result<(), CliError> {
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    written.persist(&target).map_err(|error| CliError::file("the configuration", path, &error.error))?;
-    Ok(())
 }
 
 /// Starts the server and lists its tools. Returns why it cannot be used, if so.

@@ -7,6 +7,7 @@ mod call;
 mod check;
 mod check_files;
 mod check_report;
+mod config_file;
 mod connected_server;
 mod exchange;
 mod fault_proxy;

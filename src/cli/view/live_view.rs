@@ -137,6 +137,8 @@ impl LiveView {
             self.approved.insert(call.call_id.clone(), (call.clone(), *scope));
         }
         if let LifecycleKind::McpExecuting { call }
+        | LifecycleKind::BuiltinExecuting { call }
+        | LifecycleKind::QuestionAsked { call }
         | LifecycleKind::ExternalRequested { call }
         | LifecycleKind::Rejected { call, .. }
         | LifecycleKind::Drifted { call, .. } = &event.fact

@@ -11,7 +11,7 @@ use crate::core::run::{
     AttemptEnd, CallHistory, CallVerdict, Compensation, DecisionKind, OutputVerdict, RunPhase, Spec, Status,
     ToolAccess, TurnHistory,
 };
-use crate::core::tool::{Arguments, Outcome, escape_untrusted};
+use crate::core::tool::{Arguments, Origin, Outcome, escape_untrusted};
 use crate::runner::Report;
 
 impl RunSummary<'_> {
@@ -134,10 +134,11 @@ fn draw_call(call: &CallHistory<'_>, is_over: bool, look: DisplaySettings) -> Ve
     };
     let is_open = outcome.is_none() && denial.is_none() && !call.is_deferred();
     let is_open = is_open && !matches!(call.verdict(), Some(CallVerdict::Rejected { .. }));
+    let is_of_server = call.tool().is_some_and(|tool| matches!(tool.origin, Origin::Mcp { .. }));
     let left = match call.sent_at() {
         _ if !is_over || !is_open => "",
         Some(_) => ", sent, and its outcome is unknown",
-        None if call.decision().is_some() => ", not sent before the run ended",
+        None if call.decision().is_some() && is_of_server => ", not sent before the run ended",
         None => ", no result before the run ended",
     };
     let took = call.sent_at().zip(ended_at).map(|(sent, ended)| format!(", {}", duration(elapsed_ms(sent, ended))));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallEnd, CallRef, Delta, IncompleteDetails, ModelAttempt, PendingRef, UndoRef, shared};
+use super::{CallEnd, CallRef, Delta, IncompleteDetails, ModelAttempt, PendingRef, UndoRef, wire_forms};
 use crate::chat::{Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, SessionId};
@@ -48,56 +48,56 @@ pub enum LifecycleKind {
     Unpaused {
         by: String,
         via: Channel,
-        #[serde(serialize_with = "shared::optional_limits")]
+        #[serde(serialize_with = "wire_forms::optional_limits")]
         limits: Option<Box<Limits>>,
     },
     /// The run ended with a valid answer.
     #[serde(rename = "execution.completed")]
     Completed {
         tool_interactions: u32,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared::optional_output")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "wire_forms::optional_output")]
         output: Option<Output>,
-        #[serde(serialize_with = "shared::warnings")]
+        #[serde(serialize_with = "wire_forms::warnings")]
         warnings: Vec<RunWarning>,
     },
     /// The run ended with an error.
     #[serde(rename = "execution.failed")]
     Failed {
-        #[serde(serialize_with = "shared::failure")]
+        #[serde(serialize_with = "wire_forms::failure")]
         error: Failure,
         tool_interactions: u32,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
     },
     /// The run ended at a hard limit.
     #[serde(rename = "execution.incomplete")]
     Incomplete {
-        #[serde(serialize_with = "shared::failure")]
+        #[serde(serialize_with = "wire_forms::failure")]
         error: Failure,
         incomplete_details: IncompleteDetails,
         tool_interactions: u32,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
         /// The last answer, if there is one; the outer `None` without `Content::Include`.
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared::included_output")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "wire_forms::included_output")]
         output: Option<Option<Output>>,
     },
     /// The run waited too long for a required action.
     #[serde(rename = "execution.expired")]
     Expired {
-        #[serde(serialize_with = "shared::failure")]
+        #[serde(serialize_with = "wire_forms::failure")]
         error: Failure,
         tool_interactions: u32,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
     },
     #[serde(rename = "execution.cancelled")]
     Cancelled {
         reason: Option<String>,
         tool_interactions: u32,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
     },
     /// The run will end with this status, and undoes the calls that took effect before it.
@@ -155,10 +155,10 @@ pub enum LifecycleKind {
         response_model: Option<String>,
         attempt: u32,
         stop: Stop,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
         /// The usage of the run up to and including this attempt, as its limits count it.
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         cumulative: Usage,
         duration_ms: u64,
         first_token_ms: Option<u64>,
@@ -174,12 +174,12 @@ pub enum LifecycleKind {
     ModelFailed {
         model: ModelName,
         attempt: u32,
-        #[serde(serialize_with = "shared::failure")]
+        #[serde(serialize_with = "wire_forms::failure")]
         error: Failure,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
         /// The usage of the run up to and including this attempt, as its limits count it.
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         cumulative: Usage,
         duration_ms: u64,
     },
@@ -190,10 +190,10 @@ pub enum LifecycleKind {
     #[serde(rename = "conversation.compaction.completed")]
     CompactionCompleted {
         model: ModelName,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
         /// The usage of the run up to and including this attempt, as its limits count it.
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         cumulative: Usage,
         duration_ms: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,11 +202,11 @@ pub enum LifecycleKind {
     /// There is no summary, and the turn continues without one.
     #[serde(rename = "conversation.compaction.failed")]
     CompactionFailed {
-        #[serde(serialize_with = "shared::failure")]
+        #[serde(serialize_with = "wire_forms::failure")]
         error: Failure,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,
-        #[serde(serialize_with = "shared::usage")]
+        #[serde(serialize_with = "wire_forms::usage")]
         cumulative: Usage,
         duration_ms: u64,
     },

@@ -7,7 +7,7 @@ mod delta;
 mod event;
 mod kind;
 mod projector;
-mod shared;
+mod wire_forms;
 
 use crate::error::Failure;
 
@@ -16,7 +16,7 @@ pub use delta::{Delta, ModelAttempt};
 pub use event::LifecycleEvent;
 pub use kind::LifecycleKind;
 pub use projector::Lifecycle;
-pub use shared::{IncompleteDetails, limits, optional_failure, optional_output, usage, warnings};
+pub use wire_forms::{IncompleteDetails, limits, optional_failure, optional_output, usage, warnings};
 
 /// Whether events carry content: tool arguments, results, answers, and messages that may quote them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //!
 //! While the process runs, each batch is tried for the time limit of an export. Several batches are in flight at once, as
 //! long as the receiver accepts them: a receiver that takes seconds for each is slow, not unavailable. When the process
-//! ends, the remaining items are sent as long as the receiver accepts any. The sender gives up a receiver that accepts none after a few
-//! seconds, and a receiver that was never reachable (`reachability`) almost immediately.
+//! ends, the remaining items are sent as long as the receiver accepts any. The sender gives up a receiver that accepts none
+//! after a few seconds, and a receiver that was never reachable (`reachability`) almost immediately.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

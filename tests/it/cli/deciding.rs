@@ -141,6 +141,21 @@ fn a_denial_can_stop_the_run_and_keeps_what_was_decided() {
     shell.sees("toolgate runs retry run_");
 }
 
+#[test]
+fn an_approved_call_that_the_application_got_is_not_called_unsent() {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1 } }] }, { say: done }]",
+    );
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{config}\npolicies: {{ careful: {{ default: ask, rules: [] }} }}\n"));
+    desk.toolgate(&["run", "--policy", "careful", "Refund it"]).expect(10);
+    desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(10);
+    let cancelled = desk.toolgate(&["runs", "cancel", "last"]).expect(0);
+    let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+    assert!(shown.contains("no result before the run ended") && !shown.contains("not sent"), "{shown}");
+    assert!(!cancelled.err.contains("not sent"), "{}", cancelled.err);
+}
+
 /// A desk whose model runs a command.
 fn commands() -> Desk {
     let call = r#"{ id: run, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: x, command: "rm x" } }"#;

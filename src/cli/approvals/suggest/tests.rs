@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::*;
 use crate::config;
 use crate::core::id::{CallId, Principal, RunId};
-use crate::core::policy::analysis::{Approval, arguments_key};
+use crate::core::policy::analysis::{Approval, arguments_hash};
 use crate::core::policy::{Example, Policy, Subject, Verdict};
 
 type Approved = ((RunId, CallId), Approval);
@@ -117,7 +117,7 @@ fn names_that_look_like_patterns_mean_themselves() {
 fn refuse(past: &mut DecisionHistory, tool: &str, arguments: &Value) {
     let origin = Origin::Mcp { server: "shop".into(), tool: tool.into() };
     let reason = ExclusionReason::Refused { by: "ann".into(), run: "run_2".into() };
-    past.refused.insert((origin, arguments_key(arguments.as_object().unwrap())), reason);
+    past.refused.insert((origin, arguments_hash(arguments.as_object().unwrap())), reason);
 }
 
 #[test]
@@ -126,15 +126,17 @@ fn a_denial_leaves_out_only_the_call_that_was_denied() {
     let mut past = past([run("a", "git diff"), run("b", "git diff"), run("c", "ls"), run("d", "make")]);
     refuse(&mut past, "run", &json!({"command": "ls"}));
     refuse(&mut past, "run", &json!({"command": "rm -rf /"}));
+    past.approvals.extend([approved("e", "pay", &json!({"to": "ann", "cents": 5}))]);
+    refuse(&mut past, "pay", &json!({"cents": 5, "to": "ann"}));
     let (suggested, left_out) = suggestions(&past, None, 2);
     let policy = loaded(&suggested);
     for (command, verdict) in [("git diff", Verdict::Allow), ("make", Verdict::Allow), ("ls", Verdict::Ask)] {
         assert_eq!(judged(&policy, "run", None, &json!({"command": command})), verdict, "{command}");
     }
     let lines: Vec<String> = left_out.iter().map(|left| skipped_in_words(left, 2)).collect();
-    let left =
-        r#"mcp_shop_run (command: "ls"), agent desk, approved 1 time: the same call was denied by ann in run run_2"#;
-    assert_eq!(lines, [left]);
+    let denied = "agent desk, approved 1 time: the same call was denied by ann in run run_2";
+    let pay = format!(r#"mcp_shop_pay (to: "ann", cents: 5), {denied}"#);
+    assert_eq!(lines, [pay, format!(r#"mcp_shop_run (command: "ls"), {denied}"#)]);
 }
 
 #[test]

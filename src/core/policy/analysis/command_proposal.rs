@@ -48,7 +48,8 @@ const READERS: [&str; 30] = [
 struct Subcommands {
     programs: &'static [&'static str],
     /// The subcommands that do what they say, whatever follows: not `git branch`, `git tag` and `git reflog`, which list and
-    /// delete, nor `git checkout`, `git restore`, `git rm` and `git switch`, which discard changes, nor `git push`, which goes to any remote, nor `npm audit`, which also repairs.
+    /// delete, nor `git checkout`, `git restore`, `git rm` and `git switch`, which discard changes, nor `git push`, which goes
+    /// to any remote, nor `npm audit`, which also repairs.
     plain: &'static [&'static str],
     /// The subcommands whose next word is needed as well: `npm run test`, `gh pr view`.
     nested: &'static [&'static str],

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::id::{AgentName, CallId, Principal, RunId};
 use crate::run::{CallHistory, CallVerdict, DecisionKind, Event, History, JournalEntry, Rejection, Spec};
-use crate::tool::Origin;
+use crate::tool::{Arguments, Origin};
 
 /// Past approvals, and the tools that must never be suggested.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct DecisionHistory {
     pub approvals: BTreeMap<(RunId, CallId), Approval>,
     /// The tools that are never suggested, each with the first reason found.
     pub barred: BTreeMap<Origin, ExclusionReason>,
-    /// The calls that a person denied, by tool and [`arguments_key`]. No rule covers them; rules for other arguments may.
+    /// The calls that a person denied, by tool and [`arguments_hash`]. No rule covers them; rules for other arguments may.
     pub refused: BTreeMap<(Origin, String), ExclusionReason>,
     /// The runs whose journals cannot be read, with the error.
     pub unread: Vec<String>,
@@ -105,12 +105,12 @@ fn refusal(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<
     let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
     let origin = bound.or_else(|| call.tool().map(|tool| tool.origin.clone()))?;
     let reason = ExclusionReason::Refused { by: decision.by.clone(), run: run.clone() };
-    Some(((origin, arguments_key(call.arguments().as_object()?)), reason))
+    Some(((origin, arguments_hash(call.arguments().as_object()?)), reason))
 }
 
-/// The text by which equal arguments are found.
-pub fn arguments_key(arguments: &Map<String, Value>) -> String {
-    Value::Object(arguments.clone()).to_string()
+/// The hash by which equal arguments are found, in whichever order a model wrote them ([`Arguments::hash`]).
+pub fn arguments_hash(arguments: &Map<String, Value>) -> String {
+    Arguments::Object(arguments.clone()).hash()
 }
 
 /// The approval that this entry of a call records.

@@ -11,7 +11,7 @@ mod suggestion;
 mod warnings;
 
 pub use backtest::{PastCall, PastOutcome, past_calls};
-pub use decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_key};
+pub use decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_hash};
 pub use grant_proposal::{GrantProposal, PastCoverage};
 pub use grant_proposals::{command_argument, grant_proposals, likely_proposal};
 pub use suggestion::{SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions};

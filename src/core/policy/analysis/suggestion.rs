@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_key};
+use super::decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_hash};
 use crate::id::{AgentName, Principal};
 use crate::pattern::Pattern;
 use crate::policy::Condition;
@@ -84,10 +84,10 @@ pub fn suggestions<'a>(
         let left = |approvals, reason| SkippedTool { origin, agent: of, principal, approvals, arguments: None, reason };
         if !past.barred.contains_key(origin) {
             let refusal =
-                |approval: &&Approval| past.refused.get(&(origin.clone(), arguments_key(&approval.arguments)));
+                |approval: &&Approval| past.refused.get(&(origin.clone(), arguments_hash(&approval.arguments)));
             let mut refused: BTreeMap<String, SkippedTool<'_>> = BTreeMap::new();
             for (approval, reason) in approvals.iter().filter_map(|approval| Some((approval, refusal(approval)?))) {
-                let skipped = refused.entry(arguments_key(&approval.arguments)).or_insert_with(|| SkippedTool {
+                let skipped = refused.entry(arguments_hash(&approval.arguments)).or_insert_with(|| SkippedTool {
                     arguments: Some(&approval.arguments),
                     ..left(0, SkipReason::Excluded(reason))
                 });
@@ -144,7 +144,7 @@ fn suggestion(
         Origin::Builtin { .. } => return None,
     };
     let seen: BTreeMap<String, &Map<String, Value>> =
-        approvals.iter().map(|approval| (arguments_key(&approval.arguments), &approval.arguments)).collect();
+        approvals.iter().map(|approval| (json!(approval.arguments).to_string(), &approval.arguments)).collect();
     let when = condition(principal, seen.keys());
     // Skip calls that no condition can express: a looser rule would cover more than was approved.
     Condition::parse(&when).ok()?;

@@ -1,5 +1,6 @@
-//! Members that events share with the resources of the HTTP API, in one form: each of their members is always there, and
-//! null if it has no value. A journal leaves such members out, so it has a form of its own.
+//! Wire forms of answers, usage, errors, warnings and limits: their JSON in events, in the resources of the HTTP API and in
+//! the result line of the command line. Each member is always there, and null if it has no value. A journal leaves such
+//! members out, so it has a form of its own.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
