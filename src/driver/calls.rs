@@ -1,4 +1,5 @@
-//! Step: run the calls of a tier concurrently, at servers in parallel and builtin calls here, and journal each result as it arrives.
+//! Step: run the calls of a tier concurrently, at servers in parallel and builtin calls here, and journal each result as it
+//! arrives.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -27,6 +28,8 @@ use super::{DriveError, Driver, Journal, Ports, Progress};
 struct PreparedCall {
     id: CallId,
     tool: Arc<Tool>,
+    /// Why it is not sent, if so.
+    blocker: Option<(FailureKind, String)>,
     /// Whether it was sent before, so that it must not be reported as not run.
     was_sent: bool,
     /// The builtin call, if toolgate runs it itself.
@@ -41,68 +44,85 @@ struct PreparedCall {
 }
 
 impl Driver<'_> {
+    /// Runs the calls of a tier. A call that is approved while others are in progress starts beside them.
     pub(super) async fn run_tier(&mut self, journal: &mut Journal, calls: Vec<CallId>) -> Result<(), DriveError> {
-        let StepOutcome::Done(()) = self.unless_ended(journal, self.confirm_tools(journal, &calls)).await else {
-            return journal.catch_up().await;
-        };
-        let StepOutcome::Done(live) = self.live_tools(journal).await else { return journal.catch_up().await };
-        match self.record_drift(journal, &live, &calls).await? {
-            DriftCheck::Same => {}
-            DriftCheck::MovedOn => return Ok(()),
-        }
-        let was_sent = |id: &&CallId| journal.run().call(id).is_some_and(|call| call.sent);
-        let again: BTreeSet<CallId> = calls.iter().filter(was_sent).cloned().collect();
-        journal.stage(Event::CallsStarted { calls: calls.clone() })?;
-        if journal.commit().await? == Progress::CaughtUp {
-            return Ok(());
-        }
-        let deadline = self.time_left(journal);
-        let outgoing = |id| outgoing(journal.run(), id, deadline, again.contains(id));
-        let outgoing: Vec<PreparedCall> = calls.iter().filter_map(outgoing).collect();
-        let leaves = outgoing.iter().filter(|call| dispatch_blocker(&call.tool, &live).is_none());
-        self.remember(&self.begun(journal, leaves.map(|call| &call.id))).await;
-        let run = journal.id().clone();
+        let (ports, run) = (self.ports, journal.id().clone());
         let (asker, mut questions) = mpsc::unbounded_channel();
-        let make = |call| make(self.ports, &run, &live, call, asker.clone());
-        let mut flight: FuturesUnordered<_> = outgoing.into_iter().map(make).collect();
+        let mut flight = FuturesUnordered::new();
         let mut held = HeldCalls::default();
         let compensates = journal.run().is_compensating();
         let is_stopped = |run: &Run| run.ending().is_some() || run.is_compensating() != compensates;
-        while !flight.is_empty() {
+        let mut startable = calls;
+        loop {
+            if !startable.is_empty() {
+                let StepOutcome::Done(started) = self.start_calls(journal, &startable).await? else {
+                    record_arrived(journal, &mut flight)?;
+                    return journal.catch_up().await;
+                };
+                flight.extend(started.into_iter().map(|call| make(ports, &run, call, asker.clone())));
+            }
+            if flight.is_empty() {
+                return Ok(());
+            }
             let happened = tokio::select! {
                 biased;
                 Some(landed) = flight.next() => CallEvent::Landed(landed),
                 Some(elicitation) = questions.recv() => CallEvent::Asked(elicitation),
                 news = self.news(journal, &held) => CallEvent::Interruption(news),
                 () = self.out_of_time(journal) => CallEvent::Interruption(Interruption::RunLost),
-                () = self.hold_is_over(&held) => CallEvent::Interruption(Interruption::ForHeldCalls),
+                () = self.hold_is_over(&held) => CallEvent::Interruption(Interruption::ForCalls),
             };
             match happened {
                 CallEvent::Landed(landed) => record(journal, landed)?,
                 CallEvent::Asked(elicitation) => self.hold(journal, &mut held, elicitation).await?,
-                CallEvent::Interruption(Interruption::ForHeldCalls) => journal.catch_up().await?,
+                CallEvent::Interruption(Interruption::ForCalls) => journal.catch_up().await?,
                 CallEvent::Interruption(Interruption::RunLost) => {
-                    // A reply that has arrived may be a task, which would continue without a purpose.
-                    while let Some(Some(landed)) = flight.next().now_or_never() {
-                        record(journal, landed)?;
-                    }
+                    record_arrived(journal, &mut flight)?;
                     return journal.catch_up().await;
                 }
             }
-            while let Some(Some(landed)) = flight.next().now_or_never() {
-                record(journal, landed)?;
-            }
+            record_arrived(journal, &mut flight)?;
             // The last result is committed with the next intent, which follows at once.
-            if !flight.is_empty() {
-                journal.commit().await?;
+            if flight.is_empty() {
+                return Ok(());
             }
+            journal.commit().await?;
             if is_stopped(journal.run()) {
                 return Ok(());
             }
             held.deliver_answers(journal.run());
             held.release_expired(self.wake, self.ports.clock.now());
+            startable = journal.run().startable_calls();
         }
-        Ok(())
+    }
+
+    /// Records the start of these calls, once each was compared with what was authorized. Empty if a call changed or another
+    /// writer was first: the run determines the next step.
+    async fn start_calls(
+        &mut self,
+        journal: &mut Journal,
+        calls: &[CallId],
+    ) -> Result<StepOutcome<Vec<PreparedCall>>, DriveError> {
+        let StepOutcome::Done(()) = self.unless_ended(journal, self.confirm_tools(journal, calls)).await else {
+            return Ok(StepOutcome::Interrupted);
+        };
+        let StepOutcome::Done(live) = self.live_tools(journal).await else { return Ok(StepOutcome::Interrupted) };
+        match self.record_drift(journal, &live, calls).await? {
+            DriftCheck::Same => {}
+            DriftCheck::MovedOn => return Ok(StepOutcome::Done(Vec::new())),
+        }
+        let was_sent = |id: &&CallId| journal.run().call(id).is_some_and(|call| call.sent);
+        let again: BTreeSet<CallId> = calls.iter().filter(was_sent).cloned().collect();
+        journal.stage(Event::CallsStarted { calls: calls.to_vec() })?;
+        if journal.commit().await? == Progress::CaughtUp {
+            return Ok(StepOutcome::Done(Vec::new()));
+        }
+        let deadline = self.time_left(journal);
+        let prepared = |id| PreparedCall::new(journal.run(), id, &live, deadline, again.contains(id));
+        let prepared: Vec<PreparedCall> = calls.iter().filter_map(prepared).collect();
+        let leaves = prepared.iter().filter(|call| call.blocker.is_none());
+        self.remember(&self.begun(journal, leaves.map(|call| &call.id))).await;
+        Ok(StepOutcome::Done(prepared))
     }
 }
 
@@ -115,14 +135,16 @@ enum CallEvent {
     Interruption(Interruption),
 }
 
-fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) -> Option<PreparedCall> {
-    let call = run.call(id)?;
-    let arguments = call.arguments().as_object()?.clone();
-    let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
-    let is_builtin = call.is_builtin();
-    let builtin = is_builtin.then(|| BuiltinCall::new(Builtin::from_origin(&tool.origin), &arguments, run));
-    let limits = run.started().spec.limits.clone();
-    Some(PreparedCall { id: id.clone(), tool, was_sent, builtin, limits, arguments, trace, deadline, answered })
+impl PreparedCall {
+    fn new(run: &Run, id: &CallId, live: &Toolset, deadline: Option<Duration>, was_sent: bool) -> Option<Self> {
+        let call = run.call(id)?;
+        let arguments = call.arguments().as_object()?.clone();
+        let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
+        let is_builtin = call.is_builtin();
+        let builtin = is_builtin.then(|| BuiltinCall::new(Builtin::from_origin(&tool.origin), &arguments, run));
+        let (limits, blocker) = (run.started().spec.limits.clone(), dispatch_blocker(&tool, live));
+        Some(Self { id: id.clone(), tool, blocker, was_sent, builtin, limits, arguments, trace, deadline, answered })
+    }
 }
 
 /// Stages a result. A result for a run that has ended meanwhile is dropped.
@@ -131,15 +153,25 @@ fn record(journal: &mut Journal, (call, reply): (CallId, DeliveredReply)) -> Res
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
 }
 
+/// Stages the results that have arrived. One may be a task, which would continue without a purpose if the run is lost.
+fn record_arrived(
+    journal: &mut Journal,
+    flight: &mut FuturesUnordered<impl Future<Output = (CallId, DeliveredReply)>>,
+) -> Result<(), DriveError> {
+    while let Some(Some(landed)) = flight.next().now_or_never() {
+        record(journal, landed)?;
+    }
+    Ok(())
+}
+
 async fn make(
     ports: &Ports,
     run: &RunId,
-    live: &Toolset,
     call: PreparedCall,
     asker: mpsc::UnboundedSender<Elicitation>,
 ) -> (CallId, DeliveredReply) {
-    let reply = match (dispatch_blocker(&call.tool, live), &call.builtin) {
-        (Some((kind, why)), _) => not_sent(kind, &why, call.was_sent).into(),
+    let reply = match (&call.blocker, &call.builtin) {
+        (Some((kind, why)), _) => not_sent(*kind, why, call.was_sent).into(),
         (None, Some(builtin)) => caught(async { ports.run_builtin(builtin).await.into() }).await,
         (None, None) => {
             let sent = async {

@@ -20,8 +20,8 @@ pub(super) enum StepOutcome<T> {
 pub(super) enum Interruption {
     /// The run was ended or is to be compensated, or another process drives it.
     RunLost,
-    /// There is an answer for a held call, or its hold is over.
-    ForHeldCalls,
+    /// A call of the tier was decided about, or a held call has an answer or its hold is over.
+    ForCalls,
 }
 
 impl Driver<'_> {
@@ -58,11 +58,11 @@ impl Driver<'_> {
         while self.news(journal, &HeldCalls::default()).await != Interruption::RunLost {}
     }
 
-    /// Waits until the run is lost, or there is news for a held call.
+    /// Waits until the run is lost, or there is news for a call of the tier.
     pub(super) async fn news(&self, journal: &Journal, held: &HeldCalls) -> Interruption {
         loop {
             if self.wake.releases_any(held.calls()) {
-                return Interruption::ForHeldCalls;
+                return Interruption::ForCalls;
             }
             tokio::select! {
                 () = self.wake.notified() => {}
@@ -75,12 +75,15 @@ impl Driver<'_> {
             let lost = |JournalEntry { event, .. }: &JournalEntry| {
                 matches!(event, Event::Ended { .. } | Event::CompensationStarted { .. } | Event::Resumed { .. })
             };
-            let answers = |recorded: &JournalEntry| matches!(&recorded.event, Event::InputGiven { call, .. } if held.contains(call));
+            let concerns_calls = |JournalEntry { event, .. }: &JournalEntry| match event {
+                Event::InputGiven { call, .. } => held.contains(call),
+                event => matches!(event, Event::ApprovalDecided { .. }),
+            };
             if tail.iter().any(lost) {
                 return Interruption::RunLost;
             }
-            if tail.iter().any(answers) {
-                return Interruption::ForHeldCalls;
+            if tail.iter().any(concerns_calls) {
+                return Interruption::ForCalls;
             }
         }
     }

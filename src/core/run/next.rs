@@ -258,6 +258,24 @@ impl Run {
         call.is_sent_by_us() && (call.state == CallState::Authorized || call.is_repeated_freely())
     }
 
+    /// The calls that may start while others of their tier are in progress: those that were approved meanwhile. None if the
+    /// run may not make that many calls; the next step rejects the excess.
+    pub fn startable_calls(&self) -> Vec<CallId> {
+        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
+        if self.pause().is_some() || self.overdue_ending().is_some() || self.is_compensating() {
+            return Vec::new();
+        }
+        let approved = calls_in(turn, |state| *state == CallState::Authorized).filter(|call| call.is_sent_by_us());
+        let approved: Vec<&Call> = approved.collect();
+        if approved.is_empty() {
+            return Vec::new();
+        }
+        match self.run_within_budget(&approved) {
+            Step::RunTier(calls) => calls,
+            _ => Vec::new(),
+        }
+    }
+
     /// Only first sends to servers count: a call that is made again was counted before.
     fn run_within_budget(&self, ready: &[&Call]) -> Step {
         let left = self.budget.mcp_calls_left().filter(|_| !self.is_compensating());

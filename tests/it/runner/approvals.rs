@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::run::{OnDeny, PendingApproval, PendingItem, ResumeError, Status};
+use toolgate::core::run::{Limits, OnDeny, PendingApproval, PendingItem, ResumeError, Status};
 use toolgate::core::tool::McpTool;
 use toolgate::runner::{Request, RunnerError};
 
@@ -77,6 +77,73 @@ async fn edited_arguments_are_validated_used_and_reported() {
     assert_eq!(world.servers.arguments_of("call_1_1"), json!({"path": "b"}));
     let told = "Note: a person changed the arguments of this call to {\"path\":\"b\"} | delete done";
     assert_eq!(answer_to(&report, "call_1_1"), told);
+}
+
+/// A turn with a call that takes a second, and two that require approval.
+fn slow_and_guarded() -> Given {
+    let calls = ["mcp_files_read", "mcp_files_delete", "mcp_files_move_delete"].map(|name| json!({"name": name}));
+    given_an_agent()
+        .with_tools("files", &["read", "delete", "move_delete"])
+        .where_servers(|servers| servers.take_ms("read", 1000))
+        .whose_policy_says(Verdict::Ask, "*_delete")
+        .whose_model_says(json!([{ "calls": calls }, say("Done.")]))
+}
+
+async fn after_ms(milliseconds: u64) {
+    tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approved_call_starts_while_another_is_in_progress() {
+    let world = slow_and_guarded().ready().await;
+    let execution = world.start().await;
+    after_ms(100).await;
+
+    let approving = world.resume(&execution.run, decisions([("call_1_2", yes())]).partial());
+    let denying = async {
+        after_ms(100).await;
+        let early = (world.servers.calls(), world.servers.most_in_flight());
+        let report = world.resume(&execution.run, decisions([("call_1_3", no("not needed"))])).await.unwrap();
+        (early, report)
+    };
+    let (_, (early, report)) = tokio::join!(approving, denying);
+
+    assert_eq!(early, (vec!["call_1_1".to_owned(), "call_1_2".to_owned()], 2));
+    assert_eq!(
+        (report.status, answer_to(&report, "call_1_3")),
+        (Status::Completed, "Denied by ann: not needed".into())
+    );
+    assert_eq!(
+        (answer_to(&report, "call_1_1"), answer_to(&report, "call_1_2")),
+        ("read done".into(), "delete done".into())
+    );
+    assert_eq!(world.servers.calls().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_approved_beside_another_is_compared_and_counted_like_any_other() {
+    let limits = Limits { max_mcp_calls: Some(1), ..Limits::default() };
+    for (limits, changes, expected) in [(Limits::default(), true, Status::Pending), (limits, false, Status::Completed)]
+    {
+        let world = slow_and_guarded().within(limits).ready().await;
+        let execution = world.start().await;
+        after_ms(100).await;
+        if changes {
+            world.servers.tool_access("files", McpTool { description: "does something else".into(), ..tool("delete") });
+        }
+
+        let both = decisions([("call_1_2", yes()), ("call_1_3", no("not needed"))]);
+        let report = world.resume(&execution.run, both).await.unwrap();
+
+        assert_eq!((report.status, world.servers.calls()), (expected, vec!["call_1_1".to_owned()]));
+        if changes {
+            let [PendingItem::Approval(again)] = &report.pending[..] else { panic!("{:?}", report.pending) };
+            assert_eq!((again.call_id.as_str(), again.differences.len()), ("call_1_2", 1));
+        } else {
+            let told = answer_to(&report, "call_1_2");
+            assert!(told.contains("max_mcp_calls"), "{told}");
+        }
+    }
 }
 
 async fn approved_for_the_session() -> World {
