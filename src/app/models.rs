@@ -91,13 +91,14 @@ pub fn model_of_kind(kind: &str) -> Option<Result<Arc<dyn Model>, String>> {
     Some(opened.map(|model| Arc::new(model) as Arc<dyn Model>).map_err(|error| error.to_string()))
 }
 
-/// The model; the inner error says why an adapter refuses its settings.
+/// The model; the inner error says why its settings cannot be used.
 fn open_one(
     name: &ModelName,
     settings: &ModelSettings,
     propagation: Propagation,
-) -> Result<Result<Arc<dyn Model>, models::SettingsError>, ConfigError> {
+) -> Result<Result<Arc<dyn Model>, String>, ConfigError> {
     Ok(match settings {
+        ModelSettings::Scripted { file, .. } if !file.exists() => Err(format!("there is no file `{}`", file.display())),
         ModelSettings::Scripted { file, .. } => {
             let script: Script = config::read_file(file)?;
             Ok(Arc::new(ScriptedModel::new(name.as_str(), script)))
@@ -106,7 +107,8 @@ fn open_one(
             let HttpModelSettings { api, settings } = &**settings;
             let propagation = propagation.and(settings.propagation);
             let settings = models::Settings { propagation, ..settings.clone() };
-            adapter(*api)(&settings).map(|model| Arc::new(model) as Arc<dyn Model>)
+            let model = adapter(*api)(&settings).map(|model| Arc::new(model) as Arc<dyn Model>);
+            model.map_err(|error| error.to_string())
         }
         ModelSettings::Missing { remedy } => {
             let message = format!("no model is configured: {remedy}");

@@ -25,6 +25,7 @@ use crate::core::run::{
     AnswerForm, JournalEntry, Output as Answer, PendingItem, RunPhase, RunResult, RunWarning, Status,
 };
 use crate::runner::{Execution, Report};
+use crate::service::binding_digest;
 pub(super) use until_idle::until_idle;
 
 /// Where a command waits for MCP tasks.
@@ -200,7 +201,7 @@ pub(super) struct ResultLine<'a> {
     output: Option<Answer>,
     #[serde(serialize_with = "warnings")]
     warnings: &'a [RunWarning],
-    pending: &'a [PendingItem],
+    pending: Vec<PendingJson<'a>>,
     #[serde(serialize_with = "optional_failure")]
     error: Option<Failure>,
     usage: Option<UsageJson>,
@@ -211,6 +212,19 @@ pub(super) struct ResultLine<'a> {
     duration_ms: Option<u64>,
     models: &'a [ModelName],
     iterations: u32,
+}
+
+/// A pending item, with the digest that binds a decision about it to what was shown.
+#[derive(Serialize)]
+struct PendingJson<'a> {
+    #[serde(flatten)]
+    item: &'a PendingItem,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+}
+
+fn with_digests<'a>(run: &RunId, items: &'a [PendingItem]) -> Vec<PendingJson<'a>> {
+    items.iter().map(|item| PendingJson { item, digest: binding_digest(run, item) }).collect()
 }
 
 impl<'a> ResultLine<'a> {
@@ -225,7 +239,7 @@ impl<'a> ResultLine<'a> {
             version: Some(report.version),
             output: report.output.clone(),
             warnings: &report.warnings,
-            pending: &report.pending,
+            pending: with_digests(&report.run_id, &report.pending),
             error: report.error.clone(),
             usage: Some(report.budget.usage.into()),
             summary: summary.as_deref(),
@@ -243,7 +257,7 @@ impl<'a> ResultLine<'a> {
     pub(super) fn stored(report: &'a Report, pending: &'a [PendingItem]) -> Self {
         let waits = report.status == Status::Running && pending.iter().any(PendingItem::wants_answer);
         let status = if waits { Status::Pending } else { report.status };
-        Self { status, pending, ..Self::new(report) }
+        Self { status, pending: with_digests(&report.run_id, pending), ..Self::new(report) }
     }
 
     /// The state of a run that rejected an answer.
@@ -266,7 +280,7 @@ impl<'a> ResultLine<'a> {
             version: None,
             output: None,
             warnings: &[],
-            pending: &[],
+            pending: Vec::new(),
             error: Some(error.failure()),
             usage: None,
             summary: None,

@@ -10,16 +10,17 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use self::round::{Round, is_approval, is_holdable};
+use super::answers::approval;
 use super::error::CliError;
 use super::follow::Follow;
 use super::interrupt::Interrupt;
 use super::output::Output;
 use super::past_calls::read_past_calls;
-use super::prompt::{self, AskedItem, Prompt, Reply, Terminal};
+use super::prompt::{self, AskedItem, CallRecord, Prompt, Reply, Terminal};
 use super::refusal;
 use super::text::{block, list};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, PendingItem, Resume, ResumeError};
+use crate::core::run::{Answer, Coverage, PendingItem, Resume, ResumeError, Scope};
 use crate::runner::{Report, RunnerError};
 use crate::service::binding_digest;
 
@@ -85,11 +86,7 @@ pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut
     if !items.is_empty() {
         out.note(format!("meanwhile in progress: {}", list(follow.calls_in_progress())));
     }
-    let prompted = prompt_for(follow, run, state.length(), items, out).await?;
-    if prompted.has_news() && !prompted.stops && follow.calls_in_progress().next().is_some() {
-        out.note("recorded; approved calls start when the calls in progress have ended");
-    }
-    Ok(prompted)
+    prompt_for(follow, run, state.length(), items, out).await
 }
 
 /// The items that the person has not left open.
@@ -226,7 +223,13 @@ fn ask_about(
             let call = item.call()?;
             runtime.block_on(read_past_calls(&runner, &of_run, &call)).ok()
         };
-        let reply = prompt.ask(&AskedItem { item: &item, further: &further, place }, &past);
+        let refusal = |condition: &str| {
+            let wanted = approval(Scope::Session, Some(Coverage::When(condition.to_owned())), None);
+            let state = runtime.block_on(runner.load(&of_run)).ok()?;
+            state.unusable_decision(item.call_id()?, &wanted).map(|error| error.to_string())
+        };
+        let record = CallRecord { past: &past, refusal: &refusal };
+        let reply = prompt.ask(&AskedItem { item: &item, further: &further, place }, record);
         reply.map(|reply| (prompt, reply))
     });
     async move { asking.await.ok()?.ok() }

@@ -39,6 +39,8 @@ pub(super) struct Conversation<'a> {
     mode: Option<String>,
     /// Whether a flag chose the policy that the agent has in this process. The runs keep it.
     pub(super) has_chosen_policy: bool,
+    /// Whether a model or policy was chosen since the last message.
+    has_unsent_choice: bool,
     attachments: Vec<Part>,
 }
 
@@ -61,6 +63,7 @@ impl<'a> Conversation<'a> {
             model,
             mode,
             has_chosen_policy: false,
+            has_unsent_choice: false,
             attachments: Vec::new(),
         })
     }
@@ -87,6 +90,13 @@ impl<'a> Conversation<'a> {
             self.model = Some(spec.model.clone());
         }
         Ok(())
+    }
+
+    /// The flags that continue the conversation with the same choice. What was sent is kept by its run.
+    pub(super) fn choice(&self, flags: &RunChoice) -> RunChoice {
+        let chosen = RunChoice { model: self.model.as_ref().map(ToString::to_string), policy: self.mode.clone() };
+        let RunChoice { model, policy } = if self.has_unsent_choice { chosen } else { RunChoice::default() };
+        RunChoice { model: model.or_else(|| flags.model.clone()), policy: policy.or_else(|| flags.policy.clone()) }
     }
 
     /// Whether the last turn waits for an answer of the person.
@@ -142,7 +152,7 @@ impl<'a> Conversation<'a> {
                 self.app.runner.start(request).await?
             }
         };
-        (self.forks, self.attachments) = (false, Vec::new());
+        (self.forks, self.has_unsent_choice, self.attachments) = (false, false, Vec::new());
         let copied = copied(self.app, &execution.run).await?;
         self.follow(execution, &copied, out).await
     }
@@ -228,7 +238,7 @@ impl<'a> Conversation<'a> {
         let known = || self.agent.models().map(|(name, _)| name.as_str());
         let current = self.model.as_ref().unwrap_or(&self.agent.model_name).as_str().to_owned();
         if let Some(name) = choice("model", name, known(), &current, out)? {
-            self.model = Some(ModelName::from(name.as_str()));
+            (self.model, self.has_unsent_choice) = (Some(ModelName::from(name.as_str())), true);
             out.line(out.paint().bold(self.head()));
         }
         Ok(())
@@ -247,7 +257,7 @@ impl<'a> Conversation<'a> {
     fn choose_policy(&mut self, name: Option<String>, out: &mut Output) -> Result<(), CliError> {
         let known = self.agent.policies().map(|policy| policy.name.as_str());
         if let Some(name) = choice("policy", name, known, self.policy(), out)? {
-            self.mode = Some(name);
+            (self.mode, self.has_unsent_choice) = (Some(name), true);
             out.line(out.paint().bold(self.head()));
         }
         Ok(())

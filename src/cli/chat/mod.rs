@@ -135,7 +135,7 @@ impl Chat {
             interrupts = Interrupts::listen();
         }
         if let (Some(session), false) = (conversation.session(), app.settings.store == StoreSettings::Memory) {
-            let again = setup::again_for_new(&self.config, &self.changes, &self.choice);
+            let again = setup::again_for_new(&self.config, &self.changes, &conversation.choice(&self.choice));
             out.note(format!("continue with:\n  {}", again.command(&["chat", "--session", session.as_str()])));
         }
         Ok(Exit::Done)

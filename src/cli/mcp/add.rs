@@ -87,6 +87,12 @@ impl Add {
         let by_hand = || file.by_hand(format!("add it below `servers:`:\n{}", definition.yaml.trim_end()));
         let added = config::with_server(&file.text, &definition.yaml).ok_or_else(by_hand)?;
         let used = agent.as_ref().and_then(|agent| config::with_server_of_agent(&added, agent.as_str(), id.as_str()));
+        if let (Some(agent), None) = (&self.agent, &used) {
+            let remedy = format!(
+                "add `{id}` to the `servers` of agent `{agent}` in that file, after the same command without --agent"
+            );
+            return Err(file.by_hand(remedy));
+        }
         let changed = file.changed(used.as_deref().unwrap_or(&added))?;
         let servers = &changed.settings.servers;
         if servers.len() != file.settings.servers.len() + 1 || !servers.contains_key(&id) {

@@ -4,7 +4,7 @@ use std::io;
 
 use super::console::Console;
 use super::grant_choice::LikelyGrant;
-use super::{AskedItem, Place, Prompt, ReadPastCalls, Reply};
+use super::{AskedItem, CallRecord, Place, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
 use crate::cli::text::count;
 use crate::cli::view;
@@ -48,7 +48,7 @@ impl<C: Console> Prompt<C> {
         &mut self,
         asked: &AskedItem<'_>,
         call: &PendingCall<'_>,
-        past: ReadPastCalls<'_>,
+        record: CallRecord<'_>,
     ) -> io::Result<Reply> {
         let Place { number, of, .. } = asked.place;
         let of = if of > 1 { format!("  ({number} of {of}), calls start after the last") } else { String::new() };
@@ -73,7 +73,7 @@ impl<C: Console> Prompt<C> {
                 Some("s" | "session") => self.any_arguments(call, Scope::Session)?,
                 Some("w" | "always") => self.any_arguments(call, Scope::Always)?,
                 Some("l" | "like") => self
-                    .condition(&call.arguments, past)?
+                    .condition(&call.arguments, record)?
                     .map(|(condition, scope)| approval(scope, Some(Coverage::When(condition)), None)),
                 Some("o" | "only") => {
                     self.reach("the same call")?.map(|scope| approval(scope, Some(Coverage::Arguments), None))

@@ -23,6 +23,14 @@ pub(in crate::cli) struct PastCalls {
 /// when the proposals are opened.
 pub(in crate::cli) type ReadPastCalls<'a> = &'a dyn Fn() -> Option<PastCalls>;
 
+/// What the questions about a decision read from the store.
+#[derive(Clone, Copy)]
+pub(in crate::cli) struct CallRecord<'a> {
+    pub(in crate::cli) past: ReadPastCalls<'a>,
+    /// Why the call cannot be approved with a grant under this condition.
+    pub(in crate::cli) refusal: &'a dyn Fn(&str) -> Option<String>,
+}
+
 /// The condition that a line chooses.
 #[derive(Debug, PartialEq, Eq)]
 struct ChosenCondition {
@@ -108,7 +116,7 @@ impl<C: Console> Prompt<C> {
     pub(super) fn condition(
         &mut self,
         arguments: &Arguments,
-        past: ReadPastCalls<'_>,
+        record: CallRecord<'_>,
     ) -> io::Result<Option<(String, Scope)>> {
         let proposals = match arguments {
             Arguments::Object(object) => grant_proposals(object),
@@ -120,7 +128,7 @@ impl<C: Console> Prompt<C> {
                 "  calls with (a condition; empty: none): "
             }
             false => {
-                self.show(&proposals, past().as_ref())?;
+                self.show(&proposals, (record.past)().as_ref())?;
                 "  calls with (its number, several with commas, or a condition; empty: none): "
             }
         };
@@ -130,6 +138,11 @@ impl<C: Console> Prompt<C> {
                 return Ok(None);
             }
             match chosen(line.trim(), &proposals) {
+                Ok(ChosenCondition { condition, is_typed: true, .. })
+                    if let Some(refusal) = (record.refusal)(&condition) =>
+                {
+                    self.say(&format!("  {}", escape_untrusted(&refusal)))?
+                }
                 Ok(ChosenCondition { words, condition, is_typed }) => {
                     let others = match other_arguments(arguments, &condition) {
                         none if none.is_empty() => ", and any further argument".to_owned(),

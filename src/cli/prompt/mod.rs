@@ -25,7 +25,7 @@ pub(super) use self::choice::position;
 use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};
 pub(super) use self::escape_key::EscapeKey;
-pub(super) use self::grant_choice::{PastCalls, ReadPastCalls};
+pub(super) use self::grant_choice::{CallRecord, PastCalls};
 pub(super) use self::terminal::{Terminal, TerminalGuard, Withdrawal, typed_ahead};
 use super::answers::{json_or_text, who};
 use super::argument_lines::{PresentFile, argument_lines};
@@ -147,10 +147,10 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Asks about a pending item. Without an answer it stays pending.
-    pub(super) fn ask(&mut self, asked: &AskedItem<'_>, past: ReadPastCalls<'_>) -> io::Result<Reply> {
+    pub(super) fn ask(&mut self, asked: &AskedItem<'_>, record: CallRecord<'_>) -> io::Result<Reply> {
         let Some(call) = asked.item.call() else { return Ok(Reply::LeftPending) };
         let answer = match asked.item.form() {
-            AnswerForm::Decision(_) => return self.decision(asked, &call, past),
+            AnswerForm::Decision(_) => return self.decision(asked, &call, record),
             AnswerForm::Result { schema } => self.result(&call, schema)?,
             AnswerForm::Choice(ask) => self.answer(ask, asked.item)?,
             AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,

@@ -58,6 +58,8 @@ fn input_item(id: &str) -> PendingItem {
     })
 }
 
+const NO_RECORD: CallRecord<'_> = CallRecord { past: &|| None, refusal: &|_| None };
+
 fn ask(items: &[PendingItem], typed: &str) -> (Resume, String) {
     ask_on(items, Script::typing(typed))
 }
@@ -76,7 +78,7 @@ fn ask_on(items: &[PendingItem], console: Script) -> (Resume, String) {
 /// The reply to the question about an item, without further approvals.
 fn asked(prompt: &mut Prompt<Script>, item: &PendingItem, number: usize, of: usize) -> Reply {
     let place = Place { number, of, has_previous: number > 1 };
-    prompt.ask(&AskedItem { item, further: &[], place }, &|| None).unwrap()
+    prompt.ask(&AskedItem { item, further: &[], place }, NO_RECORD).unwrap()
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn keys_about_other_calls_are_offered_only_where_there_are_others() {
     let reply = |further: &[PendingItem], has_previous, typed| {
         let mut prompt = Prompt::new(Script::typing(typed));
         let place = Place { number: 1, of: 3, has_previous };
-        let reply = prompt.ask(&AskedItem { item: &item, further, place }, &|| None).unwrap();
+        let reply = prompt.ask(&AskedItem { item: &item, further, place }, NO_RECORD).unwrap();
         (reply, prompt.console.shown)
     };
     let (all, shown) = reply(&further, true, "r\nn\nr\ny\n");

@@ -144,10 +144,16 @@ fn draw_call(call: &CallHistory<'_>, is_over: bool, look: DisplaySettings) -> Ve
     let took = call.sent_at().zip(ended_at).map(|(sent, ended)| format!(", {}", duration(elapsed_ms(sent, ended))));
     let reason = format!("{}{}{left}", verdict_words(call), took.unwrap_or_default());
     let used = name.chars().count() + id.len() + reason.chars().count() + 10;
-    let arguments = arguments_line(&call.arguments().to_value(), look.room(used));
-    let mut lines =
-        vec![format!("  {mark} {name} {arguments}  {}  {}", paint.dim(escape_untrusted(id)), paint.dim(reason))];
-    lines.extend(draw_edit(call, look).into_iter().map(|line| format!("      {}", paint.dim(line))));
+    let arguments = arguments_line(&call.arguments().to_value(), COMPACT);
+    let about = format!("{}  {}", paint.dim(escape_untrusted(id)), paint.dim(reason));
+    let edit = draw_edit(call, look);
+    let mut lines = match arguments.chars().count() <= look.room(used) {
+        true => vec![format!("  {mark} {name} {arguments}  {about}")],
+        // An edit has the arguments in lines of their own.
+        false if !edit.is_empty() => vec![format!("  {mark} {name}  {about}")],
+        false => vec![format!("  {mark} {name}  {about}"), format!("      {arguments}")],
+    };
+    lines.extend(edit.into_iter().map(|line| format!("      {}", paint.dim(line))));
     lines.extend(pauses(call).iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
     lines.extend(result_line(call, outcome.as_deref(), look).map(|answer| format!("      {answer}")));
     let reason = denial.and_then(|denial| denial.reason.as_deref()).filter(|reason| !reason.is_empty());

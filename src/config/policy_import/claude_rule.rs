@@ -125,7 +125,10 @@ impl RuleContext<'_> {
                     Ok(PathCriteria::Inexpressible(folder)) => Translation::Broader {
                         criteria: with(format!("{argument}.within({})", json!(folder))),
                         verdict: BroaderVerdict::Ask,
-                        reason: "a condition compares folders, and no patterns of file names".to_owned(),
+                        reason: format!(
+                            "a condition compares folders, and no patterns of file names; all files in {folder} require approval, \
+                             whatever other rules allow"
+                        ),
                     },
                     Err(reason) => broader(reason),
                 }

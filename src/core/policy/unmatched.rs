@@ -48,7 +48,16 @@ pub struct KnownNames<'a> {
 impl Policy {
     /// The rules for this agent and principal that ask or deny by name and match no tool.
     pub fn unmatched_rules(&self, known: &KnownNames<'_>) -> Vec<UnmatchedRule> {
-        let concerns = |rule: &&Rule| rule.restricts_by_name() && rule.concerns(known.agent, known.principal);
+        self.unmatched_where(known, Rule::restricts_by_name)
+    }
+
+    /// The rules for this agent and principal that allow by name and match no tool. They have no effect.
+    pub fn unmatched_allow_rules(&self, known: &KnownNames<'_>) -> Vec<UnmatchedRule> {
+        self.unmatched_where(known, |rule| rule.is_by_name() && !rule.restricts_by_name())
+    }
+
+    fn unmatched_where(&self, known: &KnownNames<'_>, is_meant: impl Fn(&Rule) -> bool) -> Vec<UnmatchedRule> {
+        let concerns = |rule: &&Rule| is_meant(rule) && rule.concerns(known.agent, known.principal);
         self.rules.iter().filter(concerns).filter_map(|rule| self.unmatched(rule, known)).collect()
     }
 
@@ -127,10 +136,15 @@ impl std::fmt::Display for UnmatchedRule {
 impl Rule {
     /// Whether it makes calls stricter by the name of a tool or server, and is meant to match one.
     pub(super) fn restricts_by_name(&self) -> bool {
+        self.verdict != Verdict::Allow && self.is_by_name()
+    }
+
+    /// Whether it names a tool or server, and is meant to match one.
+    fn is_by_name(&self) -> bool {
         let wanted = self.conditions();
         let is_about_servers = wanted.origin.as_deref().is_none_or(|origin| origin == "mcp");
         let has_name = wanted.tool.is_some() || wanted.server.is_some();
-        self.verdict != Verdict::Allow && !self.allow_unmatched && is_about_servers && has_name
+        !self.allow_unmatched && is_about_servers && has_name
     }
 
     fn names_servers_only(&self) -> bool {

@@ -306,6 +306,10 @@ fn the_policy_of_a_conversation_is_kept_when_it_is_continued() {
         shell.sees("> ");
         left(&mut shell);
     }
+    let mut shell = chat(&desk, "-c");
+    shell.runs("/policy default").sees("policy default");
+    shell.sees("> ");
+    shell.types("\x04").sees("--policy default");
 }
 
 #[test]

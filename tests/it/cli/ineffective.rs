@@ -35,6 +35,10 @@ rules:
     match: { server: prod }
     verdict: ask
     reason: It is the production.
+  - id: staging
+    match: { server: stagign }
+    verdict: allow
+    reason: Staging is for trials.
 ";
 
 fn desk() -> Desk {
@@ -54,10 +58,11 @@ fn config_check_names_what_has_no_effect_and_fails_if_it_is_strict() {
         "agent `clerk`: rule `reading` of policy `careful` allows nothing, because hints count only from a server with",
         "rule `no-push` of policy `careful` matches no tool (`tool: git_push`)",
         "rule `production` of policy `careful` matches no tool (`server: prod`)",
+        "rule `staging` of policy `careful` allows nothing: no tool has the name (`server: stagign`)",
     ] {
         assert!(checked.err.contains(expected), "{expected}\n{}", checked.err);
     }
-    assert_eq!(checked.err.matches("warning:").count(), 5, "{}", checked.err);
+    assert_eq!(checked.err.matches("warning:").count(), 6, "{}", checked.err);
     desk().toolgate(&["config", "check", "--strict"]).expect(1);
 }
 
@@ -67,6 +72,14 @@ fn config_check_names_what_has_no_effect_in_a_permission_mode() {
     desk.write("toolgate.yaml", &CONFIGURATION.replace("policy: careful", "modes: [careful]"));
     let checked = desk.toolgate(&["config", "check"]).expect(0);
     assert!(checked.err.contains("rule `reading` of policy `careful` allows nothing"), "{}", checked.err);
+}
+
+#[test]
+fn config_check_shows_where_a_missing_script_is_named() {
+    let desk = desk();
+    desk.write("toolgate.yaml", &CONFIGURATION.replace("conversation.yaml", "none.yaml"));
+    let checked = desk.toolgate(&["config", "check"]).expect(2).err;
+    assert!(checked.contains("there is no file `none.yaml`") && checked.contains("[toolgate.yaml:"), "{checked}");
 }
 
 #[test]

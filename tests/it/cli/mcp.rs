@@ -391,6 +391,12 @@ fn a_file_in_another_form_is_left_to_its_author() {
     let desk = Desk::playing("turns: [{ say: done }]");
     let refused = desk.toolgate(&["mcp", "add", "stock", "--", "toolgate", "demo-server"]).expect(2).err;
     assert!(refused.contains("nothing was written") && refused.contains("  stock:"), "{refused}");
+    let one_line = "servers:\n  shop:\n    stdio: { command: toolgate, args: [demo-server] }\nagents: { desk: { servers: [shop] } }\n";
+    desk.write("one-line.yaml", one_line);
+    let add = ["mcp", "add", "stock", "--agent", "desk", "--config", "one-line.yaml", "--", "toolgate", "demo-server"];
+    let refused = desk.toolgate(&add).expect(2).err;
+    assert!(refused.contains("add `stock` to the `servers` of agent `desk`"), "{refused}");
+    assert_eq!(std::fs::read_to_string(desk.path().join("one-line.yaml")).unwrap(), one_line);
     let refused = desk.toolgate(&["mcp", "remove", "shop"]).expect(2).err;
     assert!(refused.contains("nothing was written") && refused.contains("remove `shop` below `servers:`"), "{refused}");
 }

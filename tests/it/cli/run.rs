@@ -118,12 +118,17 @@ fn the_printed_command_repeats_what_the_run_was_started_with() {
 }
 
 #[test]
-fn json_lists_the_pending_items() {
-    let ended = Desk::playing(NOTE_AND_REFUND).toolgate(&["run", "--json", "Sort it out"]).expect(10);
+fn json_lists_the_pending_items_with_the_digest_of_an_approval() {
+    let desk = Desk::playing(NOTE_AND_REFUND);
+    let ended = desk.toolgate(&["run", "--json", "Sort it out"]).expect(10);
     let result = ended.result();
     let kinds: Vec<&str> = result["pending"].as_array().unwrap().iter().map(|d| d["type"].as_str().unwrap()).collect();
     assert_eq!(result["status"], "pending");
     assert_eq!(kinds, ["approval", "external_result"]);
+    let (call, digest) = (&result["pending"][0]["call_id"], result["pending"][0]["digest"].as_str().unwrap());
+    let approve = ["approvals", "approve", "last", call.as_str().unwrap(), "--no-wait", "--digest"];
+    desk.toolgate(&[&approve[..], &["sha256:0123456789abcdef"]].concat()).expect(8);
+    desk.toolgate(&[&approve[..], &[digest]].concat()).expect(0);
     let lines = ended.json_lines();
     assert_eq!(lines[lines.len() - 2]["type"], "execution.pending");
 }

@@ -21,12 +21,18 @@ const FOLDERS: [&str; 6] = ["cwd", "workdir", "working_dir", "working_directory"
 const HARMLESS: [&str; 3] = ["description", "timeout", "timeout_ms"];
 
 /// The proposals for a call with these arguments, the narrowest first. For a call with a command, only conditions about the
-/// command: with the same `timeout` alone, any command would run.
+/// command, in the folder of the call and in any: with the same `timeout` alone, any command would run.
 pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
     let has_command = command_argument(arguments).is_some();
     let of_values = arguments.iter().filter(|_| !has_command).flat_map(|(name, value)| of_argument(name, value));
-    let of_values = of_values.filter(|proposal| Condition::for_grant(&proposal.condition).is_ok());
-    let mut proposals: Vec<GrantProposal> = command_proposals(arguments).into_iter().chain(of_values).collect();
+    let of_commands = command_proposals(arguments).into_iter().flat_map(|of_command| {
+        let in_folder = in_same_folder(&of_command, arguments);
+        let breadth = if in_folder.is_some() { Breadth::ManyValues } else { of_command.breadth };
+        in_folder.into_iter().chain([GrantProposal { breadth, ..of_command }])
+    });
+    let proposals = of_commands.chain(of_values);
+    let mut proposals: Vec<GrantProposal> =
+        proposals.filter(|proposal| Condition::for_grant(&proposal.condition).is_ok()).collect();
     proposals.sort_by_key(|proposal| proposal.breadth);
     proposals.truncate(MOST);
     proposals
@@ -36,18 +42,32 @@ pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
 /// with no argument that this call does not have. There is none for a file: its folder may have links to others.
 pub fn likely_proposal(arguments: &Map<String, Value>) -> Option<GrantProposal> {
     command_argument(arguments)?;
-    let likely = grant_proposals(arguments).into_iter().find(|proposal| proposal.breadth == Breadth::SomeValues)?;
-    let (mut words, mut condition) = (likely.words, likely.condition);
-    for (name, value) in arguments.iter().filter(|(name, _)| FOLDERS.contains(&name.as_str())) {
-        let folder = value.as_str().filter(|text| is_comparable(text))?;
-        words.push_str(&format!(" in {folder}"));
-        condition.push_str(&format!(" && args.{name} == {}", literal(folder)));
-    }
+    let likely = command_proposals(arguments).into_iter().find(|proposal| proposal.breadth == Breadth::SomeValues)?;
+    let has_folder = folder_arguments(arguments).next().is_some();
+    let GrantProposal { words, mut condition, breadth } =
+        if has_folder { in_same_folder(&likely, arguments)? } else { likely };
     let names: BTreeSet<&str> = arguments.keys().map(String::as_str).chain(HARMLESS).collect();
     let names: Vec<String> = names.into_iter().map(literal).collect();
     condition.push_str(&format!(" && args.all(name, name in [{}])", names.join(", ")));
     Condition::for_grant(&condition).ok()?;
-    Some(GrantProposal { words, condition, breadth: likely.breadth })
+    Some(GrantProposal { words, condition, breadth })
+}
+
+fn folder_arguments(arguments: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    arguments.iter().filter(|(name, _)| FOLDERS.contains(&name.as_str()))
+}
+
+/// The same proposal for commands in the folder of the call. `None` if the call names no folder, or one that cannot be
+/// compared.
+fn in_same_folder(of_command: &GrantProposal, arguments: &Map<String, Value>) -> Option<GrantProposal> {
+    folder_arguments(arguments).next()?;
+    let mut narrower = of_command.clone();
+    for (name, value) in folder_arguments(arguments) {
+        let folder = value.as_str().filter(|text| is_comparable(text))?;
+        narrower.words.push_str(&format!(" in {folder}"));
+        narrower.condition.push_str(&format!(" && args.{name} == {}", literal(folder)));
+    }
+    Some(narrower)
 }
 
 fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
@@ -153,6 +173,15 @@ mod tests {
         assert_eq!(
             conditions(json!({"command": "git diff", "path": "/srv/x", "timeout": 10})),
             [
+                "the same command: args.commandEquals([\"git\",\"diff\"])",
+                "a command `git diff …`: args.commandStartsWith([\"git\",\"diff\"])",
+            ]
+        );
+        assert_eq!(
+            conditions(json!({"command": "git diff", "cwd": "/srv"})),
+            [
+                "the same command in /srv: args.commandEquals([\"git\",\"diff\"]) && args.cwd == \"/srv\"",
+                "a command `git diff …` in /srv: args.commandStartsWith([\"git\",\"diff\"]) && args.cwd == \"/srv\"",
                 "the same command: args.commandEquals([\"git\",\"diff\"])",
                 "a command `git diff …`: args.commandStartsWith([\"git\",\"diff\"])",
             ]
