@@ -41,19 +41,22 @@ impl Adapters {
 
     fn health(&self, status: mcp::ServerStatus) -> Option<ServerHealth> {
         let transport = *self.transports.get(&status.id)?;
+        let (state, failures, next_attempt) = match status.state {
+            mcp::ServerState::Idle => (ServerState::Idle, 0, None),
+            mcp::ServerState::Starting => (ServerState::Starting, 0, None),
+            mcp::ServerState::Listing => (ServerState::Listing, 0, None),
+            mcp::ServerState::Ready => (ServerState::Ready, 0, None),
+            mcp::ServerState::BackingOff { failures, next_attempt } => {
+                (ServerState::BackingOff, failures, Some(next_attempt))
+            }
+            mcp::ServerState::Failed { failures } => (ServerState::Failed, failures, None),
+            mcp::ServerState::Closed => (ServerState::Closed, 0, None),
+        };
         Some(ServerHealth {
             transport,
-            state: match status.state {
-                mcp::ServerState::Idle => ServerState::Idle,
-                mcp::ServerState::Starting => ServerState::Starting,
-                mcp::ServerState::Listing => ServerState::Listing,
-                mcp::ServerState::Ready => ServerState::Ready,
-                mcp::ServerState::BackingOff { failures, next_attempt } => {
-                    ServerState::BackingOff { failures, next_attempt }
-                }
-                mcp::ServerState::Failed { failures } => ServerState::Failed { failures },
-                mcp::ServerState::Closed => ServerState::Closed,
-            },
+            state,
+            failures,
+            next_attempt,
             since: status.since,
             name: status.name,
             version: status.version,

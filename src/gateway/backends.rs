@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use toolgate_core::chat::Usd;
 use toolgate_core::id::{ModelName, ServerId};
-use toolgate_core::timestamp::millis;
+use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::ModelIdentity;
 use utoipa::ToSchema;
 
@@ -61,8 +61,13 @@ pub struct ServerHealth {
     /// The transport: `stdio` or `http`.
     pub transport: &'static str,
     /// The connection state.
-    #[serde(flatten)]
     pub state: ServerState,
+    /// Consecutive failures; 0 while the server is available.
+    pub failures: u32,
+    /// When the next retry is due, if the server is retried automatically.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(serialize_with = "optional_millis")]
+    pub next_attempt: Option<Timestamp>,
     /// Since when the server is in this state.
     #[schema(value_type = String, format = DateTime)]
     #[serde(serialize_with = "millis")]
@@ -95,7 +100,7 @@ pub struct ServerHealth {
 
 /// The connection states of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(tag = "state", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ServerState {
     /// Not needed yet, or not for a while.
     Idle,
@@ -107,19 +112,9 @@ pub enum ServerState {
     /// Connected, and its tools are known.
     Ready,
     /// Not available; retried automatically.
-    BackingOff {
-        /// Consecutive failures.
-        failures: u32,
-        /// When the next retry is due.
-        #[schema(value_type = String, format = DateTime)]
-        #[serde(serialize_with = "millis")]
-        next_attempt: Timestamp,
-    },
+    BackingOff,
     /// Not available; retried when it is needed.
-    Failed {
-        /// Consecutive failures.
-        failures: u32,
-    },
+    Failed,
     /// Shut down for good.
     Closed,
 }

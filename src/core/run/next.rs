@@ -267,27 +267,28 @@ impl Run {
         }
         let approved = calls_in(turn, |state| *state == CallState::Authorized).filter(|call| call.is_sent_by_us());
         let approved: Vec<&Call> = approved.collect();
-        if approved.is_empty() {
-            return Vec::new();
-        }
-        match self.run_within_budget(&approved) {
-            Step::RunTier(calls) => calls,
-            _ => Vec::new(),
-        }
+        if self.beyond_budget(&approved).is_empty() { call_ids(&approved) } else { Vec::new() }
     }
 
-    /// Only first sends to servers count: a call that is made again was counted before.
     fn run_within_budget(&self, ready: &[&Call]) -> Step {
-        let left = self.budget.mcp_calls_left().filter(|_| !self.is_compensating());
-        let left = left.map_or(usize::MAX, |left| left as usize);
-        let ids = |calls: &mut dyn Iterator<Item = &&Call>| calls.map(|call| call.requested.id.clone()).collect();
-        let over: Vec<CallId> = ids(&mut ready.iter().filter(|call| !call.sent && !call.is_builtin()).skip(left));
+        let over = self.beyond_budget(ready);
         if over.is_empty() {
-            return Step::RunTier(ids(&mut ready.iter()));
+            return Step::RunTier(call_ids(ready));
         }
         let message = "Not run: this run may make no more calls to MCP servers (max_mcp_calls).";
         Step::Record(over.into_iter().map(|id| reject(id, Rejection::Budget, message.into())).collect())
     }
+
+    /// The calls that the run may not make. Only first sends to servers count: a call that is made again was counted before.
+    fn beyond_budget(&self, ready: &[&Call]) -> Vec<CallId> {
+        let left = self.budget.mcp_calls_left().filter(|_| !self.is_compensating());
+        let counted = ready.iter().copied().filter(|call| !call.sent && !call.is_builtin());
+        call_ids(&counted.skip(left.map_or(usize::MAX, |left| left as usize)).collect::<Vec<_>>())
+    }
+}
+
+fn call_ids(calls: &[&Call]) -> Vec<CallId> {
+    calls.iter().map(|call| call.requested.id.clone()).collect()
 }
 
 /// The calls of the open turn that are in this state.

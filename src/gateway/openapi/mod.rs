@@ -1,11 +1,11 @@
 //! OpenAPI description: generated from the handlers and views, served with a page that shows it and with the pages that
 //! problems link to. All of them are public.
 
+mod composition;
 mod error_responses;
 mod pages;
 mod postprocess;
 mod required_members;
-mod tagged_branches;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -67,8 +67,8 @@ pub(super) fn head() -> OpenApi {
 pub(super) fn complete(mut description: OpenApi) -> OpenApi {
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
+    description.components.iter_mut().for_each(composition::describe);
     required_members::describe(&mut description);
-    description.components.iter_mut().for_each(tagged_branches::describe);
     description
 }
 

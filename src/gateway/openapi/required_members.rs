@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use utoipa::openapi::schema::ArrayItems;
 use utoipa::openapi::{OpenApi, RefOr, Schema};
 
 /// Members that are left out of some responses: a secret that is shown once, a text for some callers only, and a line
@@ -32,15 +31,8 @@ fn require_all(name: &str, schema: &mut RefOr<Schema>) {
             object.required = required.cloned().collect();
             object.properties.values_mut().for_each(|property| require_all(name, property));
         }
-        Schema::Array(array) => {
-            // The objects of a page are written where the page lists them.
-            if let ArrayItems::RefOrSchema(item) = &mut array.items {
-                require_all(name.strip_prefix("Page_").unwrap_or(name), item);
-            }
-        }
         Schema::OneOf(one_of) => one_of.items.iter_mut().for_each(|item| require_all(name, item)),
         Schema::AnyOf(any_of) => any_of.items.iter_mut().for_each(|item| require_all(name, item)),
-        Schema::AllOf(all_of) => all_of.items.iter_mut().for_each(|item| require_all(name, item)),
         _ => {}
     }
 }

@@ -1,0 +1,151 @@
+//! Composition of schemas in the form that generators of clients understand: one object in place of `allOf`, and branches
+//! of `oneOf` that have names and a discriminator. serde's tag stands beside the members of a branch in the generated
+//! document; here it becomes a member of the branch, which may refuse unknown members.
+
+use std::collections::BTreeMap;
+
+use utoipa::openapi::schema::{AllOf, ArrayItems, Discriminator, OneOf, SchemaType, Type};
+use utoipa::openapi::{Components, Object, Ref, RefOr, Schema};
+
+type Schemas = BTreeMap<String, RefOr<Schema>>;
+
+/// The prefix of the schemas of list pages.
+const PAGE: &str = "Page_";
+
+/// A branch of a `oneOf`.
+struct Branch {
+    name: String,
+    object: Object,
+    tags: BTreeMap<String, String>,
+}
+
+/// Rewrites the schemas.
+pub(super) fn describe(components: &mut Components) {
+    name_items(&mut components.schemas);
+    let written = components.schemas.clone();
+    for schema in components.schemas.values_mut() {
+        if let RefOr::T(Schema::AllOf(all_of)) = schema
+            && let Some(object) = merged(all_of, &written)
+        {
+            *schema = RefOr::T(Schema::Object(object));
+        }
+    }
+    let mut named = Vec::new();
+    for (name, schema) in &mut components.schemas {
+        if let RefOr::T(Schema::OneOf(one_of)) = schema
+            && let Some(branches) = branches(name, one_of, &written)
+        {
+            let places = branches.iter().map(|branch| RefOr::Ref(Ref::from_schema_name(&branch.name)));
+            one_of.items = places.collect();
+            one_of.discriminator = discriminator(&branches);
+            named.extend(branches.into_iter().map(|Branch { name, object, .. }| (name, object)));
+        }
+    }
+    components.schemas.extend(named.into_iter().map(|(name, object)| (name, RefOr::T(Schema::Object(object)))));
+}
+
+/// Lets pages refer to the schema of their items, which the generated document repeats in each page.
+fn name_items(schemas: &mut Schemas) {
+    let mut items = Vec::new();
+    for (page, schema) in schemas.iter_mut() {
+        let (Some(name), RefOr::T(Schema::Object(object))) = (page.strip_prefix(PAGE), schema) else { continue };
+        let Some(RefOr::T(Schema::Array(data))) = object.properties.get_mut("data") else { continue };
+        if let ArrayItems::RefOrSchema(item) = &mut data.items {
+            items.push((name.to_owned(), std::mem::replace(&mut **item, RefOr::Ref(Ref::from_schema_name(name)))));
+        }
+    }
+    for (name, item) in items {
+        schemas.entry(name).or_insert(item);
+    }
+}
+
+/// The object that has the members of all parts. `None` if a part is no object.
+fn merged(all_of: &AllOf, schemas: &Schemas) -> Option<Object> {
+    let mut whole = Object::default();
+    for item in &all_of.items {
+        let part = object(item, schemas)?;
+        whole.properties.extend(part.properties);
+        whole.required.extend(part.required);
+        whole.additional_properties = whole.additional_properties.or(part.additional_properties);
+        whole.description = part.description.or(whole.description);
+    }
+    whole.schema_type = SchemaType::Type(Type::Object);
+    whole.description = all_of.description.clone().or(whole.description);
+    Some(whole)
+}
+
+fn object(schema: &RefOr<Schema>, schemas: &Schemas) -> Option<Object> {
+    match schema {
+        RefOr::Ref(reference) => object(schemas.get(schema_name(reference)?)?, schemas),
+        RefOr::T(Schema::Object(object)) => Some(object.clone()),
+        RefOr::T(Schema::AllOf(all_of)) => merged(all_of, schemas),
+        RefOr::T(_) => None,
+    }
+}
+
+fn schema_name(reference: &Ref) -> Option<&str> {
+    reference.ref_location.rsplit('/').next()
+}
+
+/// The branches with their names. `None` if a branch is no object with a tag.
+fn branches(parent: &str, one_of: &OneOf, schemas: &Schemas) -> Option<Vec<Branch>> {
+    let own_names: Vec<Option<&str>> = one_of.items.iter().map(own_name).collect();
+    let branches = one_of.items.iter().zip(&own_names).map(|(item, own)| {
+        let object = object(item, schemas)?;
+        let tags = tags(&object);
+        // Branches with the same members are told apart by their tag alone, so each has a schema of its own.
+        let own = own.filter(|name| own_names.iter().flatten().filter(|other| *other == name).count() == 1);
+        let name = match own {
+            Some(own) => (*own).to_owned(),
+            None => format!("{parent}{}", camel_case(tags.values().next()?)),
+        };
+        Some(Branch { name, object, tags })
+    });
+    branches.collect::<Option<Vec<Branch>>>().filter(|branches| discriminator(branches).is_some())
+}
+
+/// The name of the schema that a branch refers to.
+fn own_name(item: &RefOr<Schema>) -> Option<&str> {
+    match item {
+        RefOr::Ref(reference) => schema_name(reference),
+        RefOr::T(Schema::AllOf(all_of)) => match all_of.items.as_slice() {
+            [RefOr::Ref(reference), RefOr::T(Schema::Object(_))] => schema_name(reference),
+            _ => None,
+        },
+        RefOr::T(_) => None,
+    }
+}
+
+/// The members of an object that have one value, with it.
+fn tags(object: &Object) -> BTreeMap<String, String> {
+    let tag = |(name, schema): (&String, &RefOr<Schema>)| {
+        let RefOr::T(Schema::Object(member)) = schema else { return None };
+        match member.enum_values.as_deref() {
+            Some([serde_json::Value::String(value)]) => Some((name.clone(), value.clone())),
+            Some(_) | None => None,
+        }
+    };
+    object.properties.iter().filter_map(tag).collect()
+}
+
+/// The member that tells the branches apart.
+fn discriminator(branches: &[Branch]) -> Option<Discriminator> {
+    let mut members = branches.first()?.tags.keys();
+    members.find_map(|member| {
+        let value = |branch: &Branch| Some((branch.tags.get(member)?.clone(), place(&branch.name)));
+        let mapping: BTreeMap<String, String> = branches.iter().map(value).collect::<Option<_>>()?;
+        (mapping.len() == branches.len()).then(|| Discriminator { mapping, ..Discriminator::new(member) })
+    })
+}
+
+fn place(name: &str) -> String {
+    Ref::from_schema_name(name).ref_location
+}
+
+fn camel_case(words: &str) -> String {
+    let capitalized = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
+    };
+    words.split('_').map(capitalized).collect()
+}
