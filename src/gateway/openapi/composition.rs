@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use utoipa::openapi::schema::{AllOf, ArrayItems, Discriminator, OneOf, SchemaType, Type};
+use utoipa::openapi::schema::{AdditionalProperties, AllOf, ArrayItems, Discriminator, OneOf, SchemaType, Type};
 use utoipa::openapi::{Components, Object, Ref, RefOr, Schema};
 
 type Schemas = BTreeMap<String, RefOr<Schema>>;
@@ -42,6 +42,34 @@ pub(super) fn describe(components: &mut Components) {
         }
     }
     components.schemas.extend(named.into_iter().map(|(name, object)| (name, RefOr::T(Schema::Object(object)))));
+    components.schemas.values_mut().for_each(open);
+}
+
+/// Says of objects without described members that they have any.
+fn open(schema: &mut RefOr<Schema>) {
+    let RefOr::T(schema) = schema else { return };
+    match schema {
+        Schema::Object(object) => {
+            let is_object = match &object.schema_type {
+                SchemaType::Type(kind) => *kind == Type::Object,
+                SchemaType::Array(kinds) => kinds.contains(&Type::Object),
+                SchemaType::AnyValue => false,
+            };
+            if is_object && object.properties.is_empty() {
+                object.additional_properties.get_or_insert_with(|| Box::new(AdditionalProperties::FreeForm(true)));
+            }
+            object.properties.values_mut().for_each(open);
+        }
+        Schema::Array(array) => {
+            if let ArrayItems::RefOrSchema(item) = &mut array.items {
+                open(item);
+            }
+        }
+        Schema::OneOf(one_of) => one_of.items.iter_mut().for_each(open),
+        Schema::AnyOf(any_of) => any_of.items.iter_mut().for_each(open),
+        Schema::AllOf(all_of) => all_of.items.iter_mut().for_each(open),
+        _ => {}
+    }
 }
 
 /// Lets pages refer to the schema of their items, which the generated document repeats in each page.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use utoipa::openapi::schema::ArrayItems;
 use utoipa::openapi::{OpenApi, RefOr, Schema};
 
 /// Members that are left out of some responses: a secret that is shown once, a text for some callers only, and a line
@@ -33,6 +34,12 @@ fn require_all(name: &str, schema: &mut RefOr<Schema>) {
         }
         Schema::OneOf(one_of) => one_of.items.iter_mut().for_each(|item| require_all(name, item)),
         Schema::AnyOf(any_of) => any_of.items.iter_mut().for_each(|item| require_all(name, item)),
+        Schema::AllOf(all_of) => all_of.items.iter_mut().for_each(|item| require_all(name, item)),
+        Schema::Array(array) => {
+            if let ArrayItems::RefOrSchema(item) = &mut array.items {
+                require_all(name, item);
+            }
+        }
         _ => {}
     }
 }
