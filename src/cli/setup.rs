@@ -203,7 +203,10 @@ impl RunChoice {
         let policy = self.policy.as_deref().map(|name| policy(settings, name)).transpose()?;
         let concerned = |settings: &&mut AgentSettings| agent.is_none_or(|agent| *agent == settings.name);
         for settings in settings.agents.values_mut().filter(concerned) {
-            settings.model = model.clone().unwrap_or_else(|| settings.model.clone());
+            if let Some(model) = &model {
+                settings.model.clone_from(model);
+                settings.selectable_models.retain(|name| name != model);
+            }
             settings.policy = policy.clone().unwrap_or_else(|| settings.policy.clone());
         }
         Ok(())

@@ -85,7 +85,7 @@ impl Tools {
         self.choice.apply(&mut settings, Some(&agent))?;
         let app = setup::open(settings).await?;
         let model = self.fits.as_deref().map(|name| compatibility::model(&app.models, name).map(|model| (name, model)));
-        let (agent, tools) = (app.runner.agent(&agent), app.runner.tools(&agent).await);
+        let (agent, tools) = (app.runner.agent(&agent), app.runner.tools(&agent, None).await);
         setup::close(app, out).await;
         let (model, agent, tools) = (model.transpose()?, agent?, tools?);
         let tools = match model {

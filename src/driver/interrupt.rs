@@ -75,9 +75,9 @@ impl Driver<'_> {
             let lost = |JournalEntry { event, .. }: &JournalEntry| {
                 matches!(event, Event::Ended { .. } | Event::CompensationStarted { .. } | Event::Resumed { .. })
             };
-            let concerns_calls = |JournalEntry { event, .. }: &JournalEntry| match event {
-                Event::InputGiven { call, .. } => held.contains(call),
-                event => matches!(event, Event::ApprovalDecided { .. }),
+            let answers = |event: &Event| matches!(event, Event::InputGiven { call, .. } if held.contains(call));
+            let concerns_calls = |JournalEntry { event, .. }: &JournalEntry| {
+                matches!(event, Event::ApprovalDecided { .. }) || answers(event)
             };
             if tail.iter().any(lost) {
                 return Interruption::RunLost;

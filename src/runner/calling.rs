@@ -55,7 +55,7 @@ impl AgentRunner {
         arguments: &Map<String, Value>,
     ) -> Result<Execution, RunnerError> {
         let agent = self.agent(&request.agent)?;
-        let tools = self.tools(&agent.name).await?;
+        let tools = self.tools(&agent.name, None).await?;
         let Some(tool) = tools.get(tool) else {
             return Err(RunnerError::NoSuchTool { agent: request.agent, tool: tool.to_owned() });
         };

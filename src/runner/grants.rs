@@ -45,7 +45,7 @@ impl AgentRunner {
         if let Some(session) = &new.session {
             self.check_session_not_deleted(&tenant, session).await?;
         }
-        let tools = self.tools(&new.agent).await?;
+        let tools = self.tools(&new.agent, None).await?;
         let Some(tool) = tools.get(&new.tool) else {
             return Err(RunnerError::NoSuchTool { agent: new.agent, tool: new.tool });
         };

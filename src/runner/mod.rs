@@ -66,7 +66,7 @@ pub use toolgate_core::tool::result::ResultCheck;
 pub use toolgate_driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults, SessionRules, ToolLimit};
 
 use toolgate_core::id::{AgentName, CallId, RunId};
-use toolgate_core::run::{Channel, Event, Input, JournalEntry, Run, Status};
+use toolgate_core::run::{Channel, Event, Input, JournalEntry, Run, Spec, Status};
 use toolgate_core::tool::Toolset;
 use toolgate_core::trace::Trace;
 use toolgate_driver::{DriveError, Journal, Ports, Progress};
@@ -223,9 +223,9 @@ impl AgentRunner {
 
     /// The tools that are currently available to an agent, with the policy's verdict on each. Those beyond the limit of its
     /// model are among them ([`Agent::within_tool_limit`]): they can be called directly.
-    pub async fn tools(&self, agent: &AgentName) -> Result<Toolset, RunnerError> {
+    pub async fn tools(&self, agent: &AgentName, mode: Option<&str>) -> Result<Toolset, RunnerError> {
         let agent = self.agent(agent)?;
-        let spec = agent.spec();
+        let spec = Spec { mode: mode.map(str::to_owned), ..agent.spec() };
         let context = self.new_trace().context("tools/list");
         let offers = match spec.servers.is_empty() {
             true => Vec::new(),

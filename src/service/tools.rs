@@ -26,7 +26,7 @@ impl TenantRunner {
 
     /// The tools that an agent's model would see now.
     pub async fn tools(&self, agent: &AgentName) -> Result<Toolset, ServiceError> {
-        self.runner.tools(agent).await.map_err(ServiceError::of_named_agent)
+        self.runner.tools(agent, None).await.map_err(ServiceError::of_named_agent)
     }
 
     /// The subject for the policy before the arguments of a call are known.

@@ -10,6 +10,7 @@ use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::count;
 use crate::cli::view::{by_way_of, clock};
+use crate::core::policy::analysis::condition_in_words;
 use crate::core::tool::escape_untrusted;
 use crate::gateway::views::GrantView;
 use crate::ports::{ApprovedCall, Grant, GrantFilter};
@@ -114,7 +115,10 @@ pub(super) fn reach(grant: &Grant) -> String {
 /// The calls that the grant covers.
 pub(super) fn covers(grant: &Grant) -> String {
     match grant.arguments {
-        _ if let Some(when) = &grant.when => format!("calls with `{}`", escape_untrusted(when)),
+        _ if let Some(when) = &grant.when => match condition_in_words(when) {
+            Some(words) => format!("calls with {}", escape_untrusted(&words)),
+            None => format!("calls with `{}`", escape_untrusted(when)),
+        },
         Some(_) => format!("only {}", grant.summary),
         None => "any arguments".to_owned(),
     }

@@ -222,7 +222,7 @@ impl Chat {
         }
         // Servers start while the user types.
         let (runner, agent) = (app.runner.clone(), conversation.agent().clone());
-        tokio::spawn(async move { runner.tools(&agent).await });
+        tokio::spawn(async move { runner.tools(&agent, None).await });
         Ok(())
     }
 }

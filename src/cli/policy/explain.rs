@@ -150,7 +150,7 @@ impl Explain {
         out: &mut Output,
     ) -> Result<(Arc<Tool>, Vec<Grant>), CliError> {
         let app = setup::open(settings).await?;
-        let tools = app.runner.tools(agent).await;
+        let tools = app.runner.tools(agent, None).await;
         let filter =
             GrantFilter { agent: Some(agent.clone()), tool: Some(self.tool.clone()), ..GrantFilter::default() };
         let grants = app.runner.grants(&filter).await;

@@ -6,7 +6,7 @@ use super::console::Console;
 use super::grant_choice::LikelyGrant;
 use super::{AskedItem, CallRecord, Place, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
-use crate::cli::text::count;
+use crate::cli::text::{COMPACT, arguments_line, count};
 use crate::cli::view;
 use crate::core::id::CallId;
 use crate::core::policy::analysis::command_argument;
@@ -27,6 +27,9 @@ const KEYS: &str = "    a  this call runs, once (as does y)
     o  the same call, with these very arguments
     s  every call of this tool in this session, with any arguments
     w  every call of this tool by this agent, with any arguments, in any session";
+
+/// The number of lines of arguments after which the heading is repeated below them.
+const LONG: usize = 12;
 
 /// The choices at a call that requires approval.
 fn choices(asked: &AskedItem<'_>, likely: Option<&LikelyGrant>) -> String {
@@ -55,7 +58,11 @@ impl<C: Console> Prompt<C> {
         let likely = LikelyGrant::of(&call.arguments);
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
         self.say(&format!("\n{heading}{of}"))?;
-        self.say_approval(asked.item, call)?;
+        if self.say_approval(asked.item, call)? > LONG {
+            // The heading may have left the screen.
+            let arguments = arguments_line(&call.arguments.to_value(), COMPACT);
+            self.say(&format!("{heading} {arguments}"))?;
+        }
         self.console.discard_typed_ahead()?;
         loop {
             let answer = self.key(&choices(asked, likely.as_ref()))?;
@@ -102,11 +109,12 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    /// Shows what the person decides about.
-    fn say_approval(&mut self, item: &PendingItem, call: &PendingCall<'_>) -> io::Result<()> {
-        self.say_arguments(&call.arguments)?;
+    /// Shows what the person decides about. Returns the number of lines of the arguments.
+    fn say_approval(&mut self, item: &PendingItem, call: &PendingCall<'_>) -> io::Result<usize> {
+        let lines = self.say_arguments(&call.arguments)?;
         let circumstances = view::circumstances(item, jiff::Timestamp::now());
-        circumstances.iter().try_for_each(|line| self.say(&format!("  {line}")))
+        circumstances.iter().try_for_each(|line| self.say(&format!("  {line}")))?;
+        Ok(lines)
     }
 
     /// Approves the item and all further ones, after the person has seen them.

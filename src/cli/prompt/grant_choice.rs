@@ -50,7 +50,7 @@ pub(super) struct LikelyGrant {
 impl LikelyGrant {
     pub(super) fn of(arguments: &Arguments) -> Option<Self> {
         let GrantProposal { words, condition, .. } = likely_proposal(arguments.as_object()?)?;
-        Some(Self { words: escape_untrusted(&words) + &other_arguments(arguments, &condition), condition })
+        Some(Self { words: format!("{}, any `description` or `timeout`", escape_untrusted(&words)), condition })
     }
 
     pub(super) fn coverage(&self) -> Coverage {
@@ -246,9 +246,9 @@ mod tests {
     fn one_key_takes_the_first_words_of_a_command() {
         let likely = |arguments| LikelyGrant::of(&Arguments::from_value(arguments)).map(|likely| likely.words);
         let command = likely(json!({"command": "git diff HEAD", "timeout": 9})).unwrap();
-        assert_eq!(command, "a command `git diff …`, and any `timeout`");
+        assert_eq!(command, "a command `git diff …`, any `description` or `timeout`");
         let folder = likely(json!({"command": "cargo test", "cwd": "/srv"})).unwrap();
-        assert_eq!(folder, "a command `cargo test …` in /srv");
+        assert_eq!(folder, "a command `cargo test …` in /srv, any `description` or `timeout`");
         let file = json!({"path": "/srv/app/a.rs", "content": "x\n"});
         for arguments in
             [file, json!({"amount": 5}), json!({"command": "rm x", "path": "/srv/a"}), json!({"text": "late"})]

@@ -233,9 +233,11 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Shows the arguments, never shortened, because the user approves all of them.
-    fn say_arguments(&mut self, arguments: &Arguments) -> io::Result<()> {
+    /// Returns the number of lines.
+    fn say_arguments(&mut self, arguments: &Arguments) -> io::Result<usize> {
         let lines = argument_lines(arguments, PresentFile::Compared, self.console.paint());
-        lines.iter().try_for_each(|line| self.say(&format!("  {line}")))
+        lines.iter().try_for_each(|line| self.say(&format!("  {line}")))?;
+        Ok(lines.len())
     }
 
     /// Reads a letter that decides. Text that was pasted, or arrived together with more lines, is rejected.

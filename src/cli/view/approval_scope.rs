@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::approval::clock;
 use crate::cli::text::count;
+use crate::core::policy::analysis::condition_in_words;
 use crate::core::run::{Coverage, Scope, ToolGrant};
 use crate::core::tool::{ToolName, escape_untrusted};
 
@@ -47,7 +48,8 @@ pub(super) fn covered(granted: &[ToolGrant]) -> impl Iterator<Item = String> {
 
 /// The calls that a grant with a condition covers.
 pub(super) fn when_met(condition: &str) -> String {
-    format!("when `{}`", escape_untrusted(condition))
+    let words = condition_in_words(condition).map(|words| escape_untrusted(&words));
+    words.unwrap_or_else(|| format!("when `{}`", escape_untrusted(condition)))
 }
 
 #[cfg(test)]
@@ -75,10 +77,10 @@ mod tests {
         };
         let shown = |grants: &[ToolGrant]| covered(grants).collect::<Vec<_>>().join("; ");
         let (narrow, exact) = (granted(Some("args.amount <= 30"), None), granted(None, Some("sha256:a")));
-        assert_eq!(shown(std::slice::from_ref(&narrow)), "mcp_work_pay (only when `args.amount <= 30`)");
+        assert_eq!(shown(std::slice::from_ref(&narrow)), "mcp_work_pay (only amount at most 30)");
         assert_eq!(
             shown(&[narrow.clone(), exact]),
-            "mcp_work_pay (only with the arguments of 1 earlier call, or when `args.amount <= 30`)"
+            "mcp_work_pay (only with the arguments of 1 earlier call, or amount at most 30)"
         );
         assert_eq!(shown(&[narrow, granted(None, None)]), "mcp_work_pay (any arguments)");
     }

@@ -4,45 +4,12 @@
 //! what the words after them name: a shell, an interpreter (`python`, `node`), a wrapper (`sudo`, `env`, `xargs`), `ssh`,
 //! `make`, `git config`, `npm exec`. `git …` alone is not proposed either: it would cover `git config`.
 
+use std::slice;
+
 use serde_json::{Map, Value};
 
 use super::grant_proposal::{Breadth, GrantProposal};
 use crate::policy::{CHANGE_FOLDER, CommandPattern, FollowingWords, WantedCommand, command};
-
-/// Programs that read and print, whatever their arguments, except for the options that [`CommandPattern`] refuses. `date` is
-/// not one of them, because it sets the clock, nor is `tree`, because it writes files.
-const READERS: [&str; 30] = [
-    "basename",
-    "cat",
-    "cmp",
-    "cut",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "find",
-    "grep",
-    "head",
-    "id",
-    "ls",
-    "md5sum",
-    "nl",
-    "ps",
-    "pwd",
-    "realpath",
-    "rg",
-    "sha256sum",
-    "sort",
-    "stat",
-    "tail",
-    "tr",
-    "uname",
-    "wc",
-    "which",
-    "whoami",
-    "fd",
-];
 
 /// A program whose next word says what it does.
 struct Subcommands {
@@ -99,6 +66,9 @@ const SUBCOMMANDS: [Subcommands; 10] = [
     Subcommands { programs: &["terraform"], plain: &["output", "plan", "show", "validate", "version"], nested: &[] },
 ];
 
+/// Words after a nested subcommand that discard or publish something.
+const DISCARDING: [&str; 10] = ["clear", "close", "delete", "drop", "merge", "pop", "prune", "remove", "rm", "set-url"];
+
 /// The longest command whose text is proposed, in bytes.
 const LONGEST_TEXT: usize = 400;
 
@@ -111,7 +81,10 @@ pub(super) fn command_proposals(arguments: &Map<String, Value>) -> Vec<GrantProp
         Ok(words) => {
             let same = has_more.then(|| plain(&words, FollowingWords::Nothing));
             let first = leading_words(&words).map(|leading| plain(leading, FollowingWords::Any));
-            [same.map(WantedCommand::Words), first.map(WantedCommand::Words)]
+            // In a text, the same command may also have redirections that write no file.
+            let in_text = first.clone().map(|pattern| WantedCommand::Parts(vec![pattern]));
+            let in_text = in_text.filter(|wanted| wanted.covers(arguments));
+            [same.map(WantedCommand::Words), in_text.or(first.map(WantedCommand::Words))]
         }
         Err(_) => {
             let text = command::text_of_call(arguments).unwrap_or_default();
@@ -143,26 +116,37 @@ fn chained(text: &str) -> Option<WantedCommand> {
 }
 
 fn proposal(wanted: &WantedCommand) -> Option<GrantProposal> {
-    let leading = |pattern: &CommandPattern| pattern.words.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
     let (words, breadth) = match wanted {
-        WantedCommand::Text(_) => ("the same command".to_owned(), Breadth::SameValue),
-        WantedCommand::Words(pattern) => match pattern.rest {
-            FollowingWords::Nothing => ("the same command".to_owned(), Breadth::SameValue),
-            FollowingWords::Any | FollowingWords::Options(_) => {
-                (format!("a command `{} …`", leading(pattern)), Breadth::SomeValues)
-            }
-        },
-        WantedCommand::Parts(patterns) => {
-            let shown = patterns.iter().map(|pattern| match pattern.words.first() {
-                Some(program) if program.iter().any(|word| word == CHANGE_FOLDER) => format!("`{}`", leading(pattern)),
-                _ => format!("`{} …`", leading(pattern)),
-            });
-            let shown: Vec<String> = shown.collect();
-            let order = if shown.len() > 1 { ", in any order" } else { "" };
-            (format!("only {}{order}", shown.join(", ")), Breadth::SomeValues)
+        WantedCommand::Words(CommandPattern { rest: FollowingWords::Nothing, .. }) | WantedCommand::Text(_) => {
+            ("the same command".to_owned(), Breadth::SameValue)
         }
+        WantedCommand::Words(_) | WantedCommand::Parts(_) => (command_words(wanted), Breadth::SomeValues),
     };
     Some(GrantProposal { words, condition: wanted.condition()?, breadth })
+}
+
+/// The commands that a condition covers, in words.
+pub(super) fn command_words(wanted: &WantedCommand) -> String {
+    let patterns = match wanted {
+        WantedCommand::Text(text) => return format!("the command `{text}`"),
+        WantedCommand::Words(pattern) => slice::from_ref(pattern),
+        WantedCommand::Parts(patterns) => patterns,
+    };
+    let shown: Vec<String> = patterns.iter().map(part_words).collect();
+    let programs = patterns.iter().filter_map(|pattern| pattern.words.first()?.first());
+    let of_files = programs.into_iter().any(|program| command::is_reader(program) && program != "echo");
+    // As `command::outside_folder` has it.
+    let of_files = if of_files { " (files of its folder)" } else { "" };
+    match &shown[..] {
+        [only] => format!("a command {only}{of_files}"),
+        several => format!("only {}, in any order{of_files}", several.join(", ")),
+    }
+}
+
+fn part_words(pattern: &CommandPattern) -> String {
+    let words = pattern.words.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let is_change = pattern.words.first().is_some_and(|program| program.iter().any(|word| word == CHANGE_FOLDER));
+    if is_change { format!("`{words}`") } else { format!("`{words} …`") }
 }
 
 /// The first words of a command, if they say what it does. A relative path says nothing: it is a file of the project.
@@ -172,7 +156,7 @@ fn leading_words(words: &[String]) -> Option<&[String]> {
         return None;
     }
     let program = command::base_name(program);
-    if READERS.contains(&program) {
+    if command::is_reader(program) {
         return words.get(..1);
     }
     let known = SUBCOMMANDS.iter().find(|known| known.programs.contains(&program))?;
@@ -183,7 +167,8 @@ fn leading_words(words: &[String]) -> Option<&[String]> {
         return words.get(..before + 2);
     }
     let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let is_nested = known.nested.contains(&subcommand) && rest.get(before + 1).is_some_and(is_name);
+    let is_plain = |word: &String| is_name(word) && !DISCARDING.contains(&word.as_str());
+    let is_nested = known.nested.contains(&subcommand) && rest.get(before + 1).is_some_and(is_plain);
     is_nested.then(|| words.get(..before + 3)).flatten()
 }
 
@@ -212,11 +197,11 @@ mod tests {
             proposed(&json!({"command": "git diff HEAD --stat", "timeout": 10})),
             [
                 ("the same command".to_owned(), r#"args.commandEquals(["git","diff","HEAD","--stat"])"#.to_owned()),
-                ("a command `git diff …`".to_owned(), r#"args.commandStartsWith(["git","diff"])"#.to_owned()),
+                ("a command `git diff …`".to_owned(), r#"args.commandPartsStartWith(["git","diff"])"#.to_owned()),
             ]
         );
         for (command, words) in [
-            ("ls -la /srv", "ls"),
+            ("git -C sub log", "git -C sub log"),
             ("npm run test -- --watch", "npm run test"),
             ("cargo clippy", "cargo clippy"),
             ("/usr/bin/git log", "/usr/bin/git log"),
@@ -225,6 +210,15 @@ mod tests {
             let [(shown, _)] = &proposed(&json!({"command": command}))[..] else { panic!("{command}") };
             assert_eq!(*shown, format!("a command `{words} …`"), "{command}");
         }
+        let [(shown, condition)] = &proposed(&json!({"command": "cat src/x"}))[..] else { panic!("cat") };
+        assert_eq!(shown, "a command `cat …` (files of its folder)");
+        assert!(covers(condition, &json!({"command": "cat y 2>/dev/null | cat"})));
+        for other in ["cat /etc/passwd", "cat ../x", "cat .env", "cat src/.env", "cat ~/x"] {
+            assert!(!covers(condition, &json!({"command": other})), "{other}");
+            assert_eq!(proposed(&json!({"command": other})), [], "{other}");
+        }
+        let listed = &proposed(&json!({"command": ["git", "log"]}))[..];
+        assert!(matches!(listed, [(_, condition)] if condition.starts_with("args.commandStartsWith(")), "{listed:?}");
     }
 
     #[test]
@@ -244,6 +238,8 @@ mod tests {
             "git config user.name x",
             "git -c core.pager=x diff",
             "git stash",
+            "git stash drop",
+            "git worktree remove x",
             "npm exec x",
             "npm run",
             "cargo run",
@@ -278,15 +274,15 @@ mod tests {
         for (command, words, condition) in [
             (
                 "cd sub && git diff HEAD | head -20",
-                "only `cd sub`, `git diff …`, `head …`, in any order",
+                "only `cd sub`, `git diff …`, `head …`, in any order (files of its folder)",
                 r#"args.commandPartsStartWith(["cd","sub"], ["git","diff"], ["head"])"#,
             ),
             (
                 "cargo test 2>&1 | tail -5",
-                "only `cargo test …`, `tail …`, in any order",
+                "only `cargo test …`, `tail …`, in any order (files of its folder)",
                 r#"args.commandPartsStartWith(["cargo","test"], ["tail"])"#,
             ),
-            ("git log >/dev/null", "only `git log …`", r#"args.commandPartsStartWith(["git","log"])"#),
+            ("git log >/dev/null", "a command `git log …`", r#"args.commandPartsStartWith(["git","log"])"#),
         ] {
             let expected = (words.to_owned(), condition.to_owned());
             assert_eq!(proposed(&json!({"command": command})), std::slice::from_ref(&expected), "{command}");

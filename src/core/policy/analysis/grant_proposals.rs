@@ -16,7 +16,8 @@ const LONGEST: usize = 100;
 const AMOUNTS: [&str; 8] = ["amount", "price", "total", "cost", "count", "limit", "max", "quantity"];
 
 /// The names that tools give to the folder in which a command runs.
-const FOLDERS: [&str; 6] = ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory"];
+pub(super) const FOLDERS: [&str; 6] =
+    ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory"];
 /// Arguments of a command that change nothing about what it does, and that calls have or not.
 const HARMLESS: [&str; 3] = ["description", "timeout", "timeout_ms"];
 
@@ -79,7 +80,7 @@ fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
                 proposal(format!("the same {name}"), format!("args.{name} == {}", literal(text)), Breadth::SameValue);
             let within = folders(text).zip([Breadth::SomeValues, Breadth::ManyValues]).map(|(folder, breadth)| {
                 let condition = format!("args.{name}.lexicallyWithin({})", literal(folder));
-                proposal(format!("{name} under {folder}, links not followed"), condition, breadth)
+                proposal(format!("{name} under {folder}, where a link may lead elsewhere"), condition, breadth)
             });
             [same].into_iter().chain(within).collect()
         }
@@ -158,32 +159,32 @@ mod tests {
             conditions(json!({"path": "/srv/app/src/main.rs", "content": "fn main() {}\n"})),
             [
                 "the same path: args.path == \"/srv/app/src/main.rs\"",
-                "path under /srv/app/src, links not followed: args.path.lexicallyWithin(\"/srv/app/src\")",
-                "path under /srv/app, links not followed: args.path.lexicallyWithin(\"/srv/app\")",
+                "path under /srv/app/src, where a link may lead elsewhere: args.path.lexicallyWithin(\"/srv/app/src\")",
+                "path under /srv/app, where a link may lead elsewhere: args.path.lexicallyWithin(\"/srv/app\")",
             ]
         );
         assert_eq!(
             conditions(json!({"path": "/srv/app"})),
             [
                 "the same path: args.path == \"/srv/app\"",
-                "path under /srv/app, links not followed: args.path.lexicallyWithin(\"/srv/app\")",
-                "path under /srv, links not followed: args.path.lexicallyWithin(\"/srv\")",
+                "path under /srv/app, where a link may lead elsewhere: args.path.lexicallyWithin(\"/srv/app\")",
+                "path under /srv, where a link may lead elsewhere: args.path.lexicallyWithin(\"/srv\")",
             ]
         );
         assert_eq!(
             conditions(json!({"command": "git diff", "path": "/srv/x", "timeout": 10})),
             [
                 "the same command: args.commandEquals([\"git\",\"diff\"])",
-                "a command `git diff …`: args.commandStartsWith([\"git\",\"diff\"])",
+                "a command `git diff …`: args.commandPartsStartWith([\"git\",\"diff\"])",
             ]
         );
         assert_eq!(
             conditions(json!({"command": "git diff", "cwd": "/srv"})),
             [
                 "the same command in /srv: args.commandEquals([\"git\",\"diff\"]) && args.cwd == \"/srv\"",
-                "a command `git diff …` in /srv: args.commandStartsWith([\"git\",\"diff\"]) && args.cwd == \"/srv\"",
+                "a command `git diff …` in /srv: args.commandPartsStartWith([\"git\",\"diff\"]) && args.cwd == \"/srv\"",
                 "the same command: args.commandEquals([\"git\",\"diff\"])",
-                "a command `git diff …`: args.commandStartsWith([\"git\",\"diff\"])",
+                "a command `git diff …`: args.commandPartsStartWith([\"git\",\"diff\"])",
             ]
         );
         assert_eq!(

@@ -4,6 +4,7 @@
 
 mod backtest;
 mod command_proposal;
+mod condition_words;
 mod decision_history;
 mod grant_proposal;
 mod grant_proposals;
@@ -11,6 +12,7 @@ mod suggestion;
 mod warnings;
 
 pub use backtest::{PastCall, PastOutcome, past_calls};
+pub use condition_words::condition_in_words;
 pub use decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_hash};
 pub use grant_proposal::{GrantProposal, PastCoverage};
 pub use grant_proposals::{command_argument, grant_proposals, likely_proposal};

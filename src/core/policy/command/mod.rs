@@ -6,6 +6,7 @@
 //! bash, ksh, zsh).
 
 mod chain;
+mod operands;
 mod options;
 mod parts;
 mod plain;
@@ -15,6 +16,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 pub(super) use chain::parts as chained_parts;
+pub(super) use operands::{is_reader, outside_folder};
 pub(super) use options::base_name;
 pub use plain::words as plain_words;
 

@@ -1,4 +1,5 @@
-//! Command options: which words are options, and which options are known to write files or to run programs.
+//! Command options: which words are options, and which options are known to write files, to run programs, or to read files
+//! outside a repository.
 //!
 //! The table covers programs that operators allow because they only read. It is a safety net and cannot be complete; a
 //! rule that lists its `options` does not use it.
@@ -19,6 +20,7 @@ const UNSAFE_OPTIONS: [(&[&str], &[&str]); 13] = [
             "--config",
             "--config-env",
             "--template",
+            "--no-index",
             "-O",
         ],
     ),

@@ -138,7 +138,9 @@ impl WantedCommand {
     fn why_other(&self, arguments: &Map<String, Value>) -> Option<String> {
         match self {
             Self::Words(pattern) => match pattern.compare(Some(arguments), Verdict::Allow) {
-                Comparison::Matches => None,
+                Comparison::Matches => {
+                    command::words_of_call(arguments).ok().and_then(|words| why_outside_folder(pattern, &words))
+                }
                 Comparison::Differs(reason) => Some(reason),
                 Comparison::Unknown => Some("the arguments are not known".to_owned()),
             },
@@ -186,11 +188,18 @@ fn why_other_parts(parts: &[Vec<String>], patterns: &[CommandPattern]) -> Option
         let is_change = words.first().is_some_and(|program| command::base_name(program) == CHANGE_FOLDER);
         patterns.iter().any(|pattern| match is_change {
             true => *index == 0 && pattern.words.iter().flatten().eq(words.iter()),
-            false => pattern.why_other_words(words).is_none(),
+            false => pattern.why_other_words(words).is_none() && why_outside_folder(pattern, words).is_none(),
         })
     };
     let other = parts.iter().enumerate().find(|part| !is_covered(part))?;
     Some(format!("the part `{}` is not covered", other.1.join(" ")))
+}
+
+/// Why the words after the pattern may reach beyond the folder of the command. Those of the pattern were shown when the grant
+/// was made.
+fn why_outside_folder(pattern: &CommandPattern, words: &[String]) -> Option<String> {
+    let outside = command::outside_folder(words.first()?, words.get(pattern.words.len()..)?)?;
+    Some(format!("`{outside}` may be outside the folder of the command, or hidden"))
 }
 
 /// The command that changes the folder.

@@ -1,0 +1,86 @@
+//! Operands of programs that print files and folders: a grant for the first words of such a program covers what is in the
+//! folder of the command, and no hidden file.
+
+use super::options::base_name;
+
+/// Programs that read and print, whatever their arguments, except for the options that [`super::CommandPattern`] refuses.
+/// `date` is not one of them, because it sets the clock, nor is `tree`, because it writes files.
+const READERS: [&str; 30] = [
+    "basename",
+    "cat",
+    "cmp",
+    "cut",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "find",
+    "grep",
+    "head",
+    "id",
+    "ls",
+    "md5sum",
+    "nl",
+    "ps",
+    "pwd",
+    "realpath",
+    "rg",
+    "sha256sum",
+    "sort",
+    "stat",
+    "tail",
+    "tr",
+    "uname",
+    "wc",
+    "which",
+    "whoami",
+    "fd",
+];
+
+/// Whether a program reads and prints, whatever its arguments.
+pub(in crate::policy) fn is_reader(program: &str) -> bool {
+    READERS.contains(&base_name(program))
+}
+
+/// The first of these words that may name a path outside the folder of the command, or a hidden file, if the program prints
+/// files or folders. Links in the folder are not resolved.
+pub(in crate::policy) fn outside_folder<'a>(program: &str, words: &'a [String]) -> Option<&'a str> {
+    let is_printing = is_reader(program) && base_name(program) != "echo";
+    words.iter().filter(|_| is_printing).map(String::as_str).find(|word| may_be_outside(word))
+}
+
+fn may_be_outside(word: &str) -> bool {
+    // The value of an option may be a path: `--file=/x`, `-f/x`.
+    let is_option_with_path = word.starts_with('-') && word.contains(['/', '~']);
+    let is_elsewhere = |part: &str| part.starts_with(['/', '~']) || part.split('/').any(|name| name == "..");
+    let is_hidden = |part: &str| part.split('/').any(|name| name.starts_with('.') && name != ".");
+    is_option_with_path || word.split('=').any(|part| is_elsewhere(part) || is_hidden(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_outside_the_folder_and_hidden_files_are_found() {
+        for (outside, command) in [
+            (None, "cat src/t.txt"),
+            (None, "grep -rn needle src ."),
+            (None, "tail -n 30"),
+            (None, "cargo test /srv"),
+            (None, "echo /etc"),
+            (Some("/etc/passwd"), "cat a /etc/passwd"),
+            (Some("../x"), "/bin/cat ../x"),
+            (Some("a/../../x"), "head a/../../x"),
+            (Some("~/x"), "wc ~/x"),
+            (Some(".env"), "cat .env"),
+            (Some("src/.env.local"), "tail src/.env.local"),
+            (Some("--file=/etc/x"), "grep --file=/etc/x y"),
+            (Some("-f/etc/x"), "grep -f/etc/x y"),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(outside_folder(&words[0], &words[1..]), outside, "{command}");
+        }
+    }
+}
