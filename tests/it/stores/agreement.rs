@@ -213,9 +213,9 @@ fn claims() -> impl Strategy<Value = Claim> {
 }
 
 fn filters() -> impl Strategy<Value = RunFilter> {
-    let status = prop::option::of(prop::sample::select(vec![Status::Running, Status::Pending]));
-    (status, prop::option::of(runs()), 0..3usize).prop_map(|(status, before, limit)| RunFilter {
-        status,
+    let statuses = prop::sample::subsequence(vec![Status::Running, Status::Pending], 0..=2);
+    (statuses, prop::option::of(runs()), 0..3usize).prop_map(|(statuses, before, limit)| RunFilter {
+        statuses,
         before,
         limit,
         ..RunFilter::default()
