@@ -11,7 +11,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::chat::{Message, Part, Reply};
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Authorization, CallVerdict, Event, Limits, Run, RunRules, Spec, Started, Step, Trigger};
+use toolgate::core::run::{
+    Authorization, CallVerdict, Event, Limits, ModelOptions, Run, RunRules, Spec, Started, Step, Trigger,
+};
 use toolgate::core::tool::{McpTool, Outcome, ServerTools, ToolCall, ToolOutput, Toolset, ToolsetRules};
 use toolgate::core::trace::{Trace, TraceId};
 
@@ -25,6 +27,7 @@ fn started() -> Arc<Started> {
             principal: None,
             model: "scripted".into(),
             fallback: Vec::new(),
+            model_options: ModelOptions::default(),
             cooldown_s: 0,
             system: String::new(),
             working_directory: None,

@@ -14,7 +14,7 @@ use serde_json::{Map, json};
 use toolgate::core::chat::{Message, Reply};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
-    Authorization, CallVerdict, Event, Limits, OutputVerdict, Run, RunRules, Spec, Started, Step, Trigger,
+    Authorization, CallVerdict, Event, Limits, ModelOptions, OutputVerdict, Run, RunRules, Spec, Started, Step, Trigger,
 };
 use toolgate::core::tool::{
     Annotations, McpTool, Outcome, ServerTools, ToolCall, ToolFilter, ToolOutput, Toolset, ToolsetRules,
@@ -114,6 +114,7 @@ fn started(question: &str) -> Started {
             principal: None,
             model: "few-words".into(),
             fallback: Vec::new(),
+            model_options: ModelOptions::default(),
             cooldown_s: 0,
             system: String::new(),
             working_directory: None,

@@ -357,6 +357,7 @@ fn made(settings: &config::AgentSettings, models: &Models) -> Result<Agent, AppE
         sessions: SessionRules { expire_after_s: settings.expire_after_s, restart_on: settings.restart_on.clone() },
         rules: settings.rules.clone(),
         hide_unapproved: settings.hide_unapproved,
+        run_instructions: settings.run_instructions,
         compaction_model,
         limits: settings.limits.clone(),
         ..Agent::new(settings.name.clone(), model(&settings.model)?)

@@ -50,6 +50,8 @@ pub struct AgentSettings {
     pub expire_after_s: Option<u64>,
     /// The changes of the configuration after which a session begins afresh.
     pub restart_on: BTreeSet<Restart>,
+    /// Whether a run may add instructions of its caller to the system prompt.
+    pub run_instructions: bool,
     /// Whether tools whose every call requires approval are hidden from the model until a grant covers them.
     pub hide_unapproved: bool,
     /// Tools that the calling application runs.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolgate_core::id::{AgentName, ModelName, ServerId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::policy::Policy;
-use toolgate_core::run::{Backoff, Candidate, DEFAULT_COOLDOWN_S, Limits, Restart, RunRules, Spec};
+use toolgate_core::run::{Backoff, Candidate, DEFAULT_COOLDOWN_S, Limits, ModelOptions, Restart, RunRules, Spec};
 use toolgate_core::tool::{ExternalTool, Origin, Pins, ToolFilter, ToolsetRules, Undo};
 use toolgate_ports::Model;
 
@@ -28,6 +28,8 @@ pub struct Agent {
     pub backoff: Backoff,
     /// Its system prompt: authored text only.
     pub instructions: String,
+    /// Whether a run may add instructions of its caller to the system prompt.
+    pub run_instructions: bool,
     /// The folder that it works on.
     pub working_directory: Option<String>,
     /// The MCP servers it uses.
@@ -111,6 +113,7 @@ impl Agent {
             cooldown_s: DEFAULT_COOLDOWN_S,
             backoff: Backoff::default(),
             instructions: String::new(),
+            run_instructions: false,
             working_directory: None,
             servers: Vec::new(),
             required: Vec::new(),
@@ -137,6 +140,22 @@ impl Agent {
         [(&self.model_name, &self.model)].into_iter().chain(fallback).chain(selectable)
     }
 
+    /// The agent for a run with these model options.
+    ///
+    /// # Errors
+    ///
+    /// The first model of the run that does not support them, and the reason.
+    pub fn with_options(&self, spec: &Spec) -> Result<Self, (ModelName, String)> {
+        let mut agent = self.clone();
+        let selectable = agent.selectable_models.iter_mut().map(|named| (&named.name, &mut named.model));
+        let fallback = agent.fallback.iter_mut().map(|fallback| (&fallback.model_name, &mut fallback.model));
+        let models = [(&agent.model_name, &mut agent.model)].into_iter().chain(fallback).chain(selectable);
+        for (name, model) in models.filter(|(name, _)| spec.asks(name)) {
+            *model = model.with_options(&spec.model_options).map_err(|why| (name.clone(), why))?;
+        }
+        Ok(agent)
+    }
+
     /// Its policy, and those of its permission modes.
     pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
         [&self.policy].into_iter().chain(&self.modes)
@@ -159,6 +178,7 @@ impl Agent {
             agent: self.name.clone(),
             principal: None,
             model: self.model_name.clone(),
+            model_options: ModelOptions::default(),
             fallback: self.fallback.iter().map(Fallback::candidate).collect(),
             cooldown_s: self.cooldown_s,
             system: self.instructions.clone(),

@@ -202,7 +202,8 @@ async fn send(
         return Outcome::failed(FailureKind::Unavailable, "this tool has no server").into();
     };
     let show = |progress| {
-        let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
+        let delta = Delta::Progress { call: call.id.clone(), progress };
+        let update = Update::Delta { delta, position: None };
         ports.sinks.iter().for_each(|sink| sink.observe(run, &update));
     };
     let elicitor = Elicitor { call: call.id.clone(), driver: asker };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::Map;
 use toolgate_core::chat::Message;
 use toolgate_core::id::{NodeId, RunId, Tenant};
 use toolgate_core::redact::Secrets;
@@ -380,6 +381,8 @@ impl Journal {
             trigger: Some(started.trigger.kind()),
             schedule: started.trigger.schedule().map(str::to_owned),
             tenant: started.tenant.clone(),
+            principal: started.spec.principal.clone(),
+            metadata: if self.committed == 0 { started.metadata.clone() } else { Map::new() },
             status: self.run.status(),
             version: self.run.length(),
             title: self.title.clone(),

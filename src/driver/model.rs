@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
 use toolgate_core::chat::{Message, Reply};
 use toolgate_core::error::{ErrorCode, FailedStep, Failure};
 use toolgate_core::id::{AgentName, ModelName};
-use toolgate_core::lifecycle::Delta;
+use toolgate_core::lifecycle::{Delta, FragmentPosition};
 use toolgate_core::run::{Backoff, Ending, Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
 use toolgate_ports::{Context, Conversation, Model, ModelFailure, ModelRequest, StoreError, Update};
 
@@ -165,8 +166,10 @@ impl Driver<'_> {
             output_schema: spec.rules.output_schema.as_ref(),
             trace: &trace,
         };
+        let written = WrittenChars::new(run.length());
         let show = |delta: Delta| {
-            let update = Update::Delta(delta);
+            let position = written.add(&delta);
+            let update = Update::Delta { delta, position };
             self.ports.sinks.iter().for_each(|sink| sink.observe(journal.id(), &update));
         };
         Ok(conversation.reply(&request, &show).await?)
@@ -183,6 +186,31 @@ impl Driver<'_> {
         let made = run.model_asked().map_or(0, |model| run.attempts_at(model));
         let delay = delay_before(self.agent.backoff, made + 1, failure, jitter(journal));
         Ok(self.unless_stopped(journal, self.ports.clock.sleep(delay)).await)
+    }
+}
+
+/// The positions of the fragments of an attempt.
+struct WrittenChars {
+    /// The position of the attempt's `llm.call.started`.
+    call: u64,
+    text: AtomicU64,
+    reasoning: AtomicU64,
+}
+
+impl WrittenChars {
+    /// For an attempt whose `llm.call.started` is the last entry of a journal of that length.
+    fn new(length: u64) -> Self {
+        Self { call: length.saturating_sub(1), text: AtomicU64::new(0), reasoning: AtomicU64::new(0) }
+    }
+
+    /// The position of the next fragment, if it is one of the reply.
+    fn add(&self, delta: &Delta) -> Option<FragmentPosition> {
+        let written = match delta {
+            Delta::Text { .. } => &self.text,
+            Delta::Reasoning { .. } => &self.reasoning,
+            Delta::Progress { .. } => return None,
+        };
+        Some(FragmentPosition { call: self.call, index: written.fetch_add(delta.chars(), Ordering::Relaxed) })
     }
 }
 

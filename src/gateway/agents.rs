@@ -64,6 +64,8 @@ struct AgentView {
     policy: PolicyView,
     /// Permission modes that a run or a session may choose with `mode`, in place of the policy.
     modes: Vec<String>,
+    /// Whether a run may add `instructions` to the system prompt.
+    run_instructions: bool,
     /// Whether the model may ask a person.
     ask_human: bool,
     /// JSON Schema of the agent's answers.
@@ -113,6 +115,7 @@ impl AgentView {
             tools: FilterView::new(&agent.tools),
             policy: PolicyView { name: mark.name, version: mark.version },
             modes: agent.modes.iter().map(|mode| mode.name.clone()).collect(),
+            run_instructions: agent.run_instructions,
             ask_human: agent.rules.ask_human.is_some(),
             output_schema: agent.rules.output_schema.clone(),
             limits: agent.limits.clone(),

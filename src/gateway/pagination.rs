@@ -21,9 +21,9 @@ pub(super) struct Page<T> {
     object: &'static str,
     /// The items of this page.
     data: Vec<T>,
-    /// Whether there are more items after this page.
+    /// Whether there are more items after this page; with the cursor `before`, more items before it.
     has_more: bool,
-    /// The id of the first item.
+    /// The id of the first item; pass it as `before`, where a list has this cursor, to retrieve the previous page.
     first_id: Option<String>,
     /// The id of the last item; pass it as `after` to retrieve the next page.
     last_id: Option<String>,
@@ -36,6 +36,14 @@ impl<T> Page<T> {
         found.truncate(limit);
         let (first_id, last_id) = (found.first().map(&id), found.last().map(&id));
         Self { object: "list", data: found.into_iter().map(view).collect(), has_more, first_id, last_id }
+    }
+
+    /// The page before a cursor, of rows that were found in the opposite order by asking for one more than the limit.
+    pub(super) fn before<R>(mut found: Vec<R>, limit: usize, id: impl Fn(&R) -> String, view: impl Fn(R) -> T) -> Self {
+        let has_more = found.len() > limit;
+        found.truncate(limit);
+        found.reverse();
+        Self { has_more, ..Self::new(found, limit, id, view) }
     }
 
     /// A list that is short enough to need no pages.
@@ -59,6 +67,11 @@ pub(super) struct Paging {
 /// The error for an `after` that names no item.
 pub(super) fn unknown_cursor(what: &str, id: &str) -> Problem {
     ServiceError::not_found(what, id).of_parameter("after").into()
+}
+
+/// The error for a query parameter whose value is not valid.
+pub(super) fn invalid_parameter(name: &str, detail: impl std::fmt::Display) -> Problem {
+    Problem::new(ErrorCode::InvalidRequest, format!("`{name}` {detail}"))
 }
 
 /// The number of items to return.

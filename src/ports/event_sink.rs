@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use toolgate_core::id::RunId;
-use toolgate_core::lifecycle::Delta;
+use toolgate_core::lifecycle::{Delta, FragmentPosition};
 use toolgate_core::run::JournalEntry;
 
 /// An update for a sink.
@@ -10,7 +10,12 @@ use toolgate_core::run::JournalEntry;
 pub enum Update {
     /// An event, after it is in the journal.
     JournalEntry(JournalEntry),
-    Delta(Delta),
+    /// A fragment of a running reply or call.
+    Delta {
+        delta: Delta,
+        /// The position in its reply; `None` for the progress of a call.
+        position: Option<FragmentPosition>,
+    },
 }
 
 /// An observer of runs. Must return at once and must not fail.

@@ -37,7 +37,9 @@ pub use path_resolver::PathResolver;
 pub use recent::Recent;
 pub use request_meter::{AnsweredRequest, RequestMeter};
 pub use rule_counters::{CountAnswer, CountedUse, RuleCounter, RuleCounters};
-pub use run_store::{Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore};
+pub use run_store::{
+    Append, AppendError, Claim, ListOrder, MetadataValue, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore,
+};
 pub use session_store::{
     ChainLink, SessionClaim, SessionFilter, SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSaved,
     SessionSettings, SessionStore,

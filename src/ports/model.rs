@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolgate_core::chat::{Message, Price, Reply, Usage};
 use toolgate_core::error::Failure;
 use toolgate_core::lifecycle::Delta;
-use toolgate_core::run::ToolAccess;
+use toolgate_core::run::{ModelOptions, ToolAccess};
 use toolgate_core::tool::{Tool, Toolset};
 use toolgate_core::trace::SpanContext;
 
@@ -86,6 +86,15 @@ pub trait Model: Send + Sync {
     /// Its price, if it is known.
     fn price(&self) -> Option<&Price> {
         None
+    }
+
+    /// The same model with the options of a run in place of its own settings. Sends no request.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not support one of the options. A model of an embedder that does not implement this supports none.
+    fn with_options(&self, _options: &ModelOptions) -> Result<Arc<dyn Model>, String> {
+        Err(format!("the model `{}` takes no options of a run", self.identity().model))
     }
 
     /// Opens a conversation: the adapter's cache of rendered content, so that a turn costs only its new content.

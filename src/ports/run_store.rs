@@ -1,13 +1,15 @@
 //! Run store: the journals. There is one write operation, and its position is the compare-and-set.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use toolgate_core::chat::Usage;
-use toolgate_core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
+use toolgate_core::id::{AgentName, NodeId, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 
 use super::{BlobStore, SessionClaim, SessionRow, SessionStore, StoreError};
@@ -49,6 +51,13 @@ pub struct RunRow {
     pub schedule: Option<String>,
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
+    /// The principal on whose behalf it acts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Principal>,
+    /// The caller's own data about it, until its content is deleted. A store takes it from the first append, and ignores
+    /// it in later ones.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
     pub status: Status,
     /// The length of its journal.
     pub version: u64,
@@ -75,15 +84,15 @@ pub struct RunRow {
     pub purged_at: Option<Timestamp>,
 }
 
-/// A filter of runs; they are listed newest first.
+/// A filter of runs, and the order of the list.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
     /// Only this run.
     pub run: Option<RunId>,
     /// Only of this tenant.
     pub tenant: Option<Tenant>,
-    /// Only with this status.
-    pub status: Option<Status>,
+    /// Only with one of these statuses, if there are any.
+    pub statuses: Vec<Status>,
     /// Only of this agent.
     pub agent: Option<AgentName>,
     /// Only of this session.
@@ -92,6 +101,16 @@ pub struct RunFilter {
     pub trigger: Option<TriggerKind>,
     /// Only those that this schedule started.
     pub schedule: Option<String>,
+    /// Only on behalf of this principal.
+    pub principal: Option<Principal>,
+    /// Only those whose metadata has all of these members.
+    pub metadata: BTreeMap<String, MetadataValue>,
+    /// Only those whose title contains this text, whatever the case of its ASCII letters.
+    pub title: Option<String>,
+    /// Only those that were created at this time or later.
+    pub created_from: Option<Timestamp>,
+    /// Only those that were created before this time.
+    pub created_before: Option<Timestamp>,
     /// Only those with a pending item of this kind.
     pub pending_kind: Option<PendingKind>,
     /// Only those with a deadline up to that time.
@@ -100,8 +119,37 @@ pub struct RunFilter {
     pub purged: bool,
     /// Only runs older than this one (ids sort by creation).
     pub before: Option<RunId>,
+    /// Only runs newer than this one.
+    pub after: Option<RunId>,
+    pub order: ListOrder,
     /// The maximum number; 0 means 100.
     pub limit: usize,
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListOrder {
+    #[default]
+    NewestFirst,
+    OldestFirst,
+}
+
+/// A member of metadata that a filter compares with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetadataValue {
+    Text(String),
+    Integer(i64),
+    Bool(bool),
+}
+
+impl MetadataValue {
+    fn equals(&self, value: &Value) -> bool {
+        match self {
+            Self::Text(text) => value.as_str() == Some(text),
+            Self::Integer(number) => value.as_i64() == Some(*number),
+            Self::Bool(flag) => value.as_bool() == Some(*flag),
+        }
+    }
 }
 
 /// A kind of pending item.
@@ -117,16 +165,26 @@ impl RunFilter {
     pub fn admits(&self, row: &RunRow) -> bool {
         self.run.as_ref().is_none_or(|run| row.id == *run)
             && self.tenant.as_ref().is_none_or(|tenant| row.tenant == *tenant)
-            && self.status.is_none_or(|status| row.status == status)
+            && (self.statuses.is_empty() || self.statuses.contains(&row.status))
             && self.agent.as_ref().is_none_or(|agent| row.agent == *agent)
             && self.session.as_ref().is_none_or(|session| row.session == *session)
             && self.trigger.is_none_or(|trigger| row.trigger == Some(trigger))
             && self.schedule.as_ref().is_none_or(|schedule| row.schedule.as_ref() == Some(schedule))
+            && self.principal.as_ref().is_none_or(|principal| row.principal.as_ref() == Some(principal))
+            && self.metadata.iter().all(|(name, value)| row.metadata.get(name).is_some_and(|own| value.equals(own)))
+            && self.title.as_ref().is_none_or(|text| contains_ignoring_case(&row.title, text))
+            && self.created_from.is_none_or(|from| row.created_at >= from)
+            && self.created_before.is_none_or(|before| row.created_at < before)
             && self.pending_kind.is_none_or(|pending_kind| pending_kind.is_in(&row.pending_counts))
             && self.due_by.is_none_or(|by| row.pending_counts.due_at.is_some_and(|due| due <= by))
             && (self.purged || row.purged_at.is_none())
             && self.before.as_ref().is_none_or(|before| row.id < *before)
+            && self.after.as_ref().is_none_or(|after| row.id > *after)
     }
+}
+
+fn contains_ignoring_case(text: &str, part: &str) -> bool {
+    text.to_ascii_lowercase().contains(&part.to_ascii_lowercase())
 }
 
 impl PendingKind {
@@ -201,7 +259,7 @@ pub trait RunStore: SessionStore {
     /// The events from position `from` on; empty if there are no such events, or no such run.
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError>;
 
-    /// The index rows that match the filter, newest first.
+    /// The index rows that match the filter, in its order.
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError>;
 
     /// Claims running runs that have no owner, or whose owner's lease has expired, oldest first. A run that the

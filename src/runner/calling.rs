@@ -72,8 +72,20 @@ impl AgentRunner {
     /// The agent for a run with this specification.
     pub(super) fn agent_of(&self, spec: &Spec) -> Result<Arc<Agent>, RunnerError> {
         let agent = self.agent(&spec.agent)?;
-        Ok(if is_single_call(spec) { Arc::new(caller(&agent)) } else { agent })
+        if is_single_call(spec) { Ok(Arc::new(caller(&agent))) } else { with_model_options(agent, spec) }
     }
+}
+
+/// The agent with the model options of a run.
+pub(super) fn with_model_options(agent: Arc<Agent>, spec: &Spec) -> Result<Arc<Agent>, RunnerError> {
+    if spec.model_options.is_empty() {
+        return Ok(agent);
+    }
+    agent.with_options(spec).map(Arc::new).map_err(|(model, why)| {
+        let only = |options| Spec { model_options: options, ..spec.clone() };
+        let option = spec.model_options.each().find(|(_, option)| agent.with_options(&only(option.clone())).is_err());
+        RunnerError::UnusableModelOptions { model, option: option.map(|(name, _)| name), why }
+    })
 }
 
 /// Whether the run makes one call that its caller requested. It is no part of the conversation of its session, whose grants

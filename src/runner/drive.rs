@@ -16,7 +16,7 @@ use toolgate_ports::{Claim, SessionClaim};
 use tracing::Instrument as _;
 
 use super::admission::Permit;
-use super::calling::is_single_call;
+use super::calling::{is_single_call, with_model_options};
 use super::registry::{ActiveRun, RunGuard};
 use super::resume_input::{ValidatedInput, has_content, require_servers};
 use super::watch::Broadcaster;
@@ -35,6 +35,7 @@ impl AgentRunner {
     /// Starts a run of an agent that was adapted to the run.
     pub(super) async fn launch_request(&self, agent: Arc<Agent>, request: Request) -> Result<Execution, RunnerError> {
         let spec = request.spec(&agent, &self.inner.ports)?;
+        let agent = with_model_options(agent, &spec)?;
         let id = request.id.unwrap_or_else(|| self.fresh_id());
         let started = Started {
             spec,

@@ -127,6 +127,17 @@ pub enum RunnerError {
     /// The output schema is invalid.
     #[error("the output schema {0}")]
     UnusableOutputSchema(String),
+    /// A model of the run does not support its model options.
+    #[error("the model `{model}` cannot be used with the options of the run: {why}")]
+    UnusableModelOptions {
+        model: ModelName,
+        /// The option, if it is one alone.
+        option: Option<&'static str>,
+        why: String,
+    },
+    /// The agent does not allow instructions of a run.
+    #[error("agent `{0}` allows no instructions of a run; set its `run_instructions` to true")]
+    InstructionsRefused(AgentName),
     /// The message is empty.
     #[error("the message is empty; describe the task of the run")]
     EmptyMessage,
@@ -301,6 +312,8 @@ impl RunnerError {
             | Self::DuplicateTool(_)
             | Self::UnusableTool { .. }
             | Self::UnusableOutputSchema(_)
+            | Self::UnusableModelOptions { .. }
+            | Self::InstructionsRefused(_)
             | Self::WiderLimit { .. }
             | Self::WiderThanSession { .. }
             | Self::NoSuchMode { .. }

@@ -79,8 +79,8 @@ impl AgentRunner {
     /// The pending runs that are overdue according to the index. They are collected before any of them is resumed,
     /// because a resumed run may become pending again.
     async fn due_runs(&self) -> Result<Vec<RunId>, RunnerError> {
-        let (status, due_by) = (Some(Status::Pending), Some(self.now()));
-        let mut filter = RunFilter { status, due_by, limit: PAGE, ..RunFilter::default() };
+        let (statuses, due_by) = (vec![Status::Pending], Some(self.now()));
+        let mut filter = RunFilter { statuses, due_by, limit: PAGE, ..RunFilter::default() };
         let mut runs: Vec<RunId> = Vec::new();
         loop {
             let page = self.inner.ports.store.runs.list(&filter).await.map_err(DriveError::from)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
-use toolgate_core::run::{Spec, TighterLimits, Trigger};
+use toolgate_core::run::{ModelOptions, Spec, TighterLimits, Trigger};
 use toolgate_core::tool::{Builtin, ExternalTool, ToolFilter, external_name};
 use toolgate_core::trace::Trace;
 use toolgate_driver::Ports;
@@ -41,6 +41,10 @@ pub struct Request {
     pub external_tools: Vec<ExternalTool>,
     /// The model, one of those that the agent allows; `None` for the agent's own.
     pub model: Option<ModelName>,
+    /// What its model calls use in place of the settings of the models.
+    pub model_options: ModelOptions,
+    /// Instructions after those of the agent, if the agent allows them. Trusted text: it becomes part of the system prompt.
+    pub instructions: Option<String>,
     /// The permission mode, one of those of the agent; `None` for that of the session or the agent's own policy.
     pub mode: Option<String>,
     /// A subset of the agent's servers.
@@ -98,6 +102,8 @@ impl Request {
             principal: None,
             external_tools: Vec::new(),
             model: None,
+            model_options: ModelOptions::default(),
+            instructions: None,
             mode: None,
             servers: None,
             injected: RunServers::new(),
@@ -137,6 +143,13 @@ impl Request {
             }
             spec.fallback.retain(|candidate| candidate.model != *model);
             spec.model = model.clone();
+        }
+        spec.model_options = self.model_options.clone();
+        if let Some(instructions) = &self.instructions {
+            if !agent.run_instructions {
+                return Err(RunnerError::InstructionsRefused(agent.name.clone()));
+            }
+            spec.system = [spec.system.as_str(), instructions.as_str()].map(str::trim).join("\n\n").trim().to_owned();
         }
         self.mode.as_ref().map_or(Ok(()), |mode| require_mode(agent, mode))?;
         spec.mode.clone_from(&self.mode);

@@ -2,6 +2,7 @@
 //! notification about new events for runs that other processes write to.
 
 mod poller;
+mod reply_so_far;
 mod subscription;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,9 +11,11 @@ use std::task::Poll;
 
 use tokio::sync::Notify;
 use toolgate_core::id::RunId;
+use toolgate_core::lifecycle::{Delta, FragmentPosition};
 use toolgate_ports::{EventSink, Update};
 
 pub(super) use self::poller::Poller;
+pub use self::reply_so_far::ReplySoFar;
 pub use self::subscription::RunSubscription;
 
 /// How far a watcher may fall behind before it misses updates. A watcher that keeps up allocates none of it.
@@ -21,7 +24,14 @@ const CAPACITY: usize = 1024;
 /// Distributes updates to watchers.
 #[derive(Debug, Default)]
 pub(super) struct Broadcaster {
-    watched: Mutex<BTreeMap<RunId, Vec<Arc<Subscription>>>>,
+    live: Mutex<LiveRuns>,
+}
+
+#[derive(Debug, Default)]
+struct LiveRuns {
+    watched: BTreeMap<RunId, Vec<Arc<Subscription>>>,
+    /// The replies that models are streaming to this process, for watchers that join late.
+    replies: BTreeMap<RunId, ReplySoFar>,
 }
 
 /// A live view of one run.
@@ -98,16 +108,22 @@ impl Watch {
             self.subscription.changed.notified().await;
         }
     }
+
+    /// What a model streamed so far of its current reply to this process; `None` when it is not streaming. The fragments
+    /// that the watch returned or has not returned yet are part of it: compare the positions.
+    pub fn reply_so_far(&self) -> Option<ReplySoFar> {
+        self.broadcaster.as_ref()?.live().replies.get(&self.run).cloned()
+    }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
         let Some(broadcaster) = &self.broadcaster else { return };
-        let mut watched = broadcaster.watched();
-        if let Some(subscriptions) = watched.get_mut(&self.run) {
+        let mut live = broadcaster.live();
+        if let Some(subscriptions) = live.watched.get_mut(&self.run) {
             subscriptions.retain(|other| !Arc::ptr_eq(other, &self.subscription));
             if subscriptions.is_empty() {
-                watched.remove(&self.run);
+                live.watched.remove(&self.run);
             }
         }
     }
@@ -137,7 +153,7 @@ impl Subscription {
 impl Broadcaster {
     pub(super) fn watch(self: &Arc<Self>, run: &RunId) -> Watch {
         let subscription = Arc::<Subscription>::default();
-        self.watched().entry(run.clone()).or_default().push(subscription.clone());
+        self.live().watched.entry(run.clone()).or_default().push(subscription.clone());
         Watch { run: run.clone(), subscription, broadcaster: Some(self.clone()) }
     }
 
@@ -150,31 +166,52 @@ impl Broadcaster {
 
     /// The watched runs.
     fn runs(&self) -> Vec<RunId> {
-        self.watched().keys().cloned().collect()
+        self.live().watched.keys().cloned().collect()
     }
 
     /// Notifies the watchers of a run that there are more events.
     fn set_behind(&self, run: &RunId) {
-        for subscription in self.watched().get(run).into_iter().flatten() {
+        for subscription in self.live().watched.get(run).into_iter().flatten() {
             subscription.set(|unread| unread.is_behind = true);
         }
     }
 
-    fn watched(&self) -> MutexGuard<'_, BTreeMap<RunId, Vec<Arc<Subscription>>>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    fn live(&self) -> MutexGuard<'_, LiveRuns> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LiveRuns {
+    fn add_to_reply(&mut self, run: &RunId, delta: &Delta, position: FragmentPosition) {
+        match self.replies.get_mut(run) {
+            Some(reply) if reply.call == position.call => reply.push(delta),
+            Some(_) | None => {
+                let mut reply = ReplySoFar::new(position.call);
+                reply.push(delta);
+                self.replies.insert(run.clone(), reply);
+            }
+        }
     }
 }
 
 impl EventSink for Broadcaster {
     fn observe(&self, run: &RunId, update: &Update) {
-        let watched = self.watched();
-        let Some(subscriptions) = watched.get(run) else { return };
+        let mut live = self.live();
+        match update {
+            Update::Delta { delta, position: Some(position) } => live.add_to_reply(run, delta, *position),
+            Update::Delta { position: None, .. } => {}
+            // The driver writes nothing while a model streams: the reply is complete, or was abandoned.
+            Update::JournalEntry(_) => drop(live.replies.remove(run)),
+        }
+        let Some(subscriptions) = live.watched.get(run) else { return };
         let update = Arc::new(update.clone());
         subscriptions.iter().for_each(|subscription| subscription.push(&update));
     }
 
     fn released(&self, run: &RunId, _at: jiff::Timestamp) {
-        for subscription in self.watched().remove(run).unwrap_or_default() {
+        let mut live = self.live();
+        live.replies.remove(run);
+        for subscription in live.watched.remove(run).unwrap_or_default() {
             subscription.set(|unread| unread.is_over = true);
         }
     }

@@ -172,6 +172,10 @@ impl ServiceError {
             RunnerError::DuplicateTool(_) => Self::invalid("/external_tools", detail),
             RunnerError::UnusableTool { place, .. } => Self::invalid(format!("/external_tools/{place}"), detail),
             RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),
+            RunnerError::UnusableModelOptions { option, .. } => {
+                Self::invalid(option.map(|option| format!("/{option}")).unwrap_or_default(), detail)
+            }
+            RunnerError::InstructionsRefused(_) => Self::invalid("/instructions", detail),
             RunnerError::EmptyMessage => Self::invalid("/input", detail),
             RunnerError::NoSuchModel { .. } => Self::invalid("/model", detail),
             RunnerError::NoSuchMode { .. } => Self::invalid("/mode", detail),

@@ -154,6 +154,8 @@ impl ErrorReason {
             | RunnerError::DuplicateTool(_)
             | RunnerError::UnusableTool { .. }
             | RunnerError::UnusableOutputSchema(_)
+            | RunnerError::UnusableModelOptions { .. }
+            | RunnerError::InstructionsRefused(_)
             | RunnerError::EmptyMessage
             | RunnerError::NoSuchRun(_)
             | RunnerError::NoSuchSession(_)

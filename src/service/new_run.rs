@@ -4,13 +4,17 @@
 use toolgate_core::address::AllowedClasses;
 use toolgate_core::chat::{Media, Message, Part, Role};
 use toolgate_core::id::{Principal, SessionId};
-use toolgate_core::tool::ToolFilter;
+use toolgate_core::run::ModelOptions;
+use toolgate_core::tool::{ToolChoice, ToolFilter};
 use toolgate_runner::{Cause, Request};
 
 use super::authorize::Caller;
 use super::error::ServiceError;
 use super::media_url;
 use super::name_rules::require_name;
+
+/// The longest instructions of a run, in bytes.
+const MAX_INSTRUCTIONS_BYTES: usize = 64 << 10;
 
 /// How many tools a request may bring: each has schemas to compile, and no model accepts more.
 const MAX_EXTERNAL_TOOLS: usize = 1000;
@@ -30,11 +34,31 @@ pub(crate) fn for_caller(
     if request.external_tools.len() > MAX_EXTERNAL_TOOLS {
         return Err(ServiceError::invalid("/external_tools", format!("at most {MAX_EXTERNAL_TOOLS} tools")));
     }
+    if request.instructions.as_ref().is_some_and(|text| text.trim().is_empty() || text.len() > MAX_INSTRUCTIONS_BYTES) {
+        let rule = format!("instructions have 1 to {MAX_INSTRUCTIONS_BYTES} bytes and are not blank");
+        return Err(ServiceError::invalid("/instructions", rule));
+    }
+    check_options(&request.model_options)?;
     check_messages(&mut request, media_hosts)?;
     check_patterns(&request.tools)?;
     let principal = caller.principal_of(request.principal)?;
     let (tenant, by) = (caller.tenant.clone(), Some(caller.name.as_ref().to_owned()));
     Ok(Request { tenant, by, principal, ..request })
+}
+
+/// Refuses values that no provider accepts.
+fn check_options(options: &ModelOptions) -> Result<(), ServiceError> {
+    let ModelOptions { tool_choice, parallel_tool_calls: _, temperature, max_output_tokens } = options;
+    if let Some(ToolChoice::Tool(name)) = tool_choice {
+        require_name("/tool_choice", Some(name))?;
+    }
+    if temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
+        return Err(ServiceError::invalid("/temperature", "a temperature is between 0 and 2"));
+    }
+    if *max_output_tokens == Some(0) {
+        return Err(ServiceError::invalid("/max_output_tokens", "a reply needs at least one token"));
+    }
+    Ok(())
 }
 
 /// Checks the media of all messages, and that the last message is the user's.
@@ -109,6 +133,8 @@ mod tests {
         let at = |pointer: &str| (ErrorCode::Validation, vec![pointer.to_owned()]);
         let declared: ExternalTool = serde_json::from_value(serde_json::json!({ "name": "order" })).unwrap();
         let tools = ToolFilter { deny: vec!["mcp_*".into(), "[".into()], ..ToolFilter::default() };
+        let none = ModelOptions::default;
+        let with = |model_options| Request { model_options, ..request() };
         for (wrong, pointer) in [
             (Request { session: Some("".into()), ..request() }, "/session_id"),
             (Request { cause: Cause::Schedule { name: String::new() }, ..request() }, "/schedule"),
@@ -121,6 +147,12 @@ mod tests {
                 "/input/0/role",
             ),
             (Request { tools, ..request() }, "/tools/deny/1"),
+            (Request { instructions: Some(" \n".into()), ..request() }, "/instructions"),
+            (Request { instructions: Some("x".repeat(MAX_INSTRUCTIONS_BYTES + 1)), ..request() }, "/instructions"),
+            (with(ModelOptions { temperature: Some(2.1), ..none() }), "/temperature"),
+            (with(ModelOptions { temperature: Some(f64::NAN), ..none() }), "/temperature"),
+            (with(ModelOptions { max_output_tokens: Some(0), ..none() }), "/max_output_tokens"),
+            (with(ModelOptions { tool_choice: Some(String::new().into()), ..none() }), "/tool_choice"),
         ] {
             assert_eq!(refused(wrong), at(pointer));
         }

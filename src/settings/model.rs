@@ -12,6 +12,8 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::address::EgressPolicy;
+use toolgate_core::run::ModelOptions;
+pub use toolgate_core::tool::ToolChoice;
 use toolgate_core::trace::Propagation;
 
 /// The server, the model, and the request options. `Debug` redacts secrets.
@@ -60,6 +62,9 @@ pub struct Settings {
     pub extra: Map<String, Value>,
 }
 
+/// The fields of request bodies that limit the tokens of a reply, under the names of all APIs.
+const OUTPUT_TOKENS: [&str; 4] = ["max_tokens", "max_output_tokens", "max_completion_tokens", "maxOutputTokens"];
+
 /// The connection to the server.
 #[derive(Clone, Debug, Default)]
 pub enum Proxy {
@@ -96,18 +101,6 @@ pub struct Reasoning {
     /// Whether the reasoning of earlier turns is sent back as `reasoning_content` (Chat Completions); by default to
     /// servers and models that require it.
     pub send_back: Option<bool>,
-}
-
-/// The tools that a model may or must call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ToolChoice {
-    /// The model decides.
-    #[default]
-    Auto,
-    /// At least one tool.
-    Required,
-    /// This tool, by its name in the request.
-    Tool(String),
 }
 
 /// A kind of content that is not text.
@@ -166,6 +159,37 @@ pub trait KeySource: fmt::Debug + Send + Sync {
 }
 
 impl Settings {
+    /// The settings with the options of a run in place of their own.
+    ///
+    /// # Errors
+    ///
+    /// Why an option would have no effect, or would exceed what the settings allow.
+    pub fn with(&self, options: &ModelOptions) -> Result<Self, String> {
+        let ModelOptions { tool_choice, parallel_tool_calls, temperature, max_output_tokens } = options;
+        let overridden = |names: &[&str]| {
+            let nested = self.extra.values().filter_map(Value::as_object);
+            let mut fields = [&self.extra].into_iter().chain(nested);
+            fields
+                .find_map(|fields| names.iter().find(|name| fields.contains_key(**name)).map(|name| (*name).to_owned()))
+        };
+        let field = None
+            .or_else(|| temperature.and_then(|_| overridden(&["temperature"])))
+            .or_else(|| max_output_tokens.and_then(|_| overridden(&OUTPUT_TOKENS)));
+        if let Some(field) = field {
+            return Err(format!("the configuration of the model sets `{field}` in `extra`"));
+        }
+        if let Some((wanted, most)) = max_output_tokens.zip(self.max_tokens).filter(|(wanted, most)| wanted > most) {
+            return Err(format!("the model is configured for at most {most} output tokens, not {wanted}"));
+        }
+        Ok(Self {
+            tool_choice: tool_choice.clone().unwrap_or_else(|| self.tool_choice.clone()),
+            parallel_tool_calls: parallel_tool_calls.or(self.parallel_tool_calls),
+            temperature: temperature.or(self.temperature),
+            max_tokens: max_output_tokens.or(self.max_tokens),
+            ..self.clone()
+        })
+    }
+
     /// A streaming model without a key, with default deadlines and the server's own sampling.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {

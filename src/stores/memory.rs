@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use serde_json::Map;
 use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{GrantId, NodeId, RunId};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, ToolGrant};
@@ -25,6 +26,7 @@ use toolgate_ports::{
 };
 
 use self::contents::{BlobRecord, Contents, Lease, Run};
+use self::run_index::ordered;
 use super::wellformed;
 
 /// Journals, sessions, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses
@@ -70,7 +72,7 @@ impl RunStore for MemoryStore {
         match runs.get_mut(&run) {
             Some(known) => {
                 run_index.replace(Some(&known.row), &row);
-                known.row = row;
+                known.row = RunRow { metadata: std::mem::take(&mut known.row.metadata), ..row };
                 known.lease = lease;
                 known.journal.extend(events);
             }
@@ -96,11 +98,11 @@ impl RunStore for MemoryStore {
             let row = contents.runs.get(id).map(|run| &run.row);
             return Ok(row.filter(|row| filter.admits(row)).cloned().into_iter().collect());
         }
-        let newest_first: Box<dyn Iterator<Item = &Run>> = match contents.run_index.candidates(filter) {
+        let runs: Box<dyn Iterator<Item = &Run>> = match contents.run_index.candidates(filter) {
             Some(ids) => Box::new(ids.filter_map(|id| contents.runs.get(id))),
-            None => Box::new(contents.runs.values().rev()),
+            None => ordered(contents.runs.values(), filter.order),
         };
-        let rows = newest_first.map(|run| &run.row);
+        let rows = runs.map(|run| &run.row);
         Ok(rows.filter(|row| filter.admits(row)).take(limit).cloned().collect())
     }
 
@@ -164,6 +166,7 @@ impl RunStore for MemoryStore {
         run.journal = Vec::new();
         let row = RunRow {
             title: String::new(),
+            metadata: Map::new(),
             pending_counts: PendingCounts::default(),
             result: run.row.result.clone().map(RunResult::without_content),
             purged_at: Some(now),

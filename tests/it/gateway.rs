@@ -27,6 +27,7 @@ mod keys;
 mod limits;
 mod messages;
 mod misdirected;
+mod model_options;
 mod narrowing;
 mod oidc;
 mod origins;

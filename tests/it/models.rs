@@ -17,6 +17,7 @@ mod openai_requests;
 mod openai_responses_requests;
 mod prices;
 mod rubbish_media;
+mod run_options;
 mod scripted;
 mod stop_reasons;
 mod wire_fixtures;

@@ -1,5 +1,7 @@
 //! Service without a surface: a process that serves no HTTP.
 
+mod late_joining;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -53,7 +53,7 @@ async fn existing_store(app: &App, path: &Path) -> Vec<Finding> {
         Ok(()) => section.finding(Verdict::Ok, "SQLite", format!("{path}, can be written")),
         Err(error) => section.finding(Verdict::Failed, "SQLite", format!("{path}: {}", block(&error.to_string()))),
     }];
-    let running = RunFilter { status: Some(Status::Running), limit: MOST_RUNNING, ..RunFilter::default() };
+    let running = RunFilter { statuses: vec![Status::Running], limit: MOST_RUNNING, ..RunFilter::default() };
     findings.push(match app.runner.list(&running).await {
         Ok(rows) => match rows.iter().filter(|row| row.is_interrupted).count() {
             0 => section.finding(Verdict::Ok, "runs", "no run is interrupted"),

@@ -67,7 +67,7 @@ impl List {
         let app = setup::open(setup::settings(&self.config)?).await?;
         setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let filter = RunFilter {
-            status: self.status,
+            statuses: self.status.into_iter().collect(),
             agent: self.agent.as_deref().map(Into::into),
             session: self.session.as_deref().map(Into::into),
             trigger: self.trigger,

@@ -172,6 +172,7 @@ impl KnownNames<'_> {
             expire_after_s: None,
             restart_on: [Restart::WorkingDirectory].into(),
             hide_unapproved: false,
+            run_instructions: false,
             external_tools: Vec::new(),
             limits: Limits::default(),
         };
@@ -214,13 +215,12 @@ impl KnownNames<'_> {
             let fault = Fault::new(format!("model `{model}` is not of the same kind as the model of agent `{name}`"));
             scope.fault(fault.with_remedy("a variant replaces a chat model by a chat model"), place);
         }
+        let text_place = written.instructions.as_ref().map_or(place, Located::place);
         if is_generative(&model) {
-            let place = written.instructions.as_ref().map_or(place, Located::place);
-            generative::check(name, written, instructions.as_deref().unwrap_or_default(), place, scope);
+            generative::check(name, written, instructions.as_deref().unwrap_or_default(), text_place, scope);
         }
         if let Some(text) = &instructions {
-            let place = written.instructions.as_ref().map_or(place, Located::place);
-            prompt::check_variables(name, text, place, scope);
+            prompt::check_variables(name, text, text_place, scope);
         }
         let fallback = written.fallback.as_ref();
         if fallback.is_none() && base.fallback.iter().any(|candidate| candidate.model == model) {
@@ -240,9 +240,8 @@ impl KnownNames<'_> {
             priorities.map(|(pattern, at)| (scope.pattern(pattern, at.place()), *at.value())).collect()
         });
         let fallback = fallback.map_or(base.fallback, |fallback| self.fallback(&model, fallback, scope));
-        let selectable = written.models.as_ref();
-        let mut selectable_models =
-            selectable.map_or(base.selectable_models, |models| self.selectable(&model, models, scope));
+        let models = written.models.as_ref();
+        let mut selectable_models = models.map_or(base.selectable_models, |all| self.selectable(&model, all, scope));
         // The models that a run may choose in any case.
         selectable_models.retain(|name| *name != model && !fallback.iter().any(|candidate| candidate.model == *name));
         AgentSettings {
@@ -276,6 +275,7 @@ impl KnownNames<'_> {
             expire_after_s,
             restart_on,
             hide_unapproved: written.hide_unapproved.unwrap_or(base.hide_unapproved),
+            run_instructions: written.run_instructions.unwrap_or(base.run_instructions),
             external_tools: match &written.external_tools {
                 Some(tools) => external::tools(tools, scope),
                 None => base.external_tools,

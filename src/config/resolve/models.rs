@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use toolgate_core::id::ModelName;
-use toolgate_settings::model::{Key, KeyCommand, Proxy, Reasoning, Settings, Timeouts, ToolChoice};
+use toolgate_settings::model::{Key, KeyCommand, Proxy, Reasoning, Settings, Timeouts};
 
 use crate::error::Fault;
 use crate::expand::Env;
@@ -155,7 +155,7 @@ fn http(api: Api, written: &HttpModel, scope: &mut Resolver<'_>) -> ModelSetting
             show: reasoning.and_then(|r| r.show),
             send_back: reasoning.and_then(|r| r.send_back),
         },
-        tool_choice: written.tool_choice.as_ref().map(|choice| tool_choice(scope.text(choice))).unwrap_or_default(),
+        tool_choice: written.tool_choice.as_ref().map(|choice| scope.text(choice).into()).unwrap_or_default(),
         parallel_tool_calls: written.parallel_tool_calls,
         strict_tools: written.strict_tools.unwrap_or(false),
         structured_output: written.structured_output,
@@ -191,14 +191,6 @@ fn proxy(written: &Text, scope: &mut Resolver<'_>) -> Proxy {
         "environment" => Proxy::Environment,
         "direct" => Proxy::Direct,
         _ => Proxy::Url(scope.url(written).into()),
-    }
-}
-
-fn tool_choice(written: String) -> ToolChoice {
-    match written.as_str() {
-        "auto" => ToolChoice::Auto,
-        "required" => ToolChoice::Required,
-        _ => ToolChoice::Tool(written),
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Agent {
     pub(crate) cooldown_s: Option<u64>,
     /// The system prompt. Variables are not expanded.
     pub(crate) instructions: Option<Text>,
+    /// Whether a run over HTTP may add `instructions` of its caller to the system prompt. Default: false.
+    pub(crate) run_instructions: Option<bool>,
     /// A system prompt that comes with toolgate, for an agent without `instructions`: `coding` or `research`. Default: none.
     pub(crate) instructions_preset: Option<Text>,
     /// The folder that the agent works on. The model is told its path. A session from another folder begins afresh.

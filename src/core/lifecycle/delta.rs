@@ -25,6 +25,37 @@ pub enum Delta {
     },
 }
 
+/// The position of a fragment in the text, or in the visible reasoning, of an attempt at a model. The fragments of each
+/// of the two follow each other without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FragmentPosition {
+    /// The journal position of the attempt's `llm.call.started`.
+    pub call: u64,
+    /// The number of characters (Unicode scalar values) before the fragment.
+    pub index: u64,
+}
+
+impl Delta {
+    /// The length of a fragment of a reply, in characters; 0 for progress.
+    pub fn chars(&self) -> u64 {
+        match self {
+            Self::Text { text } | Self::Reasoning { text } => text.chars().count() as u64,
+            Self::Progress { .. } => 0,
+        }
+    }
+}
+
+/// The attempt that streams a fragment, and the place of the fragment in its text or reasoning.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FragmentSource {
+    #[serde(flatten)]
+    pub attempt: ModelAttempt,
+    /// The number of characters before the fragment. 0 begins the text or the reasoning again.
+    pub index: u64,
+    /// The `index` of the next fragment of the same kind.
+    pub next_index: u64,
+}
+
 /// An attempt at a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelAttempt {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallEnd, CallRef, Delta, IncompleteDetails, ModelAttempt, PendingRef, UndoRef, wire_forms};
+use super::{CallEnd, CallRef, Delta, FragmentSource, IncompleteDetails, PendingRef, UndoRef, wire_forms};
 use crate::chat::{Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, SessionId};
@@ -417,7 +417,7 @@ pub enum LifecycleKind {
         delta: Delta,
         /// The attempt at the model that streams it; absent for the progress of a call.
         #[serde(flatten)]
-        from: Option<ModelAttempt>,
+        from: Option<FragmentSource>,
     },
 }
 

@@ -12,7 +12,7 @@ mod wire_forms;
 use crate::error::Failure;
 
 pub use call::{CallEnd, CallRef, PendingRef, UndoRef};
-pub use delta::{Delta, ModelAttempt};
+pub use delta::{Delta, FragmentPosition, FragmentSource, ModelAttempt};
 pub use event::LifecycleEvent;
 pub use kind::LifecycleKind;
 pub use projector::Lifecycle;

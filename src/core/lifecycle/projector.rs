@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
-    CallEnd, CallRef, Content, Delta, IncompleteDetails, LifecycleEvent, LifecycleKind, ModelAttempt, UndoRef,
+    CallEnd, CallRef, Content, Delta, FragmentPosition, FragmentSource, IncompleteDetails, LifecycleEvent,
+    LifecycleKind, ModelAttempt, UndoRef,
 };
 use crate::chat::{Part, Reply, Usage};
 use crate::error::FailedStep;
@@ -37,6 +38,8 @@ pub struct Lifecycle {
 #[derive(Clone, Debug)]
 struct OpenModelCall {
     at: Timestamp,
+    /// The position of its `llm.call.started`.
+    seq: u64,
     attempt: ModelAttempt,
 }
 
@@ -53,13 +56,13 @@ impl Lifecycle {
         events
     }
 
-    /// A fragment as an event, with the attempt that streams it.
-    pub fn delta(&self, delta: &Delta) -> LifecycleEvent {
-        let from = match delta {
-            Delta::Text { .. } | Delta::Reasoning { .. } => self.open_call.as_ref().map(|call| call.attempt.clone()),
-            Delta::Progress { .. } => None,
-        };
-        let fact = LifecycleKind::Fragment { delta: delta.clone(), from };
+    /// A fragment as an event. `position`: its position, if it is one of the attempt in progress.
+    pub fn delta(&self, delta: Delta, position: Option<FragmentPosition>) -> LifecycleEvent {
+        let from = self.open_call.as_ref().zip(position).map(|(call, FragmentPosition { index, .. })| {
+            let next_index = index + delta.chars();
+            FragmentSource { attempt: call.attempt.clone(), index, next_index }
+        });
+        let fact = LifecycleKind::Fragment { delta, from };
         LifecycleEvent { seq: None, run_id: self.id.clone(), at: None, iteration: self.iteration, fact }
     }
 
@@ -74,7 +77,7 @@ impl Lifecycle {
         if let Event::ModelCalled { model, attempt, .. } = &recorded.event {
             let attempt = ModelAttempt { model: model.clone(), attempt: *attempt };
             self.iteration += u32::from(attempt.attempt == 1);
-            self.open_call = Some(OpenModelCall { at: recorded.at, attempt });
+            self.open_call = Some(OpenModelCall { at: recorded.at, seq: recorded.seq, attempt });
         }
         if matches!(recorded.event, Event::CompactionStarted { .. }) {
             self.compacting = Some(recorded.at);
@@ -115,6 +118,11 @@ impl Lifecycle {
         }
     }
 
+    /// Whether this call was sent and is not settled.
+    pub fn is_in_flight(&self, call: &CallId) -> bool {
+        self.sent.contains_key(call)
+    }
+
     /// Whether an MCP call was sent and is not settled.
     pub fn has_calls_in_flight(&self) -> bool {
         !self.sent.is_empty()
@@ -123,6 +131,12 @@ impl Lifecycle {
     /// The run, with every fact folded so far.
     pub fn run(&self) -> Option<&Run> {
         self.run.as_ref()
+    }
+
+    /// The position of the `llm.call.started` that has no reply yet, if there is one.
+    pub fn model_call_in_flight(&self) -> Option<u64> {
+        let is_asking = self.run.as_ref().is_some_and(Run::is_asking);
+        self.open_call.as_ref().filter(|_| is_asking).map(|call| call.seq)
     }
 
     /// Model turns started; 0 before the first.

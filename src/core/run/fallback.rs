@@ -57,6 +57,11 @@ impl Run {
         self.attempts().map(|attempts| &attempts.model)
     }
 
+    /// Whether a model was called and has not replied.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.phase, Phase::Asking(_))
+    }
+
     /// The event for a failure of the current model at that time, including its cooldown.
     pub fn model_failed(&self, error: Failure, usage: Usage, now: Timestamp) -> Event {
         // In the fact, so that no fold needs the time at which it was recorded (decision 0006).
@@ -99,7 +104,7 @@ impl Run {
     pub(super) fn asked_again(&self) -> Option<&ModelName> {
         let attempts = self.attempts()?;
         let model = &attempts.model;
-        let again = match matches!(self.phase, Phase::Asking(_)) {
+        let again = match self.is_asking() {
             // The outcome of the attempt is unknown. It counts as long as another model is available.
             true => self.is_open(model) || self.open_candidates().next().is_none(),
             false => !attempts.tried.get(model).is_some_and(|tried| tried.is_exhausted),

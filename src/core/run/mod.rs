@@ -28,6 +28,7 @@ mod input;
 mod invalid_event;
 pub mod labels;
 mod limits;
+mod model_options;
 mod next;
 mod pause;
 mod pause_fold;
@@ -69,6 +70,7 @@ pub use history::{AttemptEnd, AttemptHistory, CallHistory, History, TurnHistory}
 pub use input::{Answerable, Input, Resume};
 pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
+pub use model_options::ModelOptions;
 pub use pause::{Pause, Unpause};
 pub use pending::{
     AnswerForm, BackgroundWork, Delivery, Description, PendingApproval, PendingCall, PendingCounts,

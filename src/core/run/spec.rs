@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use serde_json::Value;
 
-use super::{Limits, Predecessor, RunRules, Segment};
+use super::{Limits, ModelOptions, Predecessor, RunRules, Segment};
 use crate::chat::Message;
 use crate::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use crate::tool::{ExternalTool, ToolFilter};
@@ -144,6 +144,9 @@ pub struct Spec {
     pub principal: Option<Principal>,
     /// The model's configured name.
     pub model: ModelName,
+    /// What its model calls use in place of the settings of the configured models.
+    #[serde(default, skip_serializing_if = "ModelOptions::is_empty")]
+    pub model_options: ModelOptions,
     /// The fallback models, in order. Each model is listed only once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Candidate>,
@@ -178,6 +181,13 @@ pub struct Spec {
     pub rules: RunRules,
     #[serde(default)]
     pub limits: Limits,
+}
+
+impl Spec {
+    /// Whether the run's turns may ask this model.
+    pub fn asks(&self, model: &ModelName) -> bool {
+        self.model == *model || self.fallback.iter().any(|candidate| candidate.model == *model)
+    }
 }
 
 /// Default seconds of cooldown after a model was abandoned for another one.

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
-use toolgate_core::run::TighterLimits;
-use toolgate_core::tool::{ExternalTool, ToolFilter};
+use toolgate_core::run::{ModelOptions, TighterLimits};
+use toolgate_core::tool::{ExternalTool, ToolChoice, ToolFilter};
 use toolgate_runner::{Cause, Request};
 use toolgate_service::{TenantRunner, TenantSession};
 use utoipa::ToSchema;
@@ -48,6 +48,21 @@ pub(crate) struct NewRun {
     /// The model, one of those that the agent allows: its own, its fallback models and its `models`. Default: its own.
     #[schema(value_type = Option<String>)]
     model: Option<ModelName>,
+    /// Instructions that follow those of the agent in the system prompt, of at most 64 KiB, if the agent has
+    /// `run_instructions`. Trusted text: do not insert what others wrote.
+    instructions: Option<String>,
+    /// The tools that the model may or must call while tools are available: `auto`, `required`, or the name of a tool as
+    /// the model sees it. Default: the setting of the model.
+    #[schema(value_type = Option<String>, example = "required")]
+    tool_choice: Option<ToolChoice>,
+    /// Whether the model may request several tools at once. Default: the setting of the model.
+    parallel_tool_calls: Option<bool>,
+    /// The sampling temperature. Default: the setting of the model.
+    #[schema(minimum = 0, maximum = 2)]
+    temperature: Option<f64>,
+    /// The most tokens of a reply, at most the `max_tokens` of the model. Default: the setting of the model.
+    #[schema(minimum = 1)]
+    max_output_tokens: Option<u64>,
     /// The permission mode: one of the agent's `modes`, or the name of its policy. Default: that of the session, or the
     /// agent's policy.
     #[schema(example = "plan")]
@@ -147,6 +162,13 @@ impl NewRun {
             principal: self.principal,
             external_tools: self.external_tools,
             model: self.model,
+            model_options: ModelOptions {
+                tool_choice: self.tool_choice,
+                parallel_tool_calls: self.parallel_tool_calls,
+                temperature: self.temperature,
+                max_output_tokens: self.max_output_tokens,
+            },
+            instructions: self.instructions,
             mode: self.mode,
             servers: self.servers,
             tools: ToolFilter { allow: self.tools.allow, deny: self.tools.deny },

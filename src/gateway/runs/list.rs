@@ -1,77 +1,60 @@
 //! `GET /v1/runs`
 
 use axum::Json;
-use serde::Deserialize;
-use toolgate_core::id::{AgentName, RunId, SessionId};
-use toolgate_core::run::{Status, TriggerKind};
-use toolgate_ports::RunFilter;
-use toolgate_service::TenantRunner;
-use utoipa::IntoParams;
+use toolgate_core::id::RunId;
+use toolgate_ports::{ListOrder, RunFilter, RunRow};
+use toolgate_service::{ServiceError, TenantRunner};
 
+use super::list_filter::{ListParams, RequestedOrder};
 use super::view::SummaryView;
 use crate::access::Admitted;
 use crate::body::Query;
-use crate::pagination::{Page, PageResult, limit, unknown_cursor};
-
-/// Filters of the list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct ListParams {
-    /// Only runs with this status.
-    #[param(value_type = Option<super::view::StatusView>, inline)]
-    status: Option<Status>,
-    /// Only runs of this agent.
-    #[param(value_type = Option<String>)]
-    agent: Option<AgentName>,
-    /// Only runs of this session.
-    #[param(value_type = Option<String>)]
-    session_id: Option<SessionId>,
-    /// Only runs with this trigger.
-    #[param(value_type = Option<super::view::TriggerView>, inline)]
-    trigger: Option<TriggerKind>,
-    /// Only runs that this schedule started.
-    schedule: Option<String>,
-    /// The number of runs to return: 1 to 100. Default: 20.
-    #[param(minimum = 1, maximum = 100)]
-    limit: Option<usize>,
-    /// A cursor: runs after this one. Pass the `last_id` of the previous page.
-    #[param(value_type = Option<String>)]
-    after: Option<RunId>,
-}
+use crate::pagination::{Page, PageResult, invalid_parameter, limit};
+use crate::problem::Problem;
 
 /// List runs
 ///
-/// Returns runs, newest first.
+/// Returns runs, newest first. Filters are combined: a run has to match all of them. `title`, `metadata`, `created_after`
+/// and `created_before` read the runs that match the other filters one by one until the page is full.
 #[utoipa::path(
     get, path = "/v1/runs", tag = "runs", operation_id = "listRuns", params(ListParams),
     responses((status = 200, description = "A page of runs", body = Page<SummaryView>)),
 )]
 pub(super) async fn list(Query(which): Query<ListParams>, runner: Admitted<TenantRunner>) -> PageResult<SummaryView> {
     let limit = limit(which.limit)?;
-    if let Some(after) = &which.after
-        && runner.row(after.as_str()).await?.is_none()
-    {
-        return Err(unknown_cursor("run", after.as_str()));
+    if which.after.is_some() && which.before.is_some() {
+        return Err(invalid_parameter("before", "and `after` exclude each other"));
     }
-    let filter = RunFilter {
-        status: which.status,
-        agent: which.agent,
-        session: which.session_id,
-        trigger: which.trigger,
-        schedule: which.schedule,
-        before: which.after,
-        limit: limit + 1,
-        ..RunFilter::default()
+    for (name, cursor) in [("after", &which.after), ("before", &which.before)] {
+        check_cursor(&runner, name, cursor.as_ref()).await?;
+    }
+    let is_before = which.before.is_some();
+    // The page before a cursor is read from the cursor on.
+    let is_newest_first = (which.order == RequestedOrder::Desc) != is_before;
+    let cursor = which.after.clone().or_else(|| which.before.clone());
+    let (order, before, after) = match is_newest_first {
+        true => (ListOrder::NewestFirst, cursor, None),
+        false => (ListOrder::OldestFirst, None, cursor),
     };
+    let filter = RunFilter { order, before, after, limit: limit + 1, ..which.filter()? };
     let rows = runner.list(filter).await?;
-    Ok(Json(Page::new(
-        rows,
-        limit,
-        |row| row.id.to_string(),
-        |row| {
-            let has_agent = runner.has_agent(&row.agent);
-            SummaryView::new(row, has_agent)
-        },
-    )))
+    let id = |row: &RunRow| row.id.to_string();
+    let view = |row: RunRow| {
+        let has_agent = runner.has_agent(&row.agent);
+        SummaryView::new(row, has_agent)
+    };
+    Ok(Json(match is_before {
+        true => Page::before(rows, limit, id, view),
+        false => Page::new(rows, limit, id, view),
+    }))
+}
+
+/// Refuses a cursor that names no run.
+async fn check_cursor(runner: &TenantRunner, name: &str, cursor: Option<&RunId>) -> Result<(), Problem> {
+    match cursor {
+        Some(id) if runner.row(id.as_str()).await?.is_none() => {
+            Err(ServiceError::not_found("run", id.as_str()).of_parameter(name).into())
+        }
+        Some(_) | None => Ok(()),
+    }
 }

@@ -9,6 +9,7 @@ pub(super) mod failure;
 mod fork;
 mod input;
 mod list;
+mod list_filter;
 pub(super) mod messages;
 mod pause;
 pub(super) mod pending;

@@ -255,6 +255,11 @@ pub(crate) struct SummaryView {
     trigger: Option<TriggerKind>,
     /// The schedule that started the run.
     schedule: Option<String>,
+    /// The principal on whose behalf the run acts.
+    principal: Option<String>,
+    /// Your own data about the run.
+    #[schema(value_type = Object)]
+    metadata: Map<String, Value>,
     /// The beginning of the user's message.
     title: String,
     /// When the run was started.
@@ -396,6 +401,8 @@ impl SummaryView {
             session_id: row.session.to_string(),
             trigger: row.trigger,
             schedule: row.schedule,
+            principal: row.principal.as_ref().map(ToString::to_string),
+            metadata: row.metadata,
             title: row.title,
             created_at: row.created_at,
             updated_at: row.updated_at,

@@ -111,6 +111,9 @@ pub(super) struct ListParams {
     /// Only sessions of this agent.
     #[param(value_type = Option<String>)]
     agent: Option<AgentName>,
+    /// Only sessions of this principal.
+    #[param(value_type = Option<String>)]
+    principal: Option<Principal>,
     /// The number of sessions to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
@@ -133,7 +136,8 @@ async fn list(Query(which): Query<ListParams>, runner: Admitted<TenantRunner>) -
         None => None,
     };
     let before = before.map(|row| (row.created_at, row.id));
-    let filter = SessionFilter { agent: which.agent, before, limit: limit + 1, ..SessionFilter::default() };
+    let ListParams { agent, principal, .. } = which;
+    let filter = SessionFilter { agent, principal, before, limit: limit + 1, ..SessionFilter::default() };
     let rows = runner.sessions(filter).await?;
     Ok(Json(Page::new(rows, limit, |row| row.id.to_string(), |row| SessionView::new(&runner, row))))
 }

@@ -44,5 +44,5 @@ pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
         key: KeyHeader::Named("x-api-key"),
         headers: &[("anthropic-version", "2023-06-01")],
     };
-    HttpModel::new(settings, "anthropic", &address, |provider| Messages::new(settings, provider))
+    HttpModel::new(settings, "anthropic", &address, Messages::new)
 }

@@ -27,5 +27,5 @@ pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
         key: KeyHeader::Named("x-goog-api-key"),
         headers: &[],
     };
-    HttpModel::new(settings, "gemini", &address, |_| generate::Generate::new(settings))
+    HttpModel::new(settings, "gemini", &address, |settings, _| generate::Generate::new(settings))
 }

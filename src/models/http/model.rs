@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use toolgate_core::run::ModelOptions;
 use toolgate_core::tool::Tool;
 use toolgate_ports::{Conversation, Model, ModelIdentity, ModelRequest, ToolFit};
 
@@ -16,27 +17,34 @@ use super::settings::sampling_settings;
 use super::tool_block::ToolBlocks;
 use super::{Settings, SettingsError};
 
+/// A constructor of wires, from settings and the name of the provider.
+type Wires = Arc<dyn Fn(&Settings, &str) -> Result<Arc<dyn ProviderProtocol>, SettingsError> + Send + Sync>;
+
 /// A model on a server that is reached over HTTP.
 #[derive(Clone)]
 pub struct HttpModel {
     identity: Arc<ModelIdentity>,
+    settings: Arc<Settings>,
     endpoint: Arc<Endpoint>,
     wire: Arc<dyn ProviderProtocol>,
+    /// Makes the wire for other settings.
+    wires: Wires,
     author: Arc<Author>,
     blocks: Arc<ToolBlocks>,
 }
 
 impl HttpModel {
-    /// A model that uses `wire` at `address`; sends no request. `wire` gets the provider's name, which follows from the
-    /// address.
+    /// A model that uses `wire` at `address`; sends no request. `wire` gets the settings and the provider's name, which
+    /// follows from the address.
     pub(crate) fn new<W: ProviderProtocol + 'static>(
         settings: &Settings,
         system: &str,
         address: &Address<'_>,
-        wire: impl FnOnce(&str) -> Result<W, SettingsError>,
+        wire: fn(&Settings, &str) -> Result<W, SettingsError>,
     ) -> Result<Self, SettingsError> {
         let endpoint = Endpoint::new(settings, address)?;
-        let wire = wire(endpoint.provider())?;
+        let wires: Wires = Arc::new(move |settings, provider| Ok(Arc::new(wire(settings, provider)?)));
+        let wire = wires(settings, endpoint.provider())?;
         let identity = ModelIdentity {
             system: system.to_owned(),
             provider: endpoint.provider().to_owned(),
@@ -46,8 +54,10 @@ impl HttpModel {
         let author = Author { wire: wire.name(), model: settings.model.clone(), origin: endpoint.origin().to_owned() };
         Ok(Self {
             identity: Arc::new(identity),
+            settings: Arc::new(settings.clone()),
             endpoint: Arc::new(endpoint),
-            wire: Arc::new(wire),
+            wire,
+            wires,
             author: Arc::new(author),
             blocks: Arc::default(),
         })
@@ -84,6 +94,13 @@ impl Model for HttpModel {
 
     fn most_tools(&self) -> Option<usize> {
         self.wire.most_tools()
+    }
+
+    fn with_options(&self, options: &ModelOptions) -> Result<Arc<dyn Model>, String> {
+        let settings = self.settings.with(options)?;
+        let wire = (self.wires)(&settings, self.endpoint.provider()).map_err(|error| error.to_string())?;
+        let identity = ModelIdentity { settings: sampling_settings(&settings), ..ModelIdentity::clone(&self.identity) };
+        Ok(Arc::new(Self { identity: Arc::new(identity), settings: Arc::new(settings), wire, ..self.clone() }))
     }
 
     fn converse(&self) -> Box<dyn Conversation> {

@@ -17,5 +17,5 @@ pub const WIRE: &str = "openai_chat";
 /// A model on a server with the Chat Completions API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
     let address = Address { path: &["chat", "completions"], query: None, key: KeyHeader::Bearer, headers: &[] };
-    HttpModel::new(settings, "openai", &address, |provider| Chat::new(settings, provider))
+    HttpModel::new(settings, "openai", &address, Chat::new)
 }

@@ -18,5 +18,5 @@ pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
     let address = Address { path: &["images", "generations"], query: None, key: KeyHeader::Bearer, headers: &[] };
     // Images arrive complete; partial images are not used.
     let settings = Settings { stream: false, ..settings.clone() };
-    HttpModel::new(&settings, "openai", &address, |provider| Images::new(&settings, provider))
+    HttpModel::new(&settings, "openai", &address, Images::new)
 }

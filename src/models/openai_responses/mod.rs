@@ -16,5 +16,5 @@ use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 /// A model on a server with the Responses API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
     let address = Address { path: &["responses"], query: None, key: KeyHeader::Bearer, headers: &[] };
-    HttpModel::new(settings, "openai", &address, |provider| Responses::new(settings, provider))
+    HttpModel::new(settings, "openai", &address, Responses::new)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use toolgate_core::chat::{Part, Price, Reply};
+use toolgate_core::run::ModelOptions;
 use toolgate_core::tool::Tool;
 use toolgate_ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest, ToolFit};
 
@@ -36,6 +37,10 @@ impl Model for Priced {
 
     fn price(&self) -> Option<&Price> {
         Some(&self.price)
+    }
+
+    fn with_options(&self, options: &ModelOptions) -> Result<Arc<dyn Model>, String> {
+        Ok(Arc::new(Self { model: self.model.with_options(options)?, price: self.price }))
     }
 
     fn converse(&self) -> Box<dyn Conversation> {

@@ -87,6 +87,8 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::DuplicateTool(text()),
         RunnerError::UnusableTool { place: 0, tool: text(), why: text() },
         RunnerError::UnusableOutputSchema(text()),
+        RunnerError::UnusableModelOptions { model: "large".into(), option: Some("temperature"), why: text() },
+        RunnerError::InstructionsRefused(agent()),
         RunnerError::EmptyMessage,
         RunnerError::NoSuchRun(run()),
         RunnerError::Purged { run: run(), at },

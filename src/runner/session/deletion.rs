@@ -66,7 +66,7 @@ impl AgentRunner {
     /// A tool call with the session's id is no part of its conversation, but it is deleted with it.
     async fn check_no_live_call(&self, tenant: &Tenant, id: &SessionId) -> Result<(), RunnerError> {
         for status in [Status::Running, Status::Pending] {
-            let filter = RunFilter { status: Some(status), limit: 1, ..runs_of(tenant, id) };
+            let filter = RunFilter { statuses: vec![status], limit: 1, ..runs_of(tenant, id) };
             if let Some(live) = self.list(&filter).await?.pop() {
                 let head = SessionHead::from_run(live);
                 return Err(RunnerError::SessionBusy { session: id.clone(), head: head.into() });

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use toolgate_core::id::RunId;
-use toolgate_core::lifecycle::{Content, Delta, Lifecycle};
+use toolgate_core::id::{CallId, RunId};
+use toolgate_core::lifecycle::{Content, Delta, FragmentPosition, Lifecycle};
 use toolgate_core::run::{Event, JournalEntry};
 use toolgate_core::tool::Progress;
 
@@ -66,18 +66,26 @@ impl EventEncoder {
         unseen.map(|(id, event)| RunEvent { id: Some(id), event }).collect()
     }
 
-    /// A fragment, as far as the client may read it: it has no id, and is never sent again. Before the first entry it
-    /// cannot be assigned to the run.
-    pub(super) fn fragment(&self, delta: Delta) -> Option<RunEvent> {
+    /// The model call whose reply is in progress, by the position of its `llm.call.started`, if the client may read the
+    /// reply.
+    pub(super) fn streamed_call(&self) -> Option<u64> {
+        self.lifecycle.as_ref().filter(|_| self.content == Content::Include)?.model_call_in_flight()
+    }
+
+    /// A fragment of that reply, which is the next one for the client. It has no id.
+    pub(super) fn fragment(&self, delta: Delta, position: FragmentPosition) -> Option<RunEvent> {
         let lifecycle = self.lifecycle.as_ref()?;
-        let delta = match (delta, self.content) {
-            (delta, Content::Include) => delta,
-            (Delta::Text { .. } | Delta::Reasoning { .. }, Content::Omit) => return None,
-            (Delta::Progress { call, progress }, Content::Omit) => {
-                Delta::Progress { call, progress: Progress { message: None, ..progress } }
-            }
+        Some(RunEvent { id: None, event: lifecycle.delta(delta, Some(position)) })
+    }
+
+    /// The progress of a call that is in flight, as far as the client may read it: it has no id, and is never sent again.
+    pub(super) fn progress(&self, call: CallId, progress: Progress) -> Option<RunEvent> {
+        let lifecycle = self.lifecycle.as_ref().filter(|lifecycle| lifecycle.is_in_flight(&call))?;
+        let progress = match self.content {
+            Content::Include => progress,
+            Content::Omit => Progress { message: None, ..progress },
         };
-        Some(RunEvent { id: None, event: lifecycle.delta(&delta) })
+        Some(RunEvent { id: None, event: lifecycle.delta(Delta::Progress { call, progress }, None) })
     }
 
     /// The event that the run is pending, if it is. It is not a journal entry, so it has no id.

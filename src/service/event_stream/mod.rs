@@ -4,6 +4,7 @@ mod encoder;
 mod id;
 mod open;
 mod run_watch;
+mod sent_reply;
 mod settled;
 mod tail;
 

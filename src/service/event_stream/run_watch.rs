@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolgate_core::run::JournalEntry;
 use toolgate_ports::{RunRow, Update};
-use toolgate_runner::{RunSubscription, RunnerError, Watch, WatchEvent};
+use toolgate_runner::{ReplySoFar, RunSubscription, RunnerError, Watch, WatchEvent};
 
 /// A watch that outlives executions: when this process no longer executes the run, it subscribes again.
 pub(super) struct RunWatch {
@@ -49,6 +49,11 @@ impl RunWatch {
             Poll::Ready(None) => Some(self.subscribe_again()),
             Poll::Pending => None,
         }
+    }
+
+    /// What a model streamed so far of its current reply to this process.
+    pub(super) fn reply_so_far(&self) -> Option<ReplySoFar> {
+        self.watch.reply_so_far()
     }
 
     /// Subscribes to the process that resumes the run, before the journal is read.

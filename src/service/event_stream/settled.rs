@@ -26,7 +26,7 @@ impl Operator {
             }
             while let RunNotification::Update(update) = watch.next().await {
                 match *update {
-                    Update::Delta(_) => {}
+                    Update::Delta { .. } => {}
                     Update::JournalEntry(_) => break,
                 }
             }

@@ -4,10 +4,15 @@
 //! directly on the last event sent; everything else is read from the journal. The stream is pulled by its client. For a
 //! slow client it buffers its last read and the contents of a [`Watch`]; a client that falls further behind is served
 //! from the journal.
+//!
+//! Fragments of a reply are not in the journal. A stream that joined during a model call, or missed fragments of it, sends
+//! what it lacks as one fragment from the reply so far. The positions of the fragments tell which of them it has sent.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use tokio_util::sync::CancellationToken;
+use toolgate_core::lifecycle::{Delta, FragmentPosition};
 use toolgate_core::run::{JournalEntry, Status};
 use toolgate_ports::Update;
 use toolgate_runner::RunnerError;
@@ -15,6 +20,7 @@ use toolgate_runner::RunnerError;
 use super::RunEvent;
 use super::encoder::EventEncoder;
 use super::run_watch::{RunNotification, RunWatch};
+use super::sent_reply::SentReply;
 
 /// When a stream closes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
@@ -48,6 +54,8 @@ pub struct Tail {
     ahead: Option<JournalEntry>,
     /// The length of the journal when the client was informed that the run is pending.
     rested_at: Option<u64>,
+    /// What the client has of the current reply.
+    sent: SentReply,
     state: State,
 }
 
@@ -62,8 +70,19 @@ enum State {
 
 impl Tail {
     pub(super) fn new(watch: RunWatch, encoder: EventEncoder, until: Until, stopping: CancellationToken) -> Self {
-        let (facts, events) = (VecDeque::new(), VecDeque::new());
-        Self { watch, encoder, until, stopping, facts, events, ahead: None, rested_at: None, state: State::Behind }
+        let (facts, events, sent) = (VecDeque::new(), VecDeque::new(), SentReply::default());
+        Self {
+            watch,
+            encoder,
+            until,
+            stopping,
+            facts,
+            events,
+            ahead: None,
+            rested_at: None,
+            sent,
+            state: State::Behind,
+        }
     }
 
     /// Whether there is nothing to send: the client has received the end of the run, or all events of a run that is
@@ -137,9 +156,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Takes the updates that have arrived, before anything is read: fragments are stored nowhere else.
+    /// Takes the updates that have arrived, before anything is read.
     fn receive_updates(&mut self) {
-        let mut sent = 0;
         while self.ahead.is_none()
             && let Some(news) = self.watch.try_next()
         {
@@ -147,29 +165,55 @@ impl Tail {
                 self.state = State::Behind;
                 return;
             };
-            let is_fact = match &*update {
-                // Fragments of a reply that was read meanwhile are obsolete.
-                Update::JournalEntry(fact) if self.encoder.has_sent(fact.seq) => {
-                    self.events.truncate(sent);
-                    continue;
-                }
-                Update::JournalEntry(_) => true,
-                Update::Delta(_) => false,
-            };
             self.take(*update);
-            sent = if is_fact { self.events.len() } else { sent };
         }
     }
 
     fn take(&mut self, update: Update) {
         match update {
-            Update::Delta(delta) => self.events.extend(self.encoder.fragment(delta)),
+            Update::Delta { delta: Delta::Progress { call, progress }, .. } => {
+                self.events.extend(self.encoder.progress(call, progress));
+            }
+            Update::Delta { delta, position: Some(position) } => self.take_fragment(delta, position),
+            Update::Delta { position: None, .. } => {}
+            Update::JournalEntry(fact) if self.encoder.has_sent(fact.seq) => {}
             Update::JournalEntry(fact) if fact.seq > self.encoder.next() => self.ahead = Some(fact),
             Update::JournalEntry(fact) => {
                 self.events.extend(self.encoder.project(&fact));
                 // Later updates arrive as well, so nothing has to be read.
                 self.state = State::Listening;
             }
+        }
+    }
+
+    /// Takes a fragment of a reply. Fragments of a reply that was read meanwhile are obsolete.
+    fn take_fragment(&mut self, delta: Delta, position: FragmentPosition) {
+        if position.call >= self.encoder.next() {
+            // The start of the attempt was not read yet.
+            self.state = State::Behind;
+        }
+        if self.encoder.streamed_call() != Some(position.call) {
+            return;
+        }
+        match self.sent.compare(&delta, position) {
+            Ordering::Less => {}
+            Ordering::Equal => self.send_fragment(delta, position),
+            Ordering::Greater => self.send_reply_so_far(),
+        }
+    }
+
+    fn send_fragment(&mut self, delta: Delta, position: FragmentPosition) {
+        self.sent.add(&delta, position);
+        self.events.extend(self.encoder.fragment(delta, position));
+    }
+
+    /// Sends what the client lacks of the reply in progress. A reply that was completed meanwhile follows as a whole in
+    /// its entry.
+    fn send_reply_so_far(&mut self) {
+        let call = self.encoder.streamed_call();
+        let reply = self.watch.reply_so_far().filter(|reply| Some(reply.call) == call);
+        for (delta, position) in reply.iter().flat_map(|reply| self.sent.missing(reply)).collect::<Vec<_>>() {
+            self.send_fragment(delta, position);
         }
     }
 
@@ -197,6 +241,7 @@ impl Tail {
         }
         self.state = State::Listening;
         if row.status != Status::Pending {
+            self.send_reply_so_far();
             return Ok(());
         }
         if self.rested_at != Some(row.version) {

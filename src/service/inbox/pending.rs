@@ -107,7 +107,7 @@ impl Operator {
 
     async fn rows(&self, filter: &InboxFilter, status: Status) -> Result<Vec<RunRow>, RunnerError> {
         let (agent, session) = (filter.agent.clone(), filter.session.clone());
-        self.runs(RunFilter { status: Some(status), agent, session, ..RunFilter::default() }).await
+        self.runs(RunFilter { statuses: vec![status], agent, session, ..RunFilter::default() }).await
     }
 }
 

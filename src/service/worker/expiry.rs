@@ -53,7 +53,7 @@ async fn sweep(service: &Service, failed: &mut BTreeMap<RunId, Timestamp>) -> Re
 
 async fn due_soon(service: &Service, now: Timestamp) -> Result<Vec<RunRow>, RunnerError> {
     let soon = Some(now + MAX_PAUSE);
-    let filter = RunFilter { status: Some(Status::Pending), due_by: soon, ..RunFilter::default() };
+    let filter = RunFilter { statuses: vec![Status::Pending], due_by: soon, ..RunFilter::default() };
     every_run(&service.runner(), filter).await
 }
 

@@ -124,6 +124,6 @@ async fn poll(service: Service, run: RunId) -> (RunId, Option<Instant>) {
 /// The runs that wait for tasks.
 async fn waiting(service: &Service) -> Result<Vec<RunId>, RunnerError> {
     let filter =
-        RunFilter { status: Some(Status::Pending), pending_kind: Some(PendingKind::Task), ..RunFilter::default() };
+        RunFilter { statuses: vec![Status::Pending], pending_kind: Some(PendingKind::Task), ..RunFilter::default() };
     Ok(every_run(&service.runner(), filter).await?.into_iter().map(|row| row.id).collect())
 }

@@ -1,11 +1,12 @@
 //! Index of runs by what lists filter by: a page costs the runs on it, however many runs there are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use jiff::Timestamp;
 use toolgate_core::id::{AgentName, RunId, SessionId, Tenant};
 use toolgate_core::run::Status;
-use toolgate_ports::{PendingKind, RunFilter, RunRow};
+use toolgate_ports::{ListOrder, PendingKind, RunFilter, RunRow};
 
 /// Index of runs. It is derived from the rows of the runs and changes with them.
 #[derive(Debug, Default)]
@@ -45,12 +46,12 @@ impl RunIndex {
         }
     }
 
-    /// The runs that may match a filter, newest first; `None` if no index narrows the filter.
+    /// The runs that may match a filter, in its order; `None` if no index narrows the filter.
     pub(super) fn candidates<'a>(&'a self, filter: &RunFilter) -> Option<Box<dyn Iterator<Item = &'a RunId> + 'a>> {
         if let Some(by) = filter.due_by {
             let due = self.by_deadline.iter().take_while(|(due_at, _)| *due_at <= by);
             let due: BTreeSet<&RunId> = due.map(|(_, run)| run).collect();
-            return Some(Box::new(due.into_iter().rev()));
+            return Some(ordered(due.into_iter(), filter.order));
         }
         let runs = match (filter.pending_kind, ListKey::from_filter(filter)) {
             (Some(PendingKind::Task), _) => Some(&self.waiting_for_tasks),
@@ -58,10 +59,12 @@ impl RunIndex {
             (Some(PendingKind::Approval) | None, None) => return None,
         };
         let Some(runs) = runs else { return Some(Box::new(std::iter::empty())) };
-        Some(match &filter.before {
-            Some(before) => Box::new(runs.range::<RunId, _>(..before).rev()),
-            None => Box::new(runs.iter().rev()),
-        })
+        let (after, before) = (filter.after.as_ref(), filter.before.as_ref());
+        if after.zip(before).is_some_and(|(after, before)| after >= before) {
+            return Some(Box::new(std::iter::empty()));
+        }
+        let range = (after.map_or(Bound::Unbounded, Bound::Excluded), before.map_or(Bound::Unbounded, Bound::Excluded));
+        Some(ordered(runs.range::<RunId, _>(range), filter.order))
     }
 
     /// The runs with status `running`, whether a driver has claimed them or not, oldest first.
@@ -86,11 +89,23 @@ impl RunIndex {
     }
 }
 
+/// Rows that are in the order of their ids, in the order of a list.
+pub(super) fn ordered<'a, T: 'a>(
+    rows: impl DoubleEndedIterator<Item = T> + 'a,
+    order: ListOrder,
+) -> Box<dyn Iterator<Item = T> + 'a> {
+    match order {
+        ListOrder::NewestFirst => Box::new(rows.rev()),
+        ListOrder::OldestFirst => Box::new(rows),
+    }
+}
+
 impl ListKey {
     /// The list that answers a filter; `None` if no list does. Lists of all tenants exist for sweeps, which filter by
     /// status.
     fn from_filter(filter: &RunFilter) -> Option<Self> {
-        let RunFilter { tenant, status, agent, session, pending_kind, purged, .. } = filter;
+        let RunFilter { tenant, statuses, agent, session, pending_kind, purged, .. } = filter;
+        let status = if let [status] = statuses[..] { Some(status) } else { None };
         let is_listed = match tenant {
             Some(_) => true,
             None => status.is_some() && agent.is_none() && session.is_none() && pending_kind.is_none(),

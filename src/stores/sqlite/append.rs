@@ -2,7 +2,7 @@
 //! inserts the events.
 
 use rusqlite::{Connection, Error};
-use toolgate_core::id::{NodeId, RunId};
+use toolgate_core::id::{NodeId, Principal, RunId};
 use toolgate_core::run::{Event, TriggerKind};
 use toolgate_ports::{Append, AppendError, RunRow, StoreError};
 use uuid::Uuid;
@@ -17,16 +17,16 @@ use super::writer::Write;
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
         approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor, usage, result,
-        trigger_type, schedule)
+        trigger_type, schedule, principal, metadata)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
-    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)
+    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)
      ON CONFLICT (id) DO NOTHING"
 );
 
-/// The first event fixes agent, session, predecessor, trigger, tenant and creation time.
+/// The first event fixes agent, session, predecessor, trigger, tenant, principal, metadata and creation time.
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
         approvals = ?9, asked_at = ?10, due_at = ?11, results = ?12, answers = ?13, tasks = ?14,
@@ -64,6 +64,8 @@ pub(super) struct AppendEvents {
     usage: Option<String>,
     /// The result of the run so far.
     result: Option<String>,
+    /// The metadata of a new run, if it has any.
+    metadata: Option<String>,
     commit: Uuid,
 }
 
@@ -87,7 +89,10 @@ impl AppendEvents {
         let usage = usage.map(|usage| to_json(format_args!("the usage of run {run}"), usage)).transpose()?;
         let result = append.row.result.as_ref();
         let result = result.map(|result| to_json(format_args!("the result of run {run}"), result)).transpose()?;
-        Ok(Self { append, events, toolsets, claim, usage, result, commit: Uuid::now_v7() })
+        let metadata = Some(&append.row.metadata).filter(|metadata| append.at == 0 && !metadata.is_empty());
+        let metadata =
+            metadata.map(|metadata| to_json(format_args!("the metadata of run {run}"), metadata)).transpose()?;
+        Ok(Self { append, events, toolsets, claim, usage, result, metadata, commit: Uuid::now_v7() })
     }
 
     /// Inserts the index row of a new run; false if the row exists.
@@ -115,7 +120,9 @@ impl AppendEvents {
             .bind(self.usage.as_ref())
             .bind(self.result.as_ref())
             .bind(row.trigger.map(TriggerKind::as_str))
-            .bind(row.schedule.as_ref());
+            .bind(row.schedule.as_ref())
+            .bind(row.principal.as_ref().map(Principal::as_str))
+            .bind(self.metadata.as_ref());
         Ok(insert.execute(db)? == 1)
     }
 

@@ -12,7 +12,7 @@ use super::units::integer;
 use super::writer::Write;
 
 const MARK: &str =
-    "UPDATE run SET purged_at = ?3, title = '', result = json_remove(result, '$.summary'), approvals = 0,
+    "UPDATE run SET purged_at = ?3, title = '', metadata = NULL, result = json_remove(result, '$.summary'), approvals = 0,
         results = 0, answers = 0, tasks = 0, asked_at = NULL, due_at = NULL, announced = version
     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
 /// Removes the title of the session if it quotes the run. The session has another version then, and also if the run is its

@@ -4,10 +4,11 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, Error, Row};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use toolgate_core::chat::Usage;
 use toolgate_core::id::RunId;
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
-use toolgate_ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
+use toolgate_ports::{ListOrder, MetadataValue, PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
 use super::query::{FromRow, Query, query};
 use super::readers::Readers;
@@ -20,7 +21,7 @@ pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run =
 /// The columns of an index row.
 const COLUMNS: &str = "run.id, run.tenant, run.agent, run.session, run.status, run.version, run.title, run.created_at, \
     run.updated_at, run.predecessor, run.approvals, run.results, run.answers, run.tasks, run.asked_at, run.due_at, \
-    run.usage, run.result, run.trigger_type, run.schedule, run.purged_at";
+    run.usage, run.result, run.trigger_type, run.schedule, run.principal, run.metadata, run.purged_at";
 
 pub(super) const LISTED_BY_DEFAULT: usize = 100;
 
@@ -37,6 +38,8 @@ pub(super) struct IndexRow {
     predecessor: Option<String>,
     trigger: Option<String>,
     schedule: Option<String>,
+    principal: Option<String>,
+    metadata: Option<String>,
     status: String,
     version: i64,
     title: String,
@@ -59,6 +62,8 @@ impl FromRow for IndexRow {
             predecessor: row.get("predecessor")?,
             trigger: row.get("trigger_type")?,
             schedule: row.get("schedule")?,
+            principal: row.get("principal")?,
+            metadata: row.get("metadata")?,
             status: row.get("status")?,
             version: row.get("version")?,
             title: row.get("title")?,
@@ -111,13 +116,31 @@ pub(super) fn select(filter: &RunFilter) -> Query<'_> {
         // SQLite finds the ids of the page in the index alone, and reads only their rows. Without this hint SQLite
         // would read the row of each run in the order of ids until the page is full.
         Lookup::Tenant(index) => {
-            query.push("(SELECT id FROM run INDEXED BY ").push(index);
-            restrict(&mut query, filter);
-            limit(&mut query, filter);
-            query.push(") AS page CROSS JOIN run ON run.id = page.id ORDER BY page.id DESC");
+            query.push("(");
+            ids(&mut query, filter, index);
+            query.push(") AS page CROSS JOIN run ON run.id = page.id ORDER BY page.id ").push(direction(filter));
         }
     }
     query
+}
+
+/// The ids of a page of a tenant. An index returns the runs of one status in the order of ids, so that several statuses
+/// are as many pages, of which the first ids are taken.
+fn ids<'a>(query: &mut Query<'a>, filter: &'a RunFilter, index: &str) {
+    let part = |query: &mut Query<'a>, status| {
+        query.push("SELECT id FROM run INDEXED BY ").push(index);
+        restrict_to(query, filter, status);
+        limit(query, filter);
+    };
+    if let [] | [_] = filter.statuses[..] {
+        return part(query, &filter.statuses);
+    }
+    for (number, status) in filter.statuses.chunks(1).enumerate() {
+        query.push(if number == 0 { "SELECT id FROM (" } else { " UNION ALL SELECT id FROM (" });
+        part(query, status);
+        query.push(")");
+    }
+    limit(query, filter);
 }
 
 /// The index that a filter uses.
@@ -133,7 +156,8 @@ enum Lookup {
 
 impl Lookup {
     fn new(filter: &RunFilter) -> Self {
-        let RunFilter { tenant, status, agent, session, trigger, schedule, pending_kind, due_by, .. } = filter;
+        let RunFilter { tenant, statuses, agent, session, trigger, schedule, pending_kind, due_by, .. } = filter;
+        let (status, principal) = (statuses.first(), filter.principal.as_ref());
         // Both conditions match few runs at any time, whatever their tenant.
         match (due_by, pending_kind) {
             _ if filter.run.is_some() => return Self::Row,
@@ -147,6 +171,7 @@ impl Lookup {
             (None, Some(_), ..) => "run_by_tenant_session",
             (None, None, ..) if schedule.is_some() => "run_by_tenant_schedule",
             (None, None, ..) if trigger.is_some() => "run_by_tenant_trigger",
+            (None, None, ..) if principal.is_some() => "run_by_tenant_principal",
             (None, None, Some(_), Some(_)) => "run_by_tenant_agent_status",
             (None, None, Some(_), None) => "run_by_tenant_agent",
             (None, None, None, Some(_)) => "run_by_tenant_status",
@@ -155,6 +180,7 @@ impl Lookup {
         let of_all = match (pending_kind, session, status, agent) {
             (Some(_), ..) => Some("run_by_approvals"),
             (None, Some(_), ..) => Some("run_by_session"),
+            (None, None, Some(_), _) if statuses.len() > 1 => None,
             // Few runs are active; one agent may have most of the ended runs.
             (None, None, Some(status), Some(_)) if status.is_ended() => Some("run_by_agent"),
             (None, None, Some(_), _) => Some("run_by_status"),
@@ -170,6 +196,11 @@ impl Lookup {
 }
 
 fn restrict<'a>(query: &mut Query<'a>, filter: &'a RunFilter) {
+    restrict_to(query, filter, &filter.statuses);
+}
+
+/// The conditions of a filter, with these statuses in place of its own.
+fn restrict_to<'a>(query: &mut Query<'a>, filter: &'a RunFilter, statuses: &[Status]) {
     query.push(" WHERE true");
     if let Some(run) = &filter.run {
         query.push(" AND id = ").push_bind(run.as_str());
@@ -185,8 +216,16 @@ fn restrict<'a>(query: &mut Query<'a>, filter: &'a RunFilter) {
     if let Some(by) = filter.due_by {
         query.push(" AND due_at <= ").push_bind(nanos(by));
     }
-    if let Some(status) = filter.status {
-        query.push(" AND status = ").push_bind(status.as_str());
+    match statuses {
+        [] => {}
+        [status] => drop(query.push(" AND status = ").push_bind(status.as_str())),
+        [first, others @ ..] => {
+            query.push(" AND status IN (").push_bind(first.as_str());
+            for status in others {
+                query.push(", ").push_bind(status.as_str());
+            }
+            query.push(")");
+        }
     }
     if let Some(agent) = &filter.agent {
         query.push(" AND agent = ").push_bind(agent.as_str());
@@ -200,6 +239,31 @@ fn restrict<'a>(query: &mut Query<'a>, filter: &'a RunFilter) {
     if let Some(schedule) = &filter.schedule {
         query.push(" AND schedule = ").push_bind(schedule.as_str());
     }
+    if let Some(principal) = &filter.principal {
+        query.push(" AND principal = ").push_bind(principal.as_str());
+    }
+    for (name, value) in &filter.metadata {
+        query.push(" AND EXISTS (SELECT 1 FROM json_each(run.metadata) AS member WHERE member.key = ").push_bind(name);
+        match value {
+            MetadataValue::Text(text) => query.push(" AND member.type = 'text' AND member.value = ").push_bind(text),
+            MetadataValue::Integer(number) => {
+                query.push(" AND member.type = 'integer' AND member.value = ").push_bind(*number)
+            }
+            MetadataValue::Bool(true) => query.push(" AND member.type = 'true'"),
+            MetadataValue::Bool(false) => query.push(" AND member.type = 'false'"),
+        }
+        .push(")");
+    }
+    if let Some(text) = &filter.title {
+        query.push(" AND instr(lower(title), lower(").push_bind(text).push(")) > 0");
+    }
+    // Without their last letter, times in RFC 3339 compare as texts, whatever the length of their fractions.
+    if let Some(from) = filter.created_from {
+        query.push(" AND rtrim(created_at, 'Z') >= rtrim(").push_bind(from.to_string()).push(", 'Z')");
+    }
+    if let Some(before) = filter.created_before {
+        query.push(" AND rtrim(created_at, 'Z') < rtrim(").push_bind(before.to_string()).push(", 'Z')");
+    }
     // A run that waits for approval is not deleted, and the index of such runs does not contain `purged_at`.
     if !filter.purged && filter.pending_kind != Some(PendingKind::Approval) {
         query.push(" AND purged_at IS NULL");
@@ -207,11 +271,21 @@ fn restrict<'a>(query: &mut Query<'a>, filter: &'a RunFilter) {
     if let Some(before) = &filter.before {
         query.push(" AND id < ").push_bind(before.as_str());
     }
+    if let Some(after) = &filter.after {
+        query.push(" AND id > ").push_bind(after.as_str());
+    }
+}
+
+fn direction(filter: &RunFilter) -> &'static str {
+    match filter.order {
+        ListOrder::NewestFirst => "DESC",
+        ListOrder::OldestFirst => "ASC",
+    }
 }
 
 fn limit(query: &mut Query<'_>, filter: &RunFilter) {
     let limit = if filter.limit == 0 { LISTED_BY_DEFAULT } else { filter.limit };
-    query.push(" ORDER BY id DESC LIMIT ").push_bind(integer(limit as u64));
+    query.push(" ORDER BY id ").push(direction(filter)).push(" LIMIT ").push_bind(integer(limit as u64));
 }
 
 /// The rows of a journal from a position on, and the toolsets that they name, in one transaction: a deletion removes both.
@@ -271,6 +345,8 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         predecessor,
         trigger,
         schedule,
+        principal,
+        metadata,
         status,
         version,
         title,
@@ -300,12 +376,19 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         trigger: trigger.map(|trigger| parsed(&trigger)).transpose()?,
         schedule,
         tenant: tenant.into(),
+        principal: principal.map(Into::into),
+        metadata: metadata.map_or(Ok(Map::new()), |metadata| metadata_of(&id, &metadata))?,
         title,
         pending_counts,
         usage: usage.map_or(Ok(Usage::default()), |usage| usage_of(&id, &usage))?,
         result: result.map(|result| result_of(&id, &result)).transpose()?,
         is_interrupted: false,
     })
+}
+
+fn metadata_of(run: &str, json: &str) -> Result<Map<String, Value>, StoreError> {
+    serde_json::from_str(json)
+        .map_err(|error| StoreError::Corrupt(format!("the index row of run {run} has unreadable metadata: {error}")))
 }
 
 /// Parses the usage of a run.

@@ -41,6 +41,8 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         trigger: None,
         schedule: None,
         tenant: toolgate_core::id::Tenant::default(),
+        principal: None,
+        metadata: serde_json::Map::new(),
         status: Status::Running,
         version: at + 1,
         title: String::new(),

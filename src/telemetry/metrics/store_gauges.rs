@@ -28,7 +28,7 @@ struct PendingTotals {
 impl StoreGauges {
     /// Reads the counts from the store. Until the store answers, the previous counts stay.
     pub async fn refresh(&self, store: &dyn RunStore) -> Result<(), StoreError> {
-        let mut filter = RunFilter { status: Some(Status::Pending), limit: PAGE, ..RunFilter::default() };
+        let mut filter = RunFilter { statuses: vec![Status::Pending], limit: PAGE, ..RunFilter::default() };
         let mut waiting = PendingTotals::default();
         loop {
             let rows = store.list(&filter).await?;

@@ -10,6 +10,7 @@ mod servers;
 mod sessions;
 mod sink;
 mod store;
+mod streaming_model;
 mod validators;
 
 pub(crate) use approvals::CountingApprovals;
@@ -20,4 +21,5 @@ pub(crate) use servers::{Change, FakeServers, endpoint_of, tool, tools};
 pub(crate) use sessions::delegate_sessions;
 pub(crate) use sink::RecordingSink;
 pub(crate) use store::{FailingStore, Fault};
+pub(crate) use streaming_model::{StreamControl, StreamingModel};
 pub(crate) use validators::{JsonAnswers, StrictInputs};

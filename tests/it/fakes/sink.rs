@@ -70,7 +70,7 @@ impl EventSink for RecordingSink {
     fn observe(&self, run: &RunId, update: &Update) {
         self.keep(match update {
             Update::JournalEntry(fact) => Notification::Entry(run.clone(), fact.clone()),
-            Update::Delta(delta) => Notification::Delta(run.clone(), delta.clone()),
+            Update::Delta { delta, .. } => Notification::Delta(run.clone(), delta.clone()),
         });
     }
 

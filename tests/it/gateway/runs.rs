@@ -163,3 +163,62 @@ async fn a_schema_that_cannot_be_used_is_refused_before_anything_runs() {
     }
     assert_eq!(served.get("/v1/runs").await.body["data"], json!([]));
 }
+
+/// The first words of the runs in a list.
+fn listed(page: &HttpAnswer) -> Vec<&str> {
+    assert_eq!(page.status, 200, "{page:?}");
+    page.body["data"].as_array().unwrap().iter().map(|run| run["title"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn lists_have_filters_an_order_and_cursors_in_both_directions() {
+    let world = given_an_agent().whose_model_says(json!([say("Yes.")])).kept(Kept::InAFile).await;
+    let served = Served::to_all(world).await;
+    let mut ids = Vec::new();
+    for (number, principal) in [(0, "ann"), (1, "bob"), (2, "ann"), (3, "ann"), (4, "bob")] {
+        let metadata = json!({"ticket": number % 2, "kind": "re & fund"});
+        let body = json!({"input": format!("Order {number}"), "principal": principal, "metadata": metadata});
+        ids.push(served.run(body).await);
+    }
+    let list = async |query: &str| served.get(&format!("/v1/runs?{query}")).await;
+
+    let ann = list("principal=ann&status=completed,failed").await;
+    assert_eq!(listed(&ann), ["Order 3", "Order 2", "Order 0"]);
+    assert_eq!(ann.body["data"][0]["principal"], "ann");
+    assert_eq!(ann.body["data"][0]["metadata"], json!({"ticket": 1, "kind": "re & fund"}));
+    let metadata = "metadata=%7B%22ticket%22:0,%22kind%22:%22re%20%26%20fund%22%7D";
+    assert_eq!(listed(&list(&format!("{metadata}&principal=ann")).await), ["Order 2", "Order 0"]);
+    assert_eq!(listed(&list("title=oRDER%202").await), ["Order 2"]);
+    assert_eq!(listed(&list("status=pending,running").await), [""; 0]);
+    assert_eq!(listed(&list("created_after=2020-01-01T00:00:00Z&created_before=2020-01-02T00:00:00Z").await), [""; 0]);
+    assert_eq!(listed(&list("created_after=2020-01-01T00:00:00Z&limit=1").await), ["Order 4"]);
+
+    let oldest = list("order=asc&limit=2").await;
+    assert_eq!((listed(&oldest), &oldest.body["has_more"]), (vec!["Order 0", "Order 1"], &json!(true)));
+    let next = list(&format!("order=asc&limit=2&after={}", oldest.text("last_id"))).await;
+    assert_eq!(listed(&next), ["Order 2", "Order 3"]);
+    let back = list(&format!("order=asc&limit=2&before={}", next.text("first_id"))).await;
+    assert_eq!((listed(&back), &back.body["has_more"]), (listed(&oldest), &json!(false)));
+    let above = list(&format!("limit=2&before={}", ids[0])).await;
+    assert_eq!((listed(&above), &above.body["has_more"]), (vec!["Order 2", "Order 1"], &json!(true)));
+
+    for (query, parameter) in [
+        ("status=done", "status"),
+        ("status=", "status"),
+        ("metadata=9", "metadata"),
+        ("metadata=%7B%7D", "metadata"),
+        ("metadata=%7B%22a%22:null%7D", "metadata"),
+        ("metadata=%7B%22a%22:1.5%7D", "metadata"),
+        ("title=", "title"),
+        ("created_after=yesterday", "created_after"),
+        ("created_before=2026", "created_before"),
+        ("order=up", "order"),
+        ("before=run_unknown", "before"),
+        ("after=run_unknown", "after"),
+        (&format!("after={}&before={}", ids[0], ids[1]), "before"),
+    ] {
+        let refused = list(query).await;
+        assert!(["invalid_request", "validation"].contains(&refused.problem()), "{query}: {refused:?}");
+        assert!(refused.text("detail").contains(parameter), "{query}: {refused:?}");
+    }
+}

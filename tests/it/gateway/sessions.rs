@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{SessionRow, SessionSaved, SessionStore as _};
 use toolgate::stores::MemoryStore;
@@ -237,6 +237,17 @@ async fn an_array_is_no_change_of_a_session() {
     let refused = HttpAnswer::of(request.json(&json!([null, null])).send().await.unwrap()).await;
     assert_eq!((refused.status.as_u16(), refused.problem()), (400, "invalid_request"), "{refused:?}");
     assert_eq!(ann(&served).get("/v1/sessions/chat-77").await.text("title"), "Order 77");
+}
+
+#[tokio::test]
+async fn sessions_are_listed_by_principal() {
+    let served = Served::to_all(given_an_agent().kept(Kept::InAFile).await).await;
+    for (id, principal) in [("chat-1", json!("ann")), ("chat-2", json!("bob")), ("chat-3", json!(null))] {
+        served.post("/v1/sessions", json!({"id": id, "principal": principal})).await;
+    }
+    let of_ann = served.get("/v1/sessions?principal=ann").await;
+    let ids: Vec<&Value> = of_ann.body["data"].as_array().unwrap().iter().map(|session| &session["id"]).collect();
+    assert_eq!(ids, ["chat-1"]);
 }
 
 #[tokio::test]

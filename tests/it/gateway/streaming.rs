@@ -2,9 +2,11 @@
 
 use reqwest::Method;
 use serde_json::json;
+use toolgate::core::lifecycle::Delta;
 
-use super::served::Served;
+use super::served::{HttpAnswer, Served};
 use super::streamed::{Stream, events};
+use crate::fakes::StreamingModel;
 use crate::runner::world::{Kept, given_an_agent, say};
 
 #[tokio::test]
@@ -61,11 +63,44 @@ async fn a_run_continues_after_its_client_disconnects() {
 }
 
 #[tokio::test]
+async fn a_stream_that_begins_in_the_middle_of_a_reply_begins_with_its_text() {
+    let fragments = ["It ", "is ", "päid", "."].map(|text| Delta::Text { text: text.into() });
+    let (model, mut control) = StreamingModel::with(vec![fragments.to_vec()]);
+    let served = Served::to_all(given_an_agent().with_the_model(model).kept(Kept::InAFile).await).await;
+    let start = served.request(Method::POST, "/v1/runs").header("prefer", "respond-async");
+    let run = HttpAnswer::of(start.json(&json!({"input": "Hello"})).send().await.unwrap()).await;
+    let path = format!("/v1/runs/{}/events", run.text("id"));
+    control.step(2, 2).await;
+    let mut without = served.watch(&path).await;
+    without.up_to("llm.call.started").await;
+
+    let mut late = served.watch(&format!("{path}?include=content")).await;
+    let begun = late.up_to("llm.text.delta").await;
+
+    let [.., call, text] = &begun[..] else { panic!("{begun:?}") };
+    assert_eq!((call.event.as_str(), &text.id), ("llm.call.started", &None));
+    assert_eq!(text.data["text"], "It is ");
+    assert_eq!((&text.data["index"], &text.data["next_index"]), (&json!(0), &json!(6)));
+    let again = format!("{path}?include=content&after={}", call.id.as_deref().unwrap());
+    let mut again = served.watch(&again).await;
+    assert_eq!(again.next().await.as_ref(), Some(text), "a client that reconnects begins the text anew");
+    control.step(3, 4).await;
+    for stream in [&mut late, &mut again] {
+        let rest = stream.rest().await;
+        let fragments = rest.iter().filter(|frame| frame.event == "llm.text.delta");
+        let positions: Vec<_> = fragments.map(|frame| (&frame.data["index"], &frame.data["text"])).collect();
+        assert_eq!(positions, [(&json!(6), &json!("päid")), (&json!(10), &json!("."))]);
+        assert_eq!(*events(&rest).last().unwrap(), "execution.completed");
+    }
+    assert!(!events(&without.rest().await).contains(&"llm.text.delta"));
+}
+
+#[tokio::test]
 async fn a_run_that_is_refused_is_no_stream() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let ask = |path: &str| served.request(Method::POST, path).header("accept", "text/event-stream");
     let refused = ask("/v1/runs").json(&json!({"input": " "})).send().await.unwrap();
-    assert_eq!(super::served::HttpAnswer::of(refused).await.problem(), "validation");
+    assert_eq!(HttpAnswer::of(refused).await.problem(), "validation");
     let unknown = ask("/v1/runs?inclde=content").json(&json!({"input": "Hello"})).send().await.unwrap();
-    assert_eq!(super::served::HttpAnswer::of(unknown).await.problem(), "invalid_request");
+    assert_eq!(HttpAnswer::of(unknown).await.problem(), "invalid_request");
 }

@@ -14,9 +14,9 @@ pub(super) async fn everything(watch: &mut Watch) -> Vec<&'static str> {
     while let Some(update) = watch.next().await {
         seen.push(match update {
             Update::JournalEntry(recorded) => recorded.event.name(),
-            Update::Delta(Delta::Text { .. }) => "llm.text.delta",
-            Update::Delta(Delta::Reasoning { .. }) => "llm.reasoning.delta",
-            Update::Delta(Delta::Progress { .. }) => "tool.mcp.progress",
+            Update::Delta { delta: Delta::Text { .. }, .. } => "llm.text.delta",
+            Update::Delta { delta: Delta::Reasoning { .. }, .. } => "llm.reasoning.delta",
+            Update::Delta { delta: Delta::Progress { .. }, .. } => "tool.mcp.progress",
         });
     }
     seen

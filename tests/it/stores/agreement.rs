@@ -17,7 +17,7 @@ use super::journals::{Appending, LONG, append, claiming, fact, node, run, segmen
 enum Request {
     Append(Box<Append>),
     Load(RunId, u64),
-    List(RunFilter),
+    List(Box<RunFilter>),
     Claim(Claim),
     Renew(NodeId, Vec<RunId>, Duration),
     /// The first append of a run that claims its session.
@@ -145,7 +145,7 @@ fn requests() -> impl Strategy<Value = Request> {
     prop_oneof![
         6 => appends().prop_map(|append| Request::Append(Box::new(append))),
         1 => (runs(), 0..6u64).prop_map(|(run, from)| Request::Load(run, from)),
-        1 => filters().prop_map(Request::List),
+        1 => filters().prop_map(|filter| Request::List(filter.into())),
         2 => claims().prop_map(Request::Claim),
         1 => (owners(), prop::collection::vec(runs(), 0..3), leases())
             .prop_map(|(owner, runs, lease)| Request::Renew(owner, runs, lease)),
@@ -213,9 +213,9 @@ fn claims() -> impl Strategy<Value = Claim> {
 }
 
 fn filters() -> impl Strategy<Value = RunFilter> {
-    let status = prop::option::of(prop::sample::select(vec![Status::Running, Status::Pending]));
-    (status, prop::option::of(runs()), 0..3usize).prop_map(|(status, before, limit)| RunFilter {
-        status,
+    let statuses = prop::sample::subsequence(vec![Status::Running, Status::Pending], 0..=2);
+    (statuses, prop::option::of(runs()), 0..3usize).prop_map(|(statuses, before, limit)| RunFilter {
+        statuses,
         before,
         limit,
         ..RunFilter::default()

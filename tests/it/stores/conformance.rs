@@ -55,6 +55,7 @@ macro_rules! conforms {
             events_are_loaded_exactly_as_written
             a_listing_is_newest_first_and_pages
             a_listing_filters_by_everything_at_once
+            a_listing_filters_by_what_callers_set
             a_listing_shows_the_row_of_the_last_append
             a_list_of_a_tenant_follows_its_runs
             a_listing_finds_pending_items_and_deadlines

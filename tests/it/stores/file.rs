@@ -91,6 +91,9 @@ async fn a_file_without_sessions_is_migrated() {
         "ALTER TABLE run DROP COLUMN result",
         "DROP INDEX run_by_tenant_trigger",
         "DROP INDEX run_by_tenant_schedule",
+        "DROP INDEX run_by_tenant_principal",
+        "ALTER TABLE run DROP COLUMN principal",
+        "ALTER TABLE run DROP COLUMN metadata",
         "ALTER TABLE run DROP COLUMN trigger_type",
         "ALTER TABLE run DROP COLUMN schedule",
         "DROP INDEX idempotency_record_by_session",
@@ -107,7 +110,8 @@ async fn a_file_without_sessions_is_migrated() {
     let store = open(&file(&directory)).await;
     let unknown = RunRow { usage: Usage::default(), result: None, ..old.row };
     for status in [None, Some(Status::Incomplete)] {
-        let listed = store.list(&RunFilter { status, ..RunFilter::default() }).await.unwrap();
+        let statuses = status.into_iter().collect();
+        let listed = store.list(&RunFilter { statuses, ..RunFilter::default() }).await.unwrap();
         assert_eq!(listed, std::slice::from_ref(&unknown), "{status:?}");
     }
     assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
@@ -115,6 +119,36 @@ async fn a_file_without_sessions_is_migrated() {
     store.append(next).await.unwrap();
     let conversation = store.conversation(&Tenant::default(), &run(2)).await.unwrap();
     assert_eq!(conversation.into_iter().map(|link| link.run).collect::<Vec<_>>(), [run(1), run(2)]);
+}
+
+#[tokio::test]
+async fn a_file_without_principals_and_metadata_is_migrated() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    let old = append(run(1), 0, 2).leaving(Status::Completed);
+    store.append(old.clone()).await.unwrap();
+    let bare = append(run(2), 0, 1).leaving(Status::Completed);
+    store.append(bare.clone()).await.unwrap();
+    store.close().await;
+    for sql in [
+        "DROP INDEX run_by_tenant_principal",
+        "ALTER TABLE run DROP COLUMN principal",
+        "ALTER TABLE run DROP COLUMN metadata",
+        "UPDATE journal SET event = json_set(event, '$.spec.principal', 'ann', '$.metadata', json('{\"ticket\": 9}'))
+            WHERE seq = 0 AND run = 'run_000001'",
+        "PRAGMA user_version = 7",
+    ] {
+        tamper(&file(&directory), sql);
+    }
+
+    let store = open(&file(&directory)).await;
+    let metadata = serde_json::json!({"ticket": 9}).as_object().unwrap().clone();
+    let known = RunRow { principal: Some("ann".into()), metadata, ..old.row };
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [bare.row, known.clone()]);
+    let principal = Some("ann".into());
+    let tenant = Some(Tenant::default());
+    let filter = RunFilter { principal, tenant, ..RunFilter::default() };
+    assert_eq!(store.list(&filter).await.unwrap(), [known]);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, json};
 use toolgate::core::chat::{Message, Usage};
 use toolgate::core::id::{NodeId, RunId, Tenant};
 use toolgate::core::run::{Event, JournalEntry, PendingCounts, RunResult, Segment, Started, Status, TriggerKind};
@@ -61,6 +61,8 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         trigger: Some(TriggerKind::Manual),
         schedule: None,
         tenant: Tenant::default(),
+        principal: None,
+        metadata: Map::new(),
         status: Status::Running,
         version: at + count,
         title: "Hello".to_owned(),

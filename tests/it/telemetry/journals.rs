@@ -11,7 +11,7 @@ use toolgate::core::id::{ModelName, RunId, Tenant};
 use toolgate::core::policy::{OnTimeout, Policy};
 use toolgate::core::run::{
     Authorization, CallVerdict, Candidate, Decision, DecisionKind, ElicitationAnswer, Ending, Event, JournalEntry,
-    Limits, Output, OutputVerdict, Rejection, Run, RunRules, Spec, Started, ToolAccess, Trigger,
+    Limits, ModelOptions, Output, OutputVerdict, Rejection, Run, RunRules, Spec, Started, ToolAccess, Trigger,
 };
 use toolgate::core::tool::{
     Annotations, ElicitationRequest, ElicitationResponse, ExternalTool, FailureKind, McpTool, Outcome, Problem,
@@ -347,6 +347,7 @@ impl Journal {
             tools: Default::default(),
             rules: RunRules::default(),
             fallback: Vec::new(),
+            model_options: ModelOptions::default(),
             cooldown_s: 60,
             limits: Limits::default(),
         };

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate::core::lifecycle::{Content, Delta, Lifecycle, LifecycleEvent};
+use toolgate::core::lifecycle::{Content, Delta, FragmentPosition, Lifecycle, LifecycleEvent};
 use toolgate::core::run::{PendingExternalResult, PendingItem};
 use toolgate::core::tool::{Arguments, Origin, ToolName};
 
@@ -74,11 +74,12 @@ fn row_3_36_a_fragment_names_the_attempt_that_streams_it() {
     let mut lifecycle = Lifecycle::new(journal.run.clone(), Content::Omit);
     let call = journal.events.iter().position(|recorded| recorded.event.name() == "llm.call.started").unwrap();
     journal.events[..=call].iter().for_each(|recorded| drop(lifecycle.observe(recorded)));
-    let event = lifecycle.delta(&Delta::Text { text: "Pa".into() });
+    let call = journal.events[call].seq;
+    let event = lifecycle.delta(Delta::Text { text: "ré".into() }, Some(FragmentPosition { call, index: 2 }));
     let json = serde_json::to_string(&event).unwrap();
     let expected = concat!(
-        r#"{"seq":null,"run_id":"run_plain","at":null,"iteration":1,"type":"llm.text.delta","text":"Pa","#,
-        r#""model":"main","attempt":1}"#
+        r#"{"seq":null,"run_id":"run_plain","at":null,"iteration":1,"type":"llm.text.delta","text":"ré","#,
+        r#""model":"main","attempt":1,"index":2,"next_index":4}"#
     );
     assert_eq!(json, expected);
     assert_eq!(event.name(), "llm.text.delta");

@@ -10,8 +10,8 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
 use toolgate_core::policy::{Match, Policy, Rule, StopCondition, Verdict};
 use toolgate_core::run::{
-    Candidate, Compaction, Event, Limits, OnDeny, OnExceed, OnToolError, OnUnknownOutcome, Predecessor, RunRules,
-    Segment, Spec, Started, ToolAccess, Trigger,
+    Candidate, Compaction, Event, Limits, ModelOptions, OnDeny, OnExceed, OnToolError, OnUnknownOutcome, Predecessor,
+    RunRules, Segment, Spec, Started, ToolAccess, Trigger,
 };
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate_core::tool::{
@@ -140,6 +140,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         principal: None,
         model: "first".into(),
         fallback: Vec::new(),
+        model_options: ModelOptions::default(),
         cooldown_s: 60,
         system: String::new(),
         working_directory: None,
@@ -238,6 +239,7 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         rules,
         required: if tape.once_in(4) { vec!["web".into()] } else { Vec::new() },
         fallback: any_fallback(tape),
+        model_options: if tape.once_in(4) { any_options() } else { ModelOptions::default() },
         cooldown_s: *tape.pick(&[60, 0, 5]),
         ..spec(limits)
     };
@@ -385,4 +387,9 @@ pub(crate) fn call(id: &str, name: &str) -> ToolCall {
 
 fn dollars(amount: f64) -> Option<Usd> {
     Usd::try_from(amount).ok()
+}
+
+fn any_options() -> ModelOptions {
+    let tool_choice = Some("required".to_owned().into());
+    ModelOptions { tool_choice, parallel_tool_calls: Some(false), temperature: Some(0.5), max_output_tokens: Some(7) }
 }

@@ -67,8 +67,9 @@ pub(super) enum Include {
 ///
 /// A stream of server-sent events: first those so far, then new ones as they happen. Each event has an `id`. A client
 /// that reconnects with `Last-Event-ID`, to this server or another one, continues with the very next event. Fragments
-/// of the model's text, and `execution.pending`, which lists the pending items, are sent live and have no id. The
-/// stream closes when the run ends, or with `until=idle` when the run is pending; it then answers 204 to a
+/// of the model's text, and `execution.pending`, which lists the pending items, are sent live and have no id. A stream
+/// that begins while a model replies first sends the text so far as one fragment: a fragment with `index` 0 begins the
+/// text again. The stream closes when the run ends, or with `until=idle` when the run is pending; it then answers 204 to a
 /// reconnection. A server that stops closes the stream with `server.draining`.
 ///
 /// With `Accept: application/json` the response is a page of the events so far.

@@ -160,7 +160,7 @@ fn sweeps_and_the_command_line_read_an_index() {
     let directory = TempDir::new().unwrap();
     let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     let none = RunFilter::default;
-    let pending = RunFilter { status: Some(Status::Pending), ..none() };
+    let pending = RunFilter { statuses: vec![Status::Pending], ..none() };
     let due_by = Some(Timestamp::UNIX_EPOCH);
     let (approvals, tasks) = (Some(PendingKind::Approval), Some(PendingKind::Task));
     let before = Some(RunId::from("run_b"));
@@ -188,6 +188,21 @@ fn sweeps_and_the_command_line_read_an_index() {
 }
 
 #[test]
+fn a_page_of_several_statuses_reads_a_page_of_each() {
+    let directory = TempDir::new().unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
+    let (tenant, statuses) = (Some("acme".into()), vec![Status::Failed, Status::Expired]);
+    let filter = RunFilter { tenant: tenant.clone(), statuses: statuses.clone(), ..RunFilter::default() };
+    let page = "SEARCH run USING COVERING INDEX run_by_tenant_status (tenant=? AND status=?)";
+    let steps = plan(&db, &filter);
+    assert_eq!(steps.iter().filter(|step| *step == page).count(), 2, "{steps:?}");
+    let filter = RunFilter { tenant, principal: Some("ann".into()), ..RunFilter::default() };
+    let page = "SEARCH run USING COVERING INDEX run_by_tenant_principal (tenant=? AND principal=?)";
+    let steps = plan(&db, &filter);
+    assert!(steps.iter().any(|step| step == page), "{steps:?}");
+}
+
+#[test]
 fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
     let directory = TempDir::new().unwrap();
     let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
@@ -199,7 +214,7 @@ fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
         {
             let filter = RunFilter {
                 tenant: Some("acme".into()),
-                status: by_status.then_some(Status::Completed),
+                statuses: by_status.then_some(Status::Completed).into_iter().collect(),
                 agent: by_agent.then(|| "clerk".into()),
                 session: by_session.then(|| "session".into()),
                 pending_kind,

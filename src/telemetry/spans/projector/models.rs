@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::{Value as Json, json};
 use toolgate_core::chat::{Message, Reply, Role, Usage};
 use toolgate_core::error::Failure;
 use toolgate_core::id::ModelName;
-use toolgate_core::run::{Run, ToolAccess, compaction_request, labels};
+use toolgate_core::run::{ModelOptions, Run, ToolAccess, compaction_request, labels};
+use toolgate_ports::ModelIdentity;
 
 use super::Projector;
 use crate::spans::conversation::Conversation;
@@ -123,8 +125,11 @@ impl Projector {
     ) -> Option<Span> {
         let run = self.lifecycle.run()?;
         let iteration = self.lifecycle.iteration();
-        let identity = self.identity_of(&open.model);
         let spec = &run.started().spec;
+        let mut identity = self.identity_of(&open.model);
+        if spec.asks(&open.model) {
+            set_options(&mut identity, &spec.model_options);
+        }
         // The transcript does not change during a model call.
         let summarized = open.summarizes.map(|keeps| compaction_request(run.replaced(keeps)));
         let transcript = summarized.as_deref().unwrap_or(run.transcript());
@@ -172,6 +177,20 @@ impl Projector {
             to.text_if(names::ERROR_TYPE, failure.map(|(kind, _)| kind));
             call.attributes(to);
         })
+    }
+}
+
+/// Shows the model options of a run in place of the settings of its model.
+fn set_options(identity: &mut ModelIdentity, options: &ModelOptions) {
+    let ModelOptions { tool_choice, parallel_tool_calls, temperature, max_output_tokens } = options;
+    let Some(settings) = identity.settings.as_object_mut() else { return };
+    for (name, value) in [
+        ("tool_choice", tool_choice.as_ref().map(|choice| json!(choice))),
+        ("parallel_tool_calls", parallel_tool_calls.map(Json::from)),
+        ("temperature", temperature.map(Json::from)),
+        ("max_tokens", max_output_tokens.map(Json::from)),
+    ] {
+        settings.extend(value.map(|value| (name.to_owned(), value)));
     }
 }
 

@@ -105,7 +105,7 @@ async fn tell_the_rest(directory: &Path, acknowledged: &BTreeSet<String>) {
         process.store.save(&WebhookEndpoint { url: receiver.url(), ..endpoint }).await.unwrap(),
         EndpointSaved::Saved
     );
-    let completed = RunFilter { status: Some(Status::Completed), limit: usize::MAX, ..RunFilter::default() };
+    let completed = RunFilter { statuses: vec![Status::Completed], limit: usize::MAX, ..RunFilter::default() };
     let completed = process.store.list(&completed).await.unwrap().into_iter().map(|row| row.id.to_string());
     let completed: BTreeSet<String> = completed.collect();
     assert!(completed.is_superset(acknowledged));

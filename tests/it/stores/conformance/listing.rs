@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::{Map, json};
 use toolgate::core::run::{PendingCounts, RunResult, Status, TriggerKind};
-use toolgate::ports::{PendingKind, RunFilter, RunRow};
+use toolgate::ports::{ListOrder, MetadataValue, PendingKind, RunFilter, RunRow};
 
 use super::Store;
 use crate::stores::journals::{Appending, append, run};
@@ -56,7 +57,7 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
                             && (before.is_none() || *number < 35)
                     };
                     let filter = RunFilter {
-                        status,
+                        statuses: status.into_iter().collect(),
                         agent: agent.map(Into::into),
                         session: session.map(Into::into),
                         tenant: tenant.map(Into::into),
@@ -69,6 +70,86 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
             }
         }
     }
+}
+
+pub(crate) async fn a_listing_filters_by_what_callers_set<S: Store>(store: Arc<S>) {
+    let metadata = [
+        json!({"ticket": 9, "a \"quoted\" \\ $.name": "x", "vip": true}),
+        json!({"ticket": "9", "vip": false}),
+        json!({"ticket": 10, "vip": 1, "other": {"ticket": 9}}),
+        json!({}),
+    ];
+    let second = |number: usize| Timestamp::from_millisecond(1_800_000_000_000 + 500 * number as i64).unwrap();
+    let mut rows = Vec::new();
+    for number in 0..48 {
+        let mut new = append(run(number), 0, 1).leaving(Status::ALL[number % 7]);
+        new.row.tenant = ["acme", "brim"][number % 5 % 2].into();
+        new.row.principal = [Some("ann"), Some("bob"), None][number % 3].map(Into::into);
+        new.row.metadata = metadata[number % 4].as_object().unwrap().clone();
+        new.row.title = ["Refund Order %_77", "hello", "ÄRGER mit der Order"][number / 4 % 3].to_owned();
+        new.row.created_at = second(number);
+        rows.push(new.row.clone());
+        store.append(new).await.unwrap();
+    }
+    let text = |text: &str| MetadataValue::Text(text.to_owned());
+    let wanted = [
+        vec![],
+        vec![("ticket", MetadataValue::Integer(9))],
+        vec![("ticket", text("9")), ("vip", MetadataValue::Bool(false))],
+        vec![("vip", MetadataValue::Bool(true)), ("a \"quoted\" \\ $.name", text("x"))],
+        vec![("vip", MetadataValue::Integer(1))],
+    ];
+    let active = [Status::Running, Status::Pending].to_vec();
+    let (mut lists, mut found) = (0, 0);
+    for statuses in [vec![], vec![Status::Failed], active, Status::ALL.to_vec()] {
+        for members in &wanted {
+            for (principal, title) in [
+                (None, None),
+                (Some("ann"), None),
+                (None, Some("order")),
+                (None, Some("ärger")),
+                (Some("bob"), Some("%_")),
+            ] {
+                for (from, to) in [(None, None), (Some(11), None), (None, Some(30)), (Some(12), Some(13))] {
+                    for (order, after, before) in [
+                        (ListOrder::NewestFirst, None, None),
+                        (ListOrder::OldestFirst, None, None),
+                        (ListOrder::OldestFirst, Some(run(9)), None),
+                        (ListOrder::NewestFirst, Some(run(9)), Some(run(40))),
+                        (ListOrder::NewestFirst, Some(run(40)), Some(run(9))),
+                    ] {
+                        for tenant in [Some("acme"), None] {
+                            let filter = RunFilter {
+                                tenant: tenant.map(Into::into),
+                                statuses: statuses.clone(),
+                                metadata: members
+                                    .iter()
+                                    .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                                    .collect(),
+                                principal: principal.map(Into::into),
+                                title: title.map(str::to_owned),
+                                created_from: from.map(second),
+                                created_before: to.map(second),
+                                order,
+                                after: after.clone(),
+                                before: before.clone(),
+                                limit: 5,
+                                ..RunFilter::default()
+                            };
+                            let admitted = rows.iter().filter(|row| filter.admits(row)).cloned();
+                            let expected: Vec<RunRow> = match order {
+                                ListOrder::NewestFirst => admitted.rev().take(5).collect(),
+                                ListOrder::OldestFirst => admitted.take(5).collect(),
+                            };
+                            assert_eq!(store.list(&filter).await.unwrap(), expected, "{filter:?}");
+                            (lists, found) = (lists + 1, found + usize::from(!expected.is_empty()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(found * 4 > lists, "{found} of {lists} lists have runs");
 }
 
 /// Compares the lists of a tenant for every combination of filters with the definition of a filter.
@@ -88,7 +169,7 @@ async fn assert_lists<S: Store>(store: &S, rows: &[RunRow]) {
                 ] {
                     let filter = RunFilter {
                         tenant: Some(tenant.into()),
-                        status,
+                        statuses: status.into_iter().collect(),
                         agent: by_agent.then(|| "cook".into()),
                         session: by_session.then(|| "session_1".into()),
                         pending_kind,
@@ -115,6 +196,9 @@ pub(crate) async fn a_list_of_a_tenant_follows_its_runs<S: Store>(store: Arc<S>)
         new.row.agent = ["clerk", "cook"][number / 3 % 2].into();
         new.row.session = format!("session_{}", number % 3).into();
         new.row.tenant = ["acme", "brim"][number % 2].into();
+        if number % 7 == 0 {
+            new.row.metadata = json!({"ticket": number}).as_object().unwrap().clone();
+        }
         if number % 5 == 0 {
             new.row.trigger = Some(TriggerKind::Schedule);
             new.row.schedule = Some(["nightly", "weekly"][number / 5 % 2].to_owned());
@@ -139,7 +223,7 @@ pub(crate) async fn a_list_of_a_tenant_follows_its_runs<S: Store>(store: Arc<S>)
     for row in rows.iter_mut().filter(|row| row.status == Status::Completed) {
         store.purge(&row.id, 2, now).await.unwrap();
         let result = row.result.clone().map(RunResult::without_content);
-        *row = RunRow { title: String::new(), result, purged_at: Some(now), ..row.clone() };
+        *row = RunRow { title: String::new(), metadata: Map::new(), result, purged_at: Some(now), ..row.clone() };
     }
     for row in rows.iter_mut().filter(|row| row.pending_counts.approvals > 0) {
         let mut decided = append(row.id.clone(), 2, 1);

@@ -180,7 +180,7 @@ pub(crate) async fn two_workers_claim_no_run_twice<S: Store>(store: Arc<S>) {
     }
     assert_eq!(claimed.len(), RUNS);
     assert_eq!(claimed.into_iter().collect::<BTreeSet<_>>(), (0..RUNS).map(run).collect());
-    let ended = RunFilter { status: Some(Status::Completed), limit: 2 * RUNS, ..RunFilter::default() };
+    let ended = RunFilter { statuses: vec![Status::Completed], limit: 2 * RUNS, ..RunFilter::default() };
     assert_eq!(store.list(&ended).await.unwrap().len(), RUNS);
 }
 
