@@ -33,7 +33,11 @@ pub enum Value {
 
 /// Attributes under construction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Attributes(Vec<Attribute>);
+pub(super) struct Attributes {
+    list: Vec<Attribute>,
+    /// The positions of those that may have secrets. The others were cleaned once, for all the spans that repeat them.
+    unclean: Vec<usize>,
+}
 
 impl Attributes {
     /// Sets a text. NUL is removed (Postgres-backed readers lose the whole span over one), and long text is cut.
@@ -62,7 +66,13 @@ impl Attributes {
 
     /// Sets any value.
     pub(super) fn set(&mut self, name: impl Into<Arc<str>>, value: Value) {
-        self.0.push((name.into(), value));
+        self.unclean.push(self.list.len());
+        self.set_clean(name, value);
+    }
+
+    /// Sets a value that has no secret.
+    pub(super) fn set_clean(&mut self, name: impl Into<Arc<str>>, value: Value) {
+        self.list.push((name.into(), value));
     }
 
     /// Sets a fraction if it is known.
@@ -83,11 +93,11 @@ impl Attributes {
         self.set(name, Value::Text(json_text(json).into()));
     }
 
-    /// Sets the input from pieces that form JSON together. Pieces beyond the limit are never joined.
+    /// Sets the input from pieces without secrets that form JSON together. Pieces beyond the limit are never joined.
     pub(super) fn input_json<'a>(&mut self, pieces: impl Iterator<Item = &'a str>) {
         let (text, is_whole) = joined(pieces);
-        self.set(names::INPUT_VALUE, Value::Text(text.into()));
-        self.text(names::INPUT_MIME, mime(is_whole));
+        self.set_clean(names::INPUT_VALUE, Value::Text(text.into()));
+        self.set_clean(names::INPUT_MIME, Value::Text(mime(is_whole).into()));
     }
 
     /// Sets the input, or the marker that it is hidden.
@@ -102,12 +112,22 @@ impl Attributes {
 
     /// The finished list.
     pub(super) fn into_vec(self) -> Vec<Attribute> {
-        self.0
+        self.list
     }
 
-    /// Appends another list.
-    pub(super) fn extend(&mut self, other: &[Attribute]) {
-        self.0.extend_from_slice(other);
+    /// The finished list, after `clean` removed the secrets of each value that may have some.
+    pub(super) fn cleaned(mut self, clean: impl Fn(&mut Value)) -> Vec<Attribute> {
+        for at in self.unclean {
+            if let Some((_, value)) = self.list.get_mut(at) {
+                clean(value);
+            }
+        }
+        self.list
+    }
+
+    /// Appends a list without secrets.
+    pub(super) fn extend_clean(&mut self, other: &[Attribute]) {
+        self.list.extend_from_slice(other);
     }
 
     fn value(&mut self, value: &str, mime_name: &str, text: &str, hidden: bool) {

@@ -69,8 +69,7 @@ impl Conversation {
         for (index, said) in said.iter().enumerate() {
             said.attributes(&format!("{}.{}", names::LLM_INPUT_MESSAGES, self.length + index), &mut attributes);
         }
-        let mut attributes = attributes.into_vec();
-        self.redaction.attributes(&mut attributes);
+        let attributes = attributes.cleaned(|value| self.redaction.value(value));
         let told = |said: serde_json::Value| self.redaction.text(json_text(&said));
         let parts = said.iter().filter(|_| content.gen_ai_inputs()).map(|said| told(said.parts())).collect();
         let chats = said.iter().map(|said| told(said.chat())).collect();
@@ -80,7 +79,7 @@ impl Conversation {
 
     /// All messages under their OpenInference names.
     pub(super) fn attributes(&self, to: &mut Attributes) {
-        self.rendered.iter().for_each(|rendered| to.extend(&rendered.attributes));
+        self.rendered.iter().for_each(|rendered| to.extend_clean(&rendered.attributes));
     }
 
     /// A JSON list of all messages as a chat, piece by piece.

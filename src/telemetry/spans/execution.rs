@@ -45,7 +45,7 @@ pub(super) struct Execution {
     common: Vec<Attribute>,
     mask: Mask,
     /// Secrets removed from all texts of its spans.
-    pub(super) redaction: Redaction,
+    redaction: Redaction,
     events: Vec<SpanEvent>,
 }
 
@@ -144,6 +144,12 @@ impl Execution {
         }
     }
 
+    /// Removes these secrets from its spans from now on.
+    pub(super) fn redact(&mut self, redaction: Redaction) {
+        redaction.attributes(&mut self.common);
+        self.redaction = redaction;
+    }
+
     /// Adds events for facts without a span of their own.
     pub(super) fn note(&mut self, events: impl IntoIterator<Item = SpanEvent>) {
         if self.trace.sampled {
@@ -231,8 +237,8 @@ impl Execution {
 
     fn attributes(&self, build: impl FnOnce(&mut Attributes)) -> Vec<Attribute> {
         let mut attributes = Attributes::default();
-        attributes.extend(&self.common);
+        attributes.extend_clean(&self.common);
         build(&mut attributes);
-        self.mask.apply(attributes.into_vec())
+        self.mask.apply(attributes.cleaned(|value| self.redaction.value(value)))
     }
 }

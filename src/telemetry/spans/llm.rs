@@ -111,14 +111,14 @@ impl ModelCall<'_> {
         let chat = before.into_iter().chain(self.conversation.chat()).chain(between);
         to.input_json(chat.chain([&*self.offered.schemas]).chain(after));
         to.int(names::LEFT_OUT, Some(self.left_out as u64).filter(|left_out| *left_out > 0));
-        to.extend(&self.offered.attributes);
+        to.extend_clean(&self.offered.attributes);
         self.conversation.attributes(to);
         if self.content.gen_ai_inputs() {
             if !self.system.is_empty() {
                 to.json(names::SYSTEM_INSTRUCTIONS, &json!([{ "type": "text", "content": self.system }]));
             }
-            to.set(names::INPUT_MESSAGES, Value::Text(self.conversation.parts().into()));
-            to.set(names::TOOL_DEFINITIONS, Value::Text(self.offered.schemas.clone()));
+            to.set_clean(names::INPUT_MESSAGES, Value::Text(self.conversation.parts().into()));
+            to.set_clean(names::TOOL_DEFINITIONS, Value::Text(self.offered.schemas.clone()));
         }
     }
 

@@ -287,7 +287,7 @@ impl Projector {
         let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
         execution.is_anothers = self.is_catching_up;
         execution.note(std::mem::take(&mut self.idle_events));
-        execution.redaction = self.redaction.clone();
+        execution.redact(self.redaction.clone());
         execution.before = self.lifecycle.run().map(|run| run.budget().usage).unwrap_or_default();
         execution.waited_ms = self.rested.take().map(|since| at.duration_since(since)).map(milliseconds);
         self.previous = Some(Link { trace: trace.id, span: execution.root });
@@ -391,7 +391,7 @@ impl Projector {
     fn redact_from_now_on(&mut self, redaction: Redaction) {
         // Earlier rendered messages may contain the new secrets.
         self.conversation = Conversation::redacted(redaction.clone());
-        self.execution.iter_mut().for_each(|execution| execution.redaction = redaction.clone());
+        self.execution.iter_mut().for_each(|execution| execution.redact(redaction.clone()));
         self.redaction = redaction;
     }
 
