@@ -221,6 +221,8 @@ impl Projector {
                 }
                 spans
             }
+            // A direct tool call asks no model.
+            Event::ModelCalled { .. } if self.is_direct_call() => Vec::new(),
             Event::ModelCalled { model, tool_access, attempt } => {
                 self.model_called(*seq, *at, model, *tool_access, *attempt).into_iter().collect()
             }
@@ -341,6 +343,10 @@ impl Projector {
             Some(pending) => !pending.is_empty(),
             None => !pending(&self.lifecycle).is_empty(),
         })
+    }
+
+    fn is_direct_call(&self) -> bool {
+        self.lifecycle.run().is_some_and(|run| run.started().spec.is_direct_call())
     }
 
     /// Whether the fact was copied from the source run of this fork and was reported there.
