@@ -221,11 +221,29 @@ fn recovery_sends_the_interrupted_spans_and_no_finished_ones() {
     let [call, dead, _, alive] = &told[..] else { panic!("{names:?}") };
     assert_eq!((call.trace, call.parent.map(|parent| parent.id)), (dead.trace, Some(dead.id)));
     assert_eq!((text(call, "error.type"), text(dead, "toolgate.run.outcome")), ("interrupted", "interrupted"));
-    assert!(matches!(dead.status, Status::Error(_)));
+    assert!(matches!(call.status, Status::Error(_)), "the call has no outcome");
+    assert_eq!((&dead.status, attribute(dead, "error.type")), (&Status::Ok, None), "the run goes on");
     assert_eq!((alive.links[0].trace, alive.links[0].span), (dead.trace, dead.id));
 
     let driver_that_gave_up = told_after(&journal, &[], past);
     assert_eq!(driver_that_gave_up.iter().filter(|span| span.parent.is_none()).count(), 0, "its successor sends it");
+}
+
+#[test]
+fn only_a_failed_or_abandoned_execution_is_an_error() {
+    let root = |journal: &Journal| spans(journal, SpanContent::default()).pop().unwrap();
+    let cancelled = root(&journals::cancelled(START));
+    assert_eq!((&cancelled.status, text(&cancelled, "toolgate.run.outcome")), (&Status::Ok, "cancelled"));
+    assert_eq!(
+        (attribute(&cancelled, "error.type"), cancelled.events.iter().find(|event| event.name == "exception")),
+        (None, None)
+    );
+
+    let mut abandoned = Journal::start("abandoned", 14, START, |_| {});
+    abandoned.lists_tools();
+    let abandoned = root(&abandoned);
+    assert_eq!(text(&abandoned, "error.type"), "interrupted");
+    assert!(matches!(abandoned.status, Status::Error(_)));
 }
 
 #[test]

@@ -105,7 +105,7 @@ impl Projector {
     pub fn project_all(mut self, journal: &[JournalEntry]) -> Vec<Span> {
         let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| self.observe(recorded)).collect();
         if let Some(last) = journal.last() {
-            spans.extend(self.stop(last.at));
+            spans.extend(self.stop(last.at, Finish::Interrupted));
         }
         spans
     }
@@ -159,7 +159,12 @@ impl Projector {
     pub fn pause(&mut self) -> Vec<Span> {
         if self.rests() {
             // The journal does not record when the driver released the run. It was right after the last fact.
-            return self.execution.as_ref().map(|execution| execution.last).map(|at| self.stop(at)).unwrap_or_default();
+            return self
+                .execution
+                .as_ref()
+                .map(|execution| execution.last)
+                .map(|at| self.stop(at, Finish::Interrupted))
+                .unwrap_or_default();
         }
         self.execution = None;
         Vec::new()
@@ -211,7 +216,7 @@ impl Projector {
             }
             Event::Resumed { trace, limits } => {
                 let stopped = self.execution.as_ref().map(|execution| execution.last);
-                let spans = stopped.map(|at| self.stop(at)).unwrap_or_default();
+                let spans = stopped.map(|at| self.stop(at, Finish::HandedOver)).unwrap_or_default();
                 if let Some(started) = self.lifecycle.run().map(|run| Arc::clone(run.started())) {
                     self.begin(*seq, *at, trace, &started);
                 }
@@ -296,10 +301,10 @@ impl Projector {
         self.execution = Some(execution);
     }
 
-    /// Ends the active execution, whose driver stopped before the run ended.
-    fn stop(&mut self, at: Timestamp) -> Vec<Span> {
+    /// Ends the active execution, whose driver stopped before the run ended: it paused, or was cut short.
+    fn stop(&mut self, at: Timestamp, cut: Finish<'_>) -> Vec<Span> {
         if !self.rests() {
-            return self.finish(Finish::Interrupted, at);
+            return self.finish(cut, at);
         }
         self.rested = self.execution.as_ref().map(|execution| execution.last);
         self.finish(Finish::Paused, at)
