@@ -12,7 +12,7 @@ use toolgate_core::run::{
 use toolgate_core::tool::Problem;
 use toolgate_ports::ModelIdentity;
 
-use super::attributes::{Attribute, Attributes, Value, bounded};
+use super::attributes::{Attribute, Attributes, Value, without_nul};
 use super::execution::Given;
 use super::messages::{answer_text, arguments_text};
 use super::span::SpanEvent;
@@ -167,7 +167,7 @@ pub(super) fn note(fact: &Event, event: &LifecycleEvent, content: SpanContent) -
             let told = if content.hide_inputs || content.hide_outputs { None } else { problems_of(fact, *advisory) };
             let mut attributes = fields(event);
             attributes.retain(|(name, _)| **name != *names::PROBLEMS);
-            let problems = Value::Text(bounded(&problems_text(told.unwrap_or(problems))).into());
+            let problems = Value::Text(without_nul(problems_text(told.unwrap_or(problems))).into());
             attributes.push((names::PROBLEMS.into(), problems));
             Some(SpanEvent { name: event.name(), at, attributes })
         }
@@ -229,14 +229,14 @@ fn fields(event: &LifecycleEvent) -> Vec<Attribute> {
     named
         .map(|(name, value)| {
             let value = match value {
-                serde_json::Value::String(text) => Value::Text(bounded(&text).into()),
+                serde_json::Value::String(text) => Value::Text(without_nul(text).into()),
                 serde_json::Value::Bool(flag) => Value::Bool(flag),
                 serde_json::Value::Number(number) => match number.as_i64() {
                     Some(number) => Value::Int(number),
                     None => Value::Float(number.as_f64().unwrap_or_default()),
                 },
                 other @ (serde_json::Value::Null | serde_json::Value::Array(_) | serde_json::Value::Object(_)) => {
-                    Value::Text(bounded(&other.to_string()).into())
+                    Value::Text(without_nul(other.to_string()).into())
                 }
             };
             (format!("toolgate.{name}").into(), value)

@@ -8,6 +8,7 @@ use toolgate_ports::ModelIdentity;
 use super::attributes::{Attributes, Value, json_text};
 use super::conversation::Conversation;
 use super::messages::{TraceMessage, answer_text};
+use super::model_input::{ModelInput, ToolSchemas};
 use super::toolset::RenderedToolset;
 use super::{SpanContent, names};
 
@@ -107,9 +108,8 @@ impl ModelCall<'_> {
             to.input("", true);
             return;
         }
-        let (before, between, after) = (["{\"messages\":"], [",\"tools\":"], ["}"]);
-        let chat = before.into_iter().chain(self.conversation.chat()).chain(between);
-        to.input_json(chat.chain([&*self.offered.schemas]).chain(after));
+        let tools = ToolSchemas { whole: &self.offered.schemas, short: &self.offered.short_schemas };
+        to.model_input(ModelInput::within(self.content.value_bytes, &self.conversation.chats(), tools));
         to.int(names::LEFT_OUT, Some(self.left_out as u64).filter(|left_out| *left_out > 0));
         to.extend_clean(&self.offered.attributes);
         self.conversation.attributes(to);

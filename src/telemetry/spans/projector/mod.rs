@@ -21,7 +21,7 @@ use toolgate_ports::ModelIdentity;
 
 use self::external_input::{ExternalInput, given};
 use super::agent::{self, Finish};
-use super::attributes::{Attribute, Attributes};
+use super::attributes::Attributes;
 use super::conversation::Conversation;
 use super::execution::{Execution, OpenCall};
 use super::span::{Link, Span, SpanEvent};
@@ -290,8 +290,9 @@ impl Projector {
     }
 
     fn begin(&mut self, seq: u64, at: Timestamp, trace: &Trace, started: &Started) {
-        let common = common(&self.run, started, std::mem::replace(&mut self.has_executed, true));
-        let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
+        let resumed = std::mem::replace(&mut self.has_executed, true);
+        let common = common(&self.run, started, resumed, self.content);
+        let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content);
         execution.is_anothers = self.is_catching_up;
         execution.note(std::mem::take(&mut self.idle_events));
         execution.redact(self.redaction.clone());
@@ -424,8 +425,8 @@ impl fmt::Debug for Projector {
 }
 
 /// Attributes of every span of an execution.
-fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
-    let mut to = Attributes::default();
+fn common(run: &RunId, started: &Started, resumed: bool, content: SpanContent) -> Attributes {
+    let mut to = Attributes::within(content.value_bytes);
     to.text(names::SESSION_ID, started.session.as_str());
     to.text(names::CONVERSATION, started.session.as_str());
     to.text(names::RUN_ID, run.as_str());
@@ -443,7 +444,7 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
     if !started.metadata.is_empty() {
         to.object(names::METADATA, &Json::Object(started.metadata.clone()));
     }
-    to.into_vec()
+    to
 }
 
 /// The pending items of the run.

@@ -12,7 +12,6 @@ use toolgate_core::tool::{Arguments, Toolset, secret_names};
 use toolgate_ports::Recent;
 
 use self::remembered::{RememberedSecrets, STYLE};
-use super::attributes::Attribute;
 use super::toolset::RenderedToolset;
 use super::{Span, Status, Value};
 
@@ -81,14 +80,14 @@ impl Redaction {
         self.remembered.with(values).map(|remembered| Self { remembered, ..self.clone() })
     }
 
-    /// The tools of a toolset without secrets.
-    pub(super) fn rendered(&self, toolset: &Arc<Toolset>) -> Arc<RenderedToolset> {
+    /// The tools of a toolset without secrets, in values of at most `limit` bytes, which is the same for all runs.
+    pub(super) fn rendered(&self, toolset: &Arc<Toolset>, limit: usize) -> Arc<RenderedToolset> {
         if let Some(rendered) = self.toolsets.rendered.get(|known, _| known == toolset) {
             return rendered;
         }
         let of_all_runs = Self { remembered: RememberedSecrets::default(), ..self.clone() };
-        let mut rendered = RenderedToolset::new(toolset, |schema| of_all_runs.text(schema));
-        of_all_runs.attributes(&mut rendered.attributes);
+        let mut rendered = RenderedToolset::new(toolset, limit, |schema| of_all_runs.text(schema));
+        rendered.attributes.clean(|value| of_all_runs.value(value));
         let rendered = Arc::new(rendered);
         self.toolsets.rendered.insert(toolset.clone(), rendered.clone());
         rendered
@@ -103,11 +102,6 @@ impl Redaction {
         {
             *message = clean;
         }
-    }
-
-    /// Removes secrets from these attributes.
-    pub(super) fn attributes(&self, attributes: &mut [Attribute]) {
-        attributes.iter_mut().for_each(|(_, value)| self.value(value));
     }
 
     /// The text without secrets.
