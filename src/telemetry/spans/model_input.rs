@@ -1,8 +1,8 @@
 //! Model input: messages and tools as one JSON object, the value by which readers show a conversation. It always parses:
 //! what is too long for the limit is replaced inside and never cut as text.
 //!
-//! If the whole does not fit, each long text becomes a handle, the SHA-256 of the text as `media://sha256-…`, with its size.
-//! Then the first messages are left out, as many as necessary, and a member `omitted` counts them.
+//! If the whole does not fit, the tools become a handle, if they take half of the limit: the SHA-256 of the text as
+//! `media://sha256-…`, with its size. Then each long text of a message becomes one. Then the first messages are left out, as many as necessary, and a member `omitted` counts them.
 
 use serde_json::{Value as Json, json};
 use toolgate_core::blob::BlobHandle;
@@ -51,10 +51,12 @@ impl Chat {
 impl ModelInput {
     /// The input with these messages and tools.
     pub(super) fn within(limit: usize, chats: &[&Chat], tools: ToolSchemas<'_>) -> Self {
-        let whole = chats.iter().map(|chat| chat.whole.len() + 1).sum::<usize>() + tools.whole.len() + FRAME;
-        if whole <= limit {
-            let whole = chats.iter().map(|chat| chat.whole.as_str());
-            return Self { json: object(whole, tools.whole, ""), is_whole: true };
+        let messages: usize = chats.iter().map(|chat| chat.whole.len() + 1).sum();
+        for (schemas, is_whole) in [(tools.whole, true), (tools.short, false)] {
+            if messages + schemas.len() + FRAME <= limit {
+                let chats = chats.iter().map(|chat| chat.whole.as_str());
+                return Self { json: object(chats, schemas, ""), is_whole };
+            }
         }
         let mut room = limit.saturating_sub(FRAME + tools.short.len());
         let fits = |chat: &&&Chat| {
@@ -105,7 +107,7 @@ mod tests {
 
     const LIMIT: usize = 1024;
 
-    fn input(contents: &[String], tools: [&str; 2]) -> (ModelInput, Json) {
+    fn input_of(contents: &[String], tools: [&str; 2]) -> (ModelInput, Json) {
         let message = |content| json!({ "role": "user", "content": content }).to_string();
         let chats: Vec<Chat> = contents.iter().map(|content| Chat::new(message(content), LIMIT)).collect();
         let [whole, short] = tools;
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_input_within_the_limit_is_whole() {
-        let (input, read) = input(&["one".to_owned(), "two".to_owned()], ["[{}]", "\"\""]);
+        let (input, read) = input_of(&["one".to_owned(), "two".to_owned()], ["[{}]", "\"\""]);
         let said =
             [("user", "one"), ("user", "two")].map(|(role, content)| json!({ "role": role, "content": content }));
         assert_eq!((read, input.is_whole), (json!({ "messages": said, "tools": [{}] }), true));
@@ -125,7 +127,7 @@ mod tests {
     #[test]
     fn a_long_text_becomes_a_handle_with_its_size() {
         let long = "\"ä".repeat(LIMIT);
-        let (input, read) = input(&["one".to_owned(), long.clone(), "two".to_owned()], ["[]", "[]"]);
+        let (input, read) = input_of(&["one".to_owned(), long.clone(), "two".to_owned()], ["[]", "[]"]);
         let contents: Vec<&Json> =
             read["messages"].as_array().expect("a list").iter().map(|said| &said["content"]).collect();
         let handle = format!("{} ({} bytes)", BlobHandle::for_bytes(long.as_bytes()), long.len());
@@ -137,11 +139,15 @@ mod tests {
     fn the_first_messages_are_left_out_and_counted() {
         let many: Vec<String> = (0..100).map(|number| format!("message {number}")).collect();
         let schemas = format!("[{}]", "{},".repeat(LIMIT) + "{}");
-        let (input, read) = input(&many, [&schemas, "\"media://\""]);
+        let (input, read) = input_of(&many, [&schemas, "\"media://\""]);
         let shown = read["messages"].as_array().expect("a list");
         assert!(input.json.len() <= LIMIT && shown.len() > 10, "{}", input.json);
         assert_eq!(shown.last().map(|said| &said["content"]), Some(&json!("message 99")));
         assert_eq!(read["omitted"]["messages"], 100 - shown.len());
         assert_eq!(read["tools"], "media://");
+
+        let (few, read) = input_of(&many[..2], [&schemas, "\"media://\""]);
+        assert_eq!((&read["messages"][0]["content"], &read["tools"]), (&json!("message 0"), &json!("media://")));
+        assert!(!few.is_whole && read.get("omitted").is_none(), "{}", few.json);
     }
 }
