@@ -11,9 +11,9 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value as Json};
 
-use super::prefilter::NameFilter;
+use super::prefilter::{NameFilter, plain, simple};
 use super::{REDACTED, plain_text, recognizable};
-use crate::pattern::{Pattern, SIGNS};
+use crate::pattern::Pattern;
 
 /// The common names of secrets.
 pub const USUAL_NAMES: [&str; 30] = [
@@ -222,13 +222,6 @@ impl Names {
     }
 }
 
-/// A pattern without wildcards, or with one at the beginning: whether it has that one, and the rest as a plain name.
-pub(super) fn simple(pattern: &str) -> Option<(bool, String)> {
-    let rest = pattern.strip_prefix('*');
-    let name = plain(rest.unwrap_or(pattern));
-    (!name.is_empty() && !name.contains(SIGNS) && !name.contains('\\')).then_some((rest.is_some(), name))
-}
-
 /// A pattern in the form in which plain names are compared. Inside a class, `-` is a range.
 fn plain_pattern(pattern: &str) -> String {
     let mut is_class = false;
@@ -246,9 +239,4 @@ fn plain_pattern(pattern: &str) -> String {
         }
     }
     plain.to_lowercase()
-}
-
-/// A name in its compared form.
-pub(super) fn plain(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }

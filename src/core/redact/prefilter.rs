@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use regex::{Regex, RegexBuilder};
 
-use super::names::{plain, simple};
+use crate::pattern::SIGNS;
 
 /// A quick check for secret names.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +94,18 @@ impl OtherPatterns {
             Self::Any => true,
         }
     }
+}
+
+/// A pattern without wildcards, or with one at the beginning: whether it has that one, and the rest as a plain name.
+pub(super) fn simple(pattern: &str) -> Option<(bool, String)> {
+    let rest = pattern.strip_prefix('*');
+    let name = plain(rest.unwrap_or(pattern));
+    (!name.is_empty() && !name.contains(SIGNS) && !name.contains('\\')).then_some((rest.is_some(), name))
+}
+
+/// A name in its compared form.
+pub(super) fn plain(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }
 
 /// A regex of a literal piece that every name of this pattern contains; `None` if it has no useful piece.
