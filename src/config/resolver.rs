@@ -4,6 +4,7 @@
 //! discarded if there is any.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -233,9 +234,14 @@ impl<'a> Resolver<'a> {
 
     /// A size limit of one result. A smaller limit would not fit the note about the omitted rest.
     pub(super) fn result_bytes(&mut self, bytes: &Located<u64>) -> u64 {
-        if *bytes.value() < MIN_RESULT_BYTES as u64 {
-            self.fault(Fault::new(format!("this has to be at least {MIN_RESULT_BYTES}")), bytes.place());
+        self.at_least(bytes, MIN_RESULT_BYTES as u64)
+    }
+
+    /// A number with this minimum.
+    pub(super) fn at_least<N: Copy + PartialOrd + Display>(&mut self, number: &Located<N>, least: N) -> N {
+        if *number.value() < least {
+            self.fault(Fault::new(format!("this has to be at least {least}")), number.place());
         }
-        *bytes.value()
+        *number.value()
     }
 }

@@ -241,6 +241,8 @@ pub struct TelemetrySettings {
     pub redact: RedactSettings,
     /// The approximate maximum of span bytes in the queue; `None` for the default.
     pub queue_bytes: Option<usize>,
+    /// The longest text of a span attribute in bytes; `None` for the default.
+    pub value_bytes: Option<usize>,
 }
 
 /// Names that mark secrets.

@@ -13,14 +13,13 @@ use toolgate_core::chat::{Message, Part, Reply, Role};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::ModelName;
 use toolgate_core::pattern::{NamePattern, Pattern};
-use toolgate_core::run::{CallVerdict, DecisionKind, Event, JournalEntry, Rejection, RunRules, Spec};
+use toolgate_core::run::{
+    CallVerdict, DIRECT_CALL_MODEL, DecisionKind, Event, JournalEntry, Rejection, RunRules, Spec,
+};
 use toolgate_core::tool::{Origin, Outcome, Problem, Tool, ToolCall, ToolFilter};
 use toolgate_ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 use super::{Agent, AgentRunner, Execution, Request, RunnerError};
-
-/// The model name of such runs. No configured model can have this name.
-const MODEL: &str = "toolgate/call";
 
 /// The id of the call in its run.
 const CALL: &str = "call_1";
@@ -72,7 +71,7 @@ impl AgentRunner {
     /// The agent for a run with this specification.
     pub(super) fn agent_of(&self, spec: &Spec) -> Result<Arc<Agent>, RunnerError> {
         let agent = self.agent(&spec.agent)?;
-        if is_single_call(spec) { Ok(Arc::new(caller(&agent))) } else { with_model_options(agent, spec) }
+        if spec.is_direct_call() { Ok(Arc::new(caller(&agent))) } else { with_model_options(agent, spec) }
     }
 }
 
@@ -86,12 +85,6 @@ pub(super) fn with_model_options(agent: Arc<Agent>, spec: &Spec) -> Result<Arc<A
         let option = spec.model_options.each().find(|(_, option)| agent.with_options(&only(option.clone())).is_err());
         RunnerError::UnusableModelOptions { model, option: option.map(|(name, _)| name), why }
     })
-}
-
-/// Whether the run makes one call that its caller requested. It is no part of the conversation of its session, whose grants
-/// cover it.
-pub(super) fn is_single_call(spec: &Spec) -> bool {
-    spec.model.as_str() == MODEL
 }
 
 /// The state of the call, from the journal of its run. A recorded outcome counts however the run ends. A call that was
@@ -141,7 +134,7 @@ fn call_state(event: &Event) -> Option<ToolCallState> {
 /// its instructions.
 fn caller(agent: &Agent) -> Agent {
     Agent {
-        model_name: ModelName::from(MODEL),
+        model_name: ModelName::from(DIRECT_CALL_MODEL),
         model: Arc::new(SingleCallModel),
         fallback: Vec::new(),
         instructions: String::new(),
@@ -179,7 +172,7 @@ impl Model for SingleCallModel {
         static IDENTITY: LazyLock<ModelIdentity> = LazyLock::new(|| ModelIdentity {
             system: "toolgate".into(),
             provider: "toolgate".into(),
-            model: MODEL.into(),
+            model: DIRECT_CALL_MODEL.into(),
             settings: Value::Object(Map::new()),
         });
         &IDENTITY

@@ -16,7 +16,7 @@ use toolgate_ports::{Claim, SessionClaim};
 use tracing::Instrument as _;
 
 use super::admission::Permit;
-use super::calling::{is_single_call, with_model_options};
+use super::calling::with_model_options;
 use super::registry::{ActiveRun, RunGuard};
 use super::resume_input::{ValidatedInput, has_content, require_servers};
 use super::watch::Broadcaster;
@@ -55,7 +55,7 @@ impl AgentRunner {
         let runner = self.clone();
         let unit = async move {
             let launched = match is_in_session {
-                true if is_single_call(&started.spec) => runner.launch_beside_session(&id, started, agent).await,
+                true if started.spec.is_direct_call() => runner.launch_beside_session(&id, started, agent).await,
                 true => runner.launch_in_session(&id, started, agent, seen).await,
                 false => runner.launch_started(&id, started, None, agent).await,
             };

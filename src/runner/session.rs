@@ -15,7 +15,6 @@ use toolgate_core::run::{JournalEntry, Predecessor, Segment, Started, Status, Tr
 use toolgate_driver::{DriveError, fold, title_of};
 use toolgate_ports::{RunFilter, RunRow, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionSettings};
 
-use super::calling::is_single_call;
 use super::envelope::EnvelopeError;
 use super::fork::RunCopy;
 use super::resume_input::require_mode;
@@ -135,7 +134,7 @@ impl AgentRunner {
         settings: SessionSettings,
     ) -> Result<Option<SessionClaim>, RunnerError> {
         let new = &copy.started;
-        if is_single_call(&new.spec) {
+        if new.spec.is_direct_call() {
             return Ok(None);
         }
         let segment = new.prior_conversation().map(|prior| prior.as_ref().clone());
@@ -199,7 +198,7 @@ impl AgentRunner {
         if is_alone {
             return Ok(None);
         }
-        if is_single_call(&started.spec) {
+        if started.spec.is_direct_call() {
             self.is_open_to(started).await?;
             return Ok(None);
         }
@@ -261,7 +260,7 @@ impl AgentRunner {
         for latest in self.list(&filter).await? {
             let journal: Vec<JournalEntry> = self.journal(&latest.id).await?;
             let started = fold(&latest.id, journal.get(..1).unwrap_or_default())?.started().clone();
-            if !is_single_call(&started.spec) {
+            if !started.spec.is_direct_call() {
                 return Ok(Some((latest, started)));
             }
         }

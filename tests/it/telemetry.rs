@@ -4,6 +4,7 @@ mod around_calls;
 mod export;
 mod journals;
 mod lifecycle;
+mod limits;
 mod logging;
 mod metrics;
 mod readers;

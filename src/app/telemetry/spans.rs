@@ -35,10 +35,12 @@ impl Spans {
 }
 
 pub(super) fn export_settings(settings: &Settings) -> Result<ExportSettings, AppError> {
+    let usual = SpanContent::default();
+    let usual = SpanContent { value_bytes: settings.telemetry.value_bytes.unwrap_or(usual.value_bytes), ..usual };
     let content = match settings.telemetry.content {
-        config::ContentMode::Full => SpanContent::default(),
-        config::ContentMode::LastTurn => SpanContent { last_turn_only: true, ..SpanContent::default() },
-        config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
+        config::ContentMode::Full => usual,
+        config::ContentMode::LastTurn => SpanContent { last_turn_only: true, ..usual },
+        config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..usual },
     };
     Ok(ExportSettings {
         destination: destination(settings),

@@ -28,6 +28,9 @@ use super::written::{ConfigFile, Store, Telemetry};
 /// Short, because the processes of a local store share a machine, and the process that recovers the run of a killed one
 /// waits this long.
 const LEASE_SECONDS: u64 = 5;
+
+/// The smallest limit of a span attribute. A smaller one would not fit JSON that counts what is left out.
+const MIN_VALUE_BYTES: usize = 1024;
 const DATABASE: &str = ".toolgate/toolgate.db";
 const CREDENTIALS: &str = ".toolgate/credentials/tokens.json";
 
@@ -100,5 +103,6 @@ fn telemetry(written: Option<&Telemetry>, scope: &mut Resolver<'_>) -> Telemetry
             usual: written.redact.as_ref().and_then(|redact| redact.usual).unwrap_or(true),
         },
         queue_bytes: written.queue_bytes.as_ref().map(|bytes| scope.at_least_one(Some(bytes), 1)),
+        value_bytes: written.value_bytes.as_ref().map(|bytes| scope.at_least(bytes, MIN_VALUE_BYTES)),
     }
 }

@@ -221,6 +221,9 @@ pub(super) struct Telemetry {
     /// The approximate maximum of span bytes in the queue. Default: 67108864 (64 MiB).
     #[schemars(range(min = 1))]
     pub(super) queue_bytes: Option<Located<usize>>,
+    /// The longest text of a span attribute, in bytes. A longer one is cut, or replaced within JSON. Default: 65536.
+    #[schemars(range(min = 1024))]
+    pub(super) value_bytes: Option<Located<usize>>,
 }
 
 /// Redaction rules for spans. The secrets of this configuration are always redacted.

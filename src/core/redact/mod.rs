@@ -13,6 +13,7 @@ mod builder;
 mod forms;
 mod names;
 mod plain_text;
+mod prefilter;
 mod recognizable;
 
 use std::borrow::Cow;
@@ -28,6 +29,8 @@ pub const REDACTED: &str = "__REDACTED__";
 
 /// The shortest secret, and the shortest piece of a credential. Shorter texts (`1`, `debug`, `ollama`) are ordinary words.
 const SHORTEST: usize = 8;
+/// The bytes that are compared first, half of those of the shortest secret.
+const QUARTER: usize = 4;
 /// The shortest part of a secret beside an omission that is redacted.
 const TELLING_PART: usize = 4;
 /// How many omissions of each kind are examined, counted from the beginning and from the end of a text.
@@ -73,6 +76,8 @@ struct Known {
     wholes: Vec<String>,
     /// The first eight bytes of each needle.
     beginnings: WindowSet,
+    /// The four bytes of each needle that may begin at a multiple of four of a text.
+    quarters: WindowSet,
     /// The parts of the secrets that may stand beside an omission: their windows of four bytes.
     parts: WindowSet,
     style: Style,
@@ -113,7 +118,7 @@ impl Secrets {
             return Vec::new();
         }
         let mut places = self.places(text.as_bytes());
-        for mark in self.0.style.omissions {
+        for mark in self.0.style.omissions.iter().filter(|mark| text.contains(**mark)) {
             let is_first = |at: &usize| text.get(..*at).is_some_and(|before| !before.ends_with(mark));
             let omissions: Vec<usize> = text.match_indices(mark).map(|(at, _)| at).filter(is_first).collect();
             // The cut that toolgate made is the last one.
@@ -133,9 +138,7 @@ impl Secrets {
     /// The positions of secrets, in order. Overlapping ones are merged: the rest of the longer one is still a secret.
     fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut places: Vec<Range<usize>> = Vec::new();
-        for (at, window) in
-            text.windows(SHORTEST).enumerate().filter(|(_, window)| self.0.beginnings.may_contain(window))
-        {
+        for (at, window) in self.0.beginnings_in(text) {
             let behind = text.get(at..).unwrap_or_default();
             if let Some(length) = self.0.longest_at(window, behind) {
                 match places.last_mut() {
@@ -196,7 +199,21 @@ impl Known {
     fn new(needles: Vec<String>, wholes: Vec<String>, style: Style) -> Self {
         let beginnings = WindowSet::new(needles.iter().filter_map(|needle| needle.as_bytes().get(..SHORTEST)));
         let parts = WindowSet::new(wholes.iter().flat_map(|whole| whole.as_bytes().windows(TELLING_PART)));
-        Self { needles, wholes, beginnings, parts, style }
+        let quarters = needles.iter().flat_map(|needle| needle.as_bytes().windows(QUARTER).take(QUARTER));
+        let quarters = WindowSet::new(quarters);
+        Self { needles, wholes, beginnings, quarters, parts, style }
+    }
+
+    /// Where the first eight bytes of a needle may be in a text, in order, and what is there. Every needle is long enough to
+    /// contain four bytes that begin at a multiple of four, so only these are compared first.
+    fn beginnings_in<'t>(&self, text: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u8])> {
+        let quarters = text.chunks_exact(QUARTER).enumerate().filter(|(_, four)| self.quarters.may_contain(four));
+        let places = quarters.flat_map(|(number, _)| {
+            let at = number * QUARTER;
+            at.saturating_sub(QUARTER - 1)..=at
+        });
+        let windows = places.filter_map(|at| Some((at, text.get(at..at + SHORTEST)?)));
+        windows.filter(|(_, window)| self.beginnings.may_contain(window))
     }
 
     /// The length of the longest needle with this beginning at the start of the text.

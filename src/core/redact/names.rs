@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value as Json};
 
+use super::prefilter::{NameFilter, plain, simple};
 use super::{REDACTED, plain_text, recognizable};
-use crate::pattern::{Pattern, SIGNS};
+use crate::pattern::Pattern;
 
 /// The common names of secrets.
 pub const USUAL_NAMES: [&str; 30] = [
@@ -68,7 +68,7 @@ struct Names {
     endings: Vec<String>,
     patterns: Vec<Pattern>,
     /// A quick check that a text has no secret name.
-    hint: Option<Regex>,
+    filter: NameFilter,
 }
 
 impl SecretNames {
@@ -109,7 +109,7 @@ impl SecretNames {
 
     /// Whether the value of this name is secret.
     pub fn contains(&self, name: &str) -> bool {
-        let Some(names) = self.names.as_ref().filter(|names| names.may_be_in(name)) else { return false };
+        let Some(names) = self.names.as_ref().filter(|names| names.filter.may_end(name)) else { return false };
         let (written, plain) = (name.to_lowercase(), plain(name));
         names.exact.contains(&plain)
             || names.endings.iter().any(|ending| plain.ends_with(ending))
@@ -118,19 +118,26 @@ impl SecretNames {
 
     /// The text without secrets; `None` if it has none.
     pub fn redacted(&self, text: &str) -> Option<String> {
-        let is_named = self.names.as_ref().is_some_and(|names| names.may_be_in(text) || text.contains("\\u"));
-        let is_recognized = self.recognizable && recognizable::is_in(text);
-        if !is_named && !is_recognized {
-            return None;
-        }
+        if self.may_be_in(text) { self.redacted_exactly(text) } else { None }
+    }
+
+    /// Whether a text may have a secret. Most texts have none and need no further comparison.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        let is_named = || self.names.as_ref().is_some_and(|names| names.filter.may_be_in(text));
+        // JSON may write any character as such an escape.
+        let is_escaped = || !self.is_empty() && text.contains("\\u");
+        is_named() || (self.recognizable && recognizable::may_be_in(text)) || is_escaped()
+    }
+
+    pub(super) fn redacted_exactly(&self, text: &str) -> Option<String> {
         if text.starts_with(['{', '['])
             && let Ok(mut json) = serde_json::from_str::<Json>(text)
         {
             return self.redact(&mut json).then(|| json.to_string());
         }
-        let without_values = if is_named { plain_text::without(text, |name| self.contains(name)) } else { None };
+        let without_values = self.names.as_ref().and_then(|_| plain_text::without(text, |name| self.contains(name)));
         let rest = without_values.as_deref().map_or(Cow::Borrowed(text), Cow::Borrowed);
-        if is_recognized { recognizable::without(&rest).or(without_values) } else { without_values }
+        if self.recognizable { recognizable::without(&rest).or(without_values) } else { without_values }
     }
 
     /// Hides the secrets of a JSON value; returns whether there were any.
@@ -210,42 +217,9 @@ impl Names {
     }
 
     fn finished(mut self) -> Option<Arc<Self>> {
-        self.hint = hint(&self.written);
+        self.filter = NameFilter::new(&self.written);
         (!self.written.is_empty()).then(|| Arc::new(self))
     }
-
-    /// Whether a text may have one of the names. JSON may write a name with escapes.
-    fn may_be_in(&self, text: &str) -> bool {
-        self.hint.as_ref().is_none_or(|hint| hint.is_match(text))
-    }
-}
-
-/// A regex of one literal piece of each pattern, which every matching name contains. `None` if a pattern has no useful
-/// piece. A name ends where no letter follows, and an escape such as `\n` may stand before it.
-fn hint(patterns: &BTreeSet<String>) -> Option<Regex> {
-    let piece_of = |text: &str| {
-        let letters: Vec<String> = text.chars().map(|letter| regex::escape(&letter.to_string())).collect();
-        letters.join("[-_]*")
-    };
-    let pieces = patterns.iter().map(|pattern| {
-        if let Some((is_ending, name)) = simple(pattern).filter(|(_, name)| name.len() >= 2) {
-            let start = if is_ending { "" } else { "(?:^|[^a-z0-9]|\\\\[a-z])" };
-            return Some(format!("{start}{}(?:[^a-z0-9]|$)", piece_of(&name)));
-        }
-        // A character class or an alternative does not occur in every name.
-        let sure = pattern.split(['[', '{', '\\']).next().unwrap_or_default();
-        let longest = sure.split(['*', '?']).map(plain).max_by_key(String::len).unwrap_or_default();
-        (longest.len() >= 2).then(|| piece_of(&longest))
-    });
-    let pieces = pieces.collect::<Option<Vec<_>>>()?;
-    RegexBuilder::new(&pieces.join("|")).case_insensitive(true).build().ok()
-}
-
-/// A pattern without wildcards, or with one at the beginning: whether it has that one, and the rest as a plain name.
-fn simple(pattern: &str) -> Option<(bool, String)> {
-    let rest = pattern.strip_prefix('*');
-    let name = plain(rest.unwrap_or(pattern));
-    (!name.is_empty() && !name.contains(SIGNS) && !name.contains('\\')).then_some((rest.is_some(), name))
 }
 
 /// A pattern in the form in which plain names are compared. Inside a class, `-` is a range.
@@ -265,9 +239,4 @@ fn plain_pattern(pattern: &str) -> String {
         }
     }
     plain.to_lowercase()
-}
-
-/// A name in its compared form.
-fn plain(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }

@@ -37,9 +37,10 @@ pub(super) fn without(text: &str) -> Option<String> {
     Some(clean)
 }
 
-/// Whether a text has such a secret.
-pub(super) fn is_in(text: &str) -> bool {
-    text.contains(PEM_BEGINS) || !passwords(text).is_empty() || card_numbers(text).next().is_some()
+/// Whether a text, or a text within its JSON, may have such a secret. JSON may escape each slash.
+pub(super) fn may_be_in(text: &str) -> bool {
+    let is_address = || text.contains("://") || text.contains(":\\/");
+    text.contains(PEM_BEGINS) || (text.contains('@') && is_address()) || may_have_card_number(text.as_bytes())
 }
 
 /// The length of a PEM block at the beginning of a text, to the end of its last line; the whole text if it is cut.
@@ -99,6 +100,33 @@ fn card_numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
         }
         None
     })
+}
+
+/// Whether a text may have a card number. Of two bytes of a card number, at least one is a digit, and the other may
+/// separate two digits; each card number has two such bytes at a multiple of the step.
+fn may_have_card_number(text: &[u8]) -> bool {
+    const STEP: usize = CARD_DIGITS.start - 1;
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-');
+    let mut at = 0;
+    while let Some([one, other]) = text.get(at..at + 2) {
+        let is_candidate = is_of_number(one) && is_of_number(other) && (one.is_ascii_digit() || other.is_ascii_digit());
+        if !is_candidate {
+            at += STEP;
+            continue;
+        }
+        let (before, behind) = text.split_at(at);
+        let start = at - before.iter().rev().take_while(|byte| is_of_number(byte)).count();
+        let end = at + behind.iter().take_while(|byte| is_of_number(byte)).count();
+        let begins_group = |at: &usize| {
+            let before = at.checked_sub(1).and_then(|before| text.get(before));
+            text.get(*at).is_some_and(u8::is_ascii_digit) && !before.is_some_and(u8::is_ascii_digit)
+        };
+        if (start..end).filter(begins_group).any(|group| text.get(group..).and_then(card_length).is_some()) {
+            return true;
+        }
+        at = end.next_multiple_of(STEP).max(at + STEP);
+    }
+    false
 }
 
 /// The length in bytes of a card number at the beginning.

@@ -81,7 +81,7 @@ pub use result::{RunPhase, RunResult};
 pub use resume_error::ResumeError;
 pub use rules::{OnDeny, OnToolError, OnUnknownOutcome, RunRules};
 pub use segment::{CompactedSegment, Segment};
-pub use spec::{Candidate, DEFAULT_COOLDOWN_S, Restart, Spec, Started, Trigger};
+pub use spec::{Candidate, DEFAULT_COOLDOWN_S, DIRECT_CALL_MODEL, Restart, Spec, Started, Trigger};
 pub use spending::{CallEstimate, OnExceed};
 pub use state::Run;
 pub use step::Step;

@@ -183,7 +183,16 @@ pub struct Spec {
     pub limits: Limits,
 }
 
+/// The model name of a direct tool call: a run without a model, which makes the one call that its caller requested. No
+/// configured model can have this name.
+pub const DIRECT_CALL_MODEL: &str = "toolgate/call";
+
 impl Spec {
+    /// Whether the run is a direct tool call. It is no part of the conversation of its session, whose grants cover it.
+    pub fn is_direct_call(&self) -> bool {
+        self.model.as_str() == DIRECT_CALL_MODEL
+    }
+
     /// Whether the run's turns may ask this model.
     pub fn asks(&self, model: &ModelName) -> bool {
         self.model == *model || self.fallback.iter().any(|candidate| candidate.model == *model)

@@ -12,7 +12,7 @@ use toolgate_core::run::{
 use toolgate_core::tool::Problem;
 use toolgate_ports::ModelIdentity;
 
-use super::attributes::{Attribute, Attributes, Value, bounded};
+use super::attributes::{Attribute, Attributes, Value, without_nul};
 use super::execution::Given;
 use super::messages::{answer_text, arguments_text};
 use super::span::SpanEvent;
@@ -25,6 +25,8 @@ pub(super) enum Finish<'a> {
     Ended(&'a Ending),
     /// The run waits for its pending items.
     Paused,
+    /// The execution stopped in the middle, and another one continues the run.
+    HandedOver,
     /// The execution stopped in the middle: its process died or could not continue.
     Interrupted,
 }
@@ -35,18 +37,27 @@ impl Finish<'_> {
         match self {
             Self::Ended(ending) => ending.status().as_str(),
             Self::Paused => "pending",
-            Self::Interrupted => CutShort::Interrupted.as_str(),
+            Self::HandedOver | Self::Interrupted => CutShort::Interrupted.as_str(),
         }
     }
 
-    /// The error, if there is one: the value of `error.type`, and a sentence.
+    /// The error, if there is one: the value of `error.type`, and a sentence. A cancellation is no error: a person or a
+    /// program wanted it. A run that another execution continues has not failed either.
     pub(super) fn failure(self, content: SpanContent) -> Option<(&'static str, String)> {
+        match self {
+            Self::Ended(Ending::Cancelled { .. }) | Self::HandedOver | Self::Paused => None,
+            Self::Ended(_) | Self::Interrupted => self.reason(content),
+        }
+    }
+
+    /// The reason why there is no answer: a word and a sentence.
+    fn reason(self, content: SpanContent) -> Option<(&'static str, String)> {
         match self {
             Self::Ended(ending) => {
                 ending.failure().map(|failure| (failure.code.as_str(), content.sentence(&failure).to_owned()))
             }
             Self::Paused => None,
-            Self::Interrupted => {
+            Self::HandedOver | Self::Interrupted => {
                 let cut = CutShort::Interrupted;
                 Some((cut.as_str(), "the execution stopped before the run ended or paused".to_owned()))
             }
@@ -57,7 +68,7 @@ impl Finish<'_> {
     pub(super) fn cuts_short(self) -> CutShort {
         match self {
             Self::Ended(_) => CutShort::Cancelled,
-            Self::Paused | Self::Interrupted => CutShort::Interrupted,
+            Self::Paused | Self::HandedOver | Self::Interrupted => CutShort::Interrupted,
         }
     }
 }
@@ -105,7 +116,7 @@ pub(super) fn outcome(finish: Finish<'_>, pending: &[PendingItem], content: Span
     let output = match finish {
         Finish::Ended(ending) => ending.output().map(answer_text),
         Finish::Paused => Some(pending_text(pending)),
-        Finish::Interrupted => None,
+        Finish::HandedOver | Finish::Interrupted => None,
     };
     to.output(&output.unwrap_or_else(|| no_answer_text(finish, content)), content.hide_outputs);
 }
@@ -121,7 +132,7 @@ pub(super) fn warnings(finish: Finish<'_>, run: &Run, to: &mut Attributes) {
 
 /// The output of an execution without an answer, with the reason.
 fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
-    let error = finish.failure(content).map(|(code, message)| json!({ "code": code, "message": message }));
+    let error = finish.reason(content).map(|(code, message)| json!({ "code": code, "message": message }));
     json!({ "status": finish.outcome(), "error": error }).to_string()
 }
 
@@ -156,7 +167,7 @@ pub(super) fn note(fact: &Event, event: &LifecycleEvent, content: SpanContent) -
             let told = if content.hide_inputs || content.hide_outputs { None } else { problems_of(fact, *advisory) };
             let mut attributes = fields(event);
             attributes.retain(|(name, _)| **name != *names::PROBLEMS);
-            let problems = Value::Text(bounded(&problems_text(told.unwrap_or(problems))).into());
+            let problems = Value::Text(without_nul(problems_text(told.unwrap_or(problems))).into());
             attributes.push((names::PROBLEMS.into(), problems));
             Some(SpanEvent { name: event.name(), at, attributes })
         }
@@ -218,14 +229,14 @@ fn fields(event: &LifecycleEvent) -> Vec<Attribute> {
     named
         .map(|(name, value)| {
             let value = match value {
-                serde_json::Value::String(text) => Value::Text(bounded(&text).into()),
+                serde_json::Value::String(text) => Value::Text(without_nul(text).into()),
                 serde_json::Value::Bool(flag) => Value::Bool(flag),
                 serde_json::Value::Number(number) => match number.as_i64() {
                     Some(number) => Value::Int(number),
                     None => Value::Float(number.as_f64().unwrap_or_default()),
                 },
                 other @ (serde_json::Value::Null | serde_json::Value::Array(_) | serde_json::Value::Object(_)) => {
-                    Value::Text(bounded(&other.to_string()).into())
+                    Value::Text(without_nul(other.to_string()).into())
                 }
             };
             (format!("toolgate.{name}").into(), value)

@@ -7,10 +7,8 @@ use serde::Serialize;
 /// The value that replaces hidden content, as OpenInference prescribes.
 pub(super) use toolgate_core::redact::REDACTED;
 
+use super::model_input::ModelInput;
 use super::names;
-
-/// The longest text of a value, in bytes.
-pub(super) const MAX_VALUE_BYTES: usize = 64 * 1024;
 
 /// The start of the marker at the end of a cut text; the number of missing bytes follows.
 pub(super) const CUT: &str = "… [";
@@ -32,13 +30,27 @@ pub enum Value {
 }
 
 /// Attributes under construction.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Attributes(Vec<Attribute>);
+#[derive(Clone, Debug)]
+pub(super) struct Attributes {
+    list: Vec<Attribute>,
+    /// The longest text of a value, in bytes.
+    limit: usize,
+    /// The number of values that were longer.
+    truncated: u64,
+    /// The positions of those that may have secrets. The others were cleaned once, for all the spans that repeat them.
+    unclean: Vec<usize>,
+}
 
 impl Attributes {
+    /// An empty list whose values have at most that many bytes.
+    pub(super) fn within(limit: usize) -> Self {
+        Self { list: Vec::new(), limit, truncated: 0, unclean: Vec::new() }
+    }
+
     /// Sets a text. NUL is removed (Postgres-backed readers lose the whole span over one), and long text is cut.
     pub(super) fn text(&mut self, name: impl Into<Arc<str>>, text: impl AsRef<str>) {
-        self.set(name, Value::Text(bounded(text.as_ref()).into()));
+        let text = self.bounded(text.as_ref());
+        self.set(name, Value::Text(text.into()));
     }
 
     /// Sets a text if there is one.
@@ -50,7 +62,8 @@ impl Attributes {
 
     /// Sets a list of texts.
     pub(super) fn texts(&mut self, name: &str, texts: impl IntoIterator<Item = String>) {
-        self.set(name, Value::Texts(texts.into_iter().map(|text| bounded(&text)).collect()));
+        let texts = texts.into_iter().map(|text| self.bounded(&text)).collect();
+        self.set(name, Value::Texts(texts));
     }
 
     /// Sets a number if it is known; one beyond OTLP's range becomes the largest possible.
@@ -62,7 +75,13 @@ impl Attributes {
 
     /// Sets any value.
     pub(super) fn set(&mut self, name: impl Into<Arc<str>>, value: Value) {
-        self.0.push((name.into(), value));
+        self.unclean.push(self.list.len());
+        self.set_clean(name, value);
+    }
+
+    /// Sets a value that has no secret.
+    pub(super) fn set_clean(&mut self, name: impl Into<Arc<str>>, value: Value) {
+        self.list.push((name.into(), value));
     }
 
     /// Sets a fraction if it is known.
@@ -75,7 +94,10 @@ impl Attributes {
     /// Sets a text that readers parse as a JSON object. One that is too long is replaced and not cut, so that it still
     /// parses.
     pub(super) fn object(&mut self, name: impl Into<Arc<str>>, object: &serde_json::Value) {
-        self.set(name, Value::Text(json_object(object).into()));
+        let text = json_object(object);
+        let omitted = (text.len() > self.limit).then(|| serde_json::json!({ "omitted_bytes": text.len() }).to_string());
+        self.truncated += u64::from(omitted.is_some());
+        self.set(name, Value::Text(omitted.unwrap_or(text).into()));
     }
 
     /// Sets a JSON text without a size limit, because readers parse it.
@@ -83,11 +105,11 @@ impl Attributes {
         self.set(name, Value::Text(json_text(json).into()));
     }
 
-    /// Sets the input from pieces that form JSON together. Pieces beyond the limit are never joined.
-    pub(super) fn input_json<'a>(&mut self, pieces: impl Iterator<Item = &'a str>) {
-        let (text, is_whole) = joined(pieces);
-        self.set(names::INPUT_VALUE, Value::Text(text.into()));
-        self.text(names::INPUT_MIME, mime(is_whole));
+    /// Sets the input of a model, which is JSON without secrets.
+    pub(super) fn model_input(&mut self, input: ModelInput) {
+        self.truncated += u64::from(!input.is_whole);
+        self.set_clean(names::INPUT_VALUE, Value::Text(input.json.into()));
+        self.set_clean(names::INPUT_MIME, Value::Text(mime(true).into()));
     }
 
     /// Sets the input, or the marker that it is hidden.
@@ -100,14 +122,42 @@ impl Attributes {
         self.value(names::OUTPUT_VALUE, names::OUTPUT_MIME, text, hidden);
     }
 
-    /// The finished list.
-    pub(super) fn into_vec(self) -> Vec<Attribute> {
-        self.0
+    /// Removes the secrets of each value that may have some.
+    pub(super) fn clean(&mut self, clean: impl Fn(&mut Value)) {
+        for at in self.unclean.drain(..) {
+            if let Some((_, value)) = self.list.get_mut(at) {
+                clean(value);
+            }
+        }
     }
 
-    /// Appends another list.
-    pub(super) fn extend(&mut self, other: &[Attribute]) {
-        self.0.extend_from_slice(other);
+    /// Removes further secrets from all values.
+    pub(super) fn clean_again(&mut self, clean: impl Fn(&mut Value)) {
+        self.list.iter_mut().for_each(|(_, value)| clean(value));
+        self.unclean.clear();
+    }
+
+    /// Appends attributes without secrets.
+    pub(super) fn extend_clean(&mut self, other: &Self) {
+        self.list.extend_from_slice(&other.list);
+        self.truncated += other.truncated;
+    }
+
+    /// The number of attributes.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The number of values that were too long, and the finished list.
+    pub(super) fn into_parts(self) -> (u64, Vec<Attribute>) {
+        (self.truncated, self.list)
+    }
+
+    /// Text without NUL that is cut at the limit.
+    fn bounded(&mut self, text: &str) -> String {
+        let mut text = without_nul(text.to_owned());
+        self.truncated += u64::from(truncate(&mut text, self.limit));
+        text
     }
 
     fn value(&mut self, value: &str, mime_name: &str, text: &str, hidden: bool) {
@@ -115,7 +165,7 @@ impl Attributes {
             self.text(value, REDACTED);
             return;
         }
-        let text = bounded(text);
+        let text = self.bounded(text);
         let kind = mime(is_json(&text));
         self.set(value, Value::Text(text.into()));
         self.text(mime_name, kind);
@@ -127,18 +177,9 @@ pub(super) fn json_text(value: &serde_json::Value) -> String {
     without_nul(value.to_string())
 }
 
-/// A JSON object as text; one beyond the limit is replaced by an object that states its length.
+/// A JSON object as text; `{}` for another value.
 fn json_object(object: &serde_json::Value) -> String {
-    let text = json_text(object);
-    match object {
-        serde_json::Value::Object(_) if text.len() <= MAX_VALUE_BYTES => text,
-        serde_json::Value::Object(_) => serde_json::json!({ "omitted_bytes": text.len() }).to_string(),
-        serde_json::Value::Null
-        | serde_json::Value::Bool(_)
-        | serde_json::Value::Number(_)
-        | serde_json::Value::String(_)
-        | serde_json::Value::Array(_) => "{}".to_owned(),
-    }
+    if object.is_object() { json_text(object) } else { "{}".to_owned() }
 }
 
 /// Whether text is a JSON object or array. Numbers and other scalars stay plain text.
@@ -150,42 +191,38 @@ fn mime(is_json: bool) -> &'static str {
     if is_json { "application/json" } else { "text/plain" }
 }
 
-/// Pieces without NUL as one text, cut at the limit with a marker of the missing bytes, and whether it is complete.
-fn joined<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, bool) {
-    let (mut text, mut missing) = (String::new(), 0);
-    for piece in pieces {
-        let mut room = if missing == 0 { (MAX_VALUE_BYTES - text.len()).min(piece.len()) } else { 0 };
-        while !piece.is_char_boundary(room) {
-            room -= 1;
+/// Cuts the texts of a value at the limit, and returns how many were too long.
+pub(super) fn truncate_value(value: &mut Value, limit: usize) -> u64 {
+    match value {
+        Value::Text(text) if text.len() > limit => {
+            let mut cut = text.to_string();
+            truncate(&mut cut, limit);
+            *text = cut.into();
+            1
         }
-        let (kept, cut) = piece.split_at(room);
-        text.push_str(kept);
-        missing += cut.len();
+        Value::Texts(texts) => texts.iter_mut().map(|text| u64::from(truncate(text, limit))).sum(),
+        Value::Text(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) => 0,
     }
-    if missing > 0 {
-        let _ = write!(text, "{CUT}{missing} bytes cut by toolgate]");
-    }
-    (text, missing == 0)
 }
 
-/// Text without NUL, cut at the limit on a character boundary with a marker of the missing bytes.
-pub(super) fn bounded(text: &str) -> String {
-    let text = without_nul(text.to_owned());
-    if text.len() <= MAX_VALUE_BYTES {
-        return text;
+/// Cuts a text at the limit on a character boundary, with a marker of the missing bytes, and returns whether it was too
+/// long.
+pub(super) fn truncate(text: &mut String, limit: usize) -> bool {
+    if text.len() <= limit {
+        return false;
     }
-    let mut end = MAX_VALUE_BYTES;
+    let mut end = limit;
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let (kept, cut) = text.split_at(end);
-    let mut kept = kept.to_owned();
-    let _ = write!(kept, "{CUT}{} bytes cut by toolgate]", cut.len());
-    kept
+    let missing = text.len() - end;
+    text.truncate(end);
+    let _ = write!(text, "{CUT}{missing} bytes cut by toolgate]");
+    true
 }
 
 /// Text without NUL, raw or as a JSON escape.
-fn without_nul(text: String) -> String {
+pub(super) fn without_nul(text: String) -> String {
     const ESCAPE: &str = "\\u0000";
     if !text.contains('\0') && !text.contains(ESCAPE) {
         return text;
@@ -215,15 +252,32 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const LIMIT: usize = 1024;
+
+    fn finished(set: impl FnOnce(&mut Attributes)) -> (u64, Vec<Attribute>) {
+        let mut attributes = Attributes::within(LIMIT);
+        set(&mut attributes);
+        attributes.into_parts()
+    }
+
+    fn text_of(attribute: Option<&Attribute>) -> &str {
+        match attribute {
+            Some((_, Value::Text(text))) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn text_is_cut_on_a_character_boundary_with_a_marker() {
-        let text = bounded(&"ä".repeat(MAX_VALUE_BYTES));
-        assert!(text.ends_with("ä… [65536 bytes cut by toolgate]"), "{}", &text[text.len() - 60..]);
+        let (truncated, list) = finished(|to| to.text("a", format!("x{}", "ä".repeat(LIMIT))));
+        assert_eq!(truncated, 1);
+        assert!(text_of(list.first()).ends_with("ä… [1026 bytes cut by toolgate]"), "{list:?}");
+        assert_eq!(finished(|to| to.text("a", "x".repeat(LIMIT))).0, 0);
     }
 
     #[test]
     fn nul_never_survives_and_json_stays_json() {
-        assert_eq!(bounded("a\0b"), "ab");
+        assert_eq!(without_nul("a\0b".to_owned()), "ab");
         for value in [json!({"a": "x\0y"}), json!({"a": "x\\u0000y"}), json!({"a": "\\\0"})] {
             let text = json_text(&value);
             let read: serde_json::Value = serde_json::from_str(&text).expect("still JSON");
@@ -233,27 +287,14 @@ mod tests {
 
     #[test]
     fn an_object_that_is_too_long_is_replaced_by_an_object() {
-        let mut attributes = Attributes::default();
-        attributes.object("tool.parameters", &json!({"a": "x".repeat(MAX_VALUE_BYTES)}));
-        let expected = Value::Text("{\"omitted_bytes\":65544}".into());
-        assert_eq!(attributes.into_vec(), vec![(Arc::from("tool.parameters"), expected)]);
+        let found = finished(|to| to.object("tool.parameters", &json!({"a": "x".repeat(LIMIT)})));
+        let expected = Value::Text("{\"omitted_bytes\":1032}".into());
+        assert_eq!(found, (1, vec![(Arc::from("tool.parameters"), expected)]));
     }
 
     #[test]
     fn a_cut_text_is_not_labelled_json() {
-        let mut attributes = Attributes::default();
-        attributes.input(&json!(["x".repeat(MAX_VALUE_BYTES)]).to_string(), false);
-        let mime = attributes.into_vec().pop().expect("mime type");
-        assert_eq!(mime, (Arc::from("input.mime_type"), Value::Text("text/plain".into())));
-    }
-
-    #[test]
-    fn joined_pieces_are_cut_like_one_text() {
-        let long = "ä".repeat(MAX_VALUE_BYTES / 2 - 1);
-        for pieces in [vec!["[1,", "2]"], vec!["x", long.as_str(), "ää", "b", "ö"], vec![long.as_str(), &long]] {
-            let (text, is_whole) = joined(pieces.iter().copied());
-            assert_eq!(text, bounded(&pieces.concat()));
-            assert_eq!(is_whole, pieces.concat().len() <= MAX_VALUE_BYTES);
-        }
+        let (_, list) = finished(|to| to.input(&json!(["x".repeat(LIMIT)]).to_string(), false));
+        assert_eq!(list.last(), Some(&(Arc::from("input.mime_type"), Value::Text("text/plain".into()))));
     }
 }

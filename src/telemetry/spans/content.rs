@@ -5,7 +5,7 @@ use toolgate_core::error::Failure;
 use super::Mask;
 
 /// The content of spans. By default everything that OpenInference has a name for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanContent {
     /// Redact inputs: prompts, tool definitions, arguments.
     pub hide_inputs: bool,
@@ -18,6 +18,21 @@ pub struct SpanContent {
     pub gen_ai_content: bool,
     /// Further content to hide.
     pub mask: Mask,
+    /// The longest text of a value, in bytes. A longer one is cut, or replaced within JSON.
+    pub value_bytes: usize,
+}
+
+impl Default for SpanContent {
+    fn default() -> Self {
+        Self {
+            hide_inputs: false,
+            hide_outputs: false,
+            last_turn_only: false,
+            gen_ai_content: false,
+            mask: Mask::default(),
+            value_bytes: 64 * 1024,
+        }
+    }
 }
 
 impl SpanContent {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use toolgate_core::chat::{Message, Part};
 use toolgate_core::id::CallId;
 
-use super::attributes::{Attribute, Attributes, json_text};
+use super::attributes::{Attributes, json_text};
 use super::messages::TraceMessage;
+use super::model_input::Chat;
 use super::{Redaction, SpanContent, names};
 
 /// The messages rendered so far, oldest first.
@@ -29,9 +30,9 @@ struct RenderedMessage {
     /// `None` for the instructions.
     message: Option<Arc<Message>>,
     length: usize,
-    attributes: Vec<Attribute>,
-    /// The chat form: JSON, one text for each message that a reader sees.
-    chats: Vec<String>,
+    attributes: Attributes,
+    /// The chat form: one for each message that a reader sees.
+    chats: Vec<Chat>,
     /// The form of the GenAI conventions, if enabled.
     parts: Vec<String>,
 }
@@ -65,40 +66,34 @@ impl Conversation {
     }
 
     fn push(&mut self, message: Option<Arc<Message>>, said: &[TraceMessage], content: SpanContent) {
-        let mut attributes = Attributes::default();
+        let mut attributes = Attributes::within(content.value_bytes);
         for (index, said) in said.iter().enumerate() {
             said.attributes(&format!("{}.{}", names::LLM_INPUT_MESSAGES, self.length + index), &mut attributes);
         }
-        let mut attributes = attributes.into_vec();
-        self.redaction.attributes(&mut attributes);
+        attributes.clean(|value| self.redaction.value(value));
         let told = |said: serde_json::Value| self.redaction.text(json_text(&said));
         let parts = said.iter().filter(|_| content.gen_ai_inputs()).map(|said| told(said.parts())).collect();
-        let chats = said.iter().map(|said| told(said.chat())).collect();
+        let chats = said.iter().map(|said| Chat::new(told(said.chat()), content.value_bytes)).collect();
         self.length += said.len();
         self.rendered.push(RenderedMessage { message, length: said.len(), attributes, chats, parts });
     }
 
     /// All messages under their OpenInference names.
     pub(super) fn attributes(&self, to: &mut Attributes) {
-        self.rendered.iter().for_each(|rendered| to.extend(&rendered.attributes));
+        self.rendered.iter().for_each(|rendered| to.extend_clean(&rendered.attributes));
     }
 
-    /// A JSON list of all messages as a chat, piece by piece.
-    pub(super) fn chat(&self) -> impl Iterator<Item = &str> {
-        list(self.rendered.iter().flat_map(|rendered| &rendered.chats))
+    /// All messages as chats.
+    pub(super) fn chats(&self) -> Vec<&Chat> {
+        self.rendered.iter().flat_map(|rendered| &rendered.chats).collect()
     }
 
     /// A list of all messages except the instructions, in the form of the GenAI conventions.
     pub(super) fn parts(&self) -> String {
         let spoken = self.rendered.iter().skip(usize::from(self.has_system));
-        list(spoken.flat_map(|rendered| &rendered.parts)).collect()
+        let parts: Vec<&str> = spoken.flat_map(|rendered| &rendered.parts).map(String::as_str).collect();
+        format!("[{}]", parts.join(","))
     }
-}
-
-/// A JSON list of these values, piece by piece.
-pub(super) fn list<'a>(values: impl Iterator<Item = &'a String>) -> impl Iterator<Item = &'a str> {
-    let separated = values.enumerate().flat_map(|(index, value)| [if index > 0 { "," } else { "" }, value.as_str()]);
-    std::iter::once("[").chain(separated).chain(std::iter::once("]"))
 }
 
 fn called(part: &Part) -> Option<(CallId, String)> {
@@ -108,6 +103,8 @@ fn called(part: &Part) -> Option<(CallId, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spans::Attribute;
+    use crate::spans::model_input::{ModelInput, ToolSchemas};
 
     fn of(messages: &[Arc<Message>]) -> Conversation {
         let mut conversation = Conversation::default();
@@ -116,9 +113,10 @@ mod tests {
     }
 
     fn told(conversation: &Conversation) -> (Vec<Attribute>, String) {
-        let mut attributes = Attributes::default();
+        let mut attributes = Attributes::within(1024);
         conversation.attributes(&mut attributes);
-        (attributes.into_vec(), conversation.chat().collect())
+        let tools = ToolSchemas { whole: "[]", short: "[]" };
+        (attributes.into_parts().1, ModelInput::within(1024, &conversation.chats(), tools).json)
     }
 
     #[test]

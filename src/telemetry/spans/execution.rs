@@ -7,9 +7,9 @@ use toolgate_core::id::ModelName;
 use toolgate_core::run::{Call, PendingItem, ToolAccess, labels};
 use toolgate_core::trace::{SpanId, Trace};
 
-use super::attributes::{Attribute, Attributes};
+use super::attributes::{Attributes, truncate, truncate_value};
 use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
-use super::{Mask, Redaction};
+use super::{Redaction, SpanContent, Value, names};
 
 /// One execution of a run.
 #[derive(Clone, Debug)]
@@ -42,10 +42,10 @@ pub(super) struct Execution {
     pub(super) has_gone_on: bool,
     /// The usage of the run before this execution.
     pub(super) before: Usage,
-    common: Vec<Attribute>,
-    mask: Mask,
+    common: Attributes,
+    content: SpanContent,
     /// Secrets removed from all texts of its spans.
-    pub(super) redaction: Redaction,
+    redaction: Redaction,
     events: Vec<SpanEvent>,
 }
 
@@ -111,14 +111,15 @@ pub(super) struct Child {
 }
 
 impl Execution {
-    /// Starts at the fact at `seq`. `common` goes onto every span, and `mask` is applied last to each attribute.
+    /// Starts at the fact at `seq`. `common` goes onto every span, and the mask of `content` is applied last to each
+    /// attribute.
     pub(super) fn begin(
         seq: u64,
         at: Timestamp,
         trace: Trace,
         link: Option<Link>,
-        common: Vec<Attribute>,
-        mask: Mask,
+        common: Attributes,
+        content: SpanContent,
     ) -> Self {
         let root = trace.span(&labels::execution(seq));
         Self {
@@ -138,10 +139,16 @@ impl Execution {
             has_gone_on: false,
             before: Usage::default(),
             common,
-            mask,
+            content,
             redaction: Redaction::default(),
             events: Vec::new(),
         }
+    }
+
+    /// Removes these secrets from its spans from now on.
+    pub(super) fn redact(&mut self, redaction: Redaction) {
+        self.common.clean_again(|value| redaction.value(value));
+        self.redaction = redaction;
     }
 
     /// Adds events for facts without a span of their own.
@@ -180,16 +187,16 @@ impl Execution {
             start,
             end,
             status: child.status,
-            attributes: self.attributes(build),
+            attributes: Vec::new(),
             events,
         };
-        self.redaction.apply(&mut span);
+        self.complete(&mut span, build);
         Some(span)
     }
 
     /// Finishes the root span; `failure` is an error word and a sentence. `None` if the execution is not recorded.
     pub(super) fn finish(
-        self,
+        mut self,
         name: String,
         end: Timestamp,
         failure: Option<(&str, &str)>,
@@ -199,8 +206,7 @@ impl Execution {
             return None;
         }
         let end = end.max(self.last);
-        let attributes = self.attributes(build);
-        let mut events = self.events;
+        let mut events = std::mem::take(&mut self.events);
         events.retain(|event| event.at <= end);
         // Clocks of two processes may differ.
         events.iter_mut().for_each(|event| event.at = event.at.max(self.started));
@@ -215,24 +221,37 @@ impl Execution {
             trace: self.trace.id,
             id: self.root,
             parent: self.trace.parent.map(|id| Parent { id, remote: true }),
-            state: self.trace.state,
+            state: self.trace.state.clone(),
             links: self.link.into_iter().collect(),
             name,
             kind: Kind::Internal,
             start: self.started,
             end,
             status,
-            attributes,
+            attributes: Vec::new(),
             events,
         };
-        self.redaction.apply(&mut span);
+        self.complete(&mut span, build);
         Some(span)
     }
 
-    fn attributes(&self, build: impl FnOnce(&mut Attributes)) -> Vec<Attribute> {
-        let mut attributes = Attributes::default();
-        attributes.extend(&self.common);
+    /// Adds the attributes of a span, and removes its secrets and what is too long.
+    fn complete(&self, span: &mut Span, build: impl FnOnce(&mut Attributes)) {
+        let mut attributes = self.common.clone();
         build(&mut attributes);
-        self.mask.apply(attributes.into_vec())
+        attributes.clean(|value| self.redaction.value(value));
+        let (mut truncated, mut attributes) = attributes.into_parts();
+        let limit = self.content.value_bytes;
+        let said = span.events.iter_mut().flat_map(|event| &mut event.attributes);
+        truncated += said.map(|(_, value)| truncate_value(value, limit)).sum::<u64>();
+        if let Status::Error(message) = &mut span.status {
+            truncated += u64::from(truncate(message, limit));
+        }
+        if truncated > 0 {
+            let count = Value::Int(i64::try_from(truncated).unwrap_or(i64::MAX));
+            attributes.insert(self.common.len(), (names::TRUNCATED_VALUES.into(), count));
+        }
+        span.attributes = self.content.mask.apply(attributes);
+        self.redaction.apply(span);
     }
 }

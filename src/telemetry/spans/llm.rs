@@ -8,6 +8,7 @@ use toolgate_ports::ModelIdentity;
 use super::attributes::{Attributes, Value, json_text};
 use super::conversation::Conversation;
 use super::messages::{TraceMessage, answer_text};
+use super::model_input::{ModelInput, ToolSchemas};
 use super::toolset::RenderedToolset;
 use super::{SpanContent, names};
 
@@ -107,18 +108,17 @@ impl ModelCall<'_> {
             to.input("", true);
             return;
         }
-        let (before, between, after) = (["{\"messages\":"], [",\"tools\":"], ["}"]);
-        let chat = before.into_iter().chain(self.conversation.chat()).chain(between);
-        to.input_json(chat.chain([&*self.offered.schemas]).chain(after));
+        let tools = ToolSchemas { whole: &self.offered.schemas, short: &self.offered.short_schemas };
+        to.model_input(ModelInput::within(self.content.value_bytes, &self.conversation.chats(), tools));
         to.int(names::LEFT_OUT, Some(self.left_out as u64).filter(|left_out| *left_out > 0));
-        to.extend(&self.offered.attributes);
+        to.extend_clean(&self.offered.attributes);
         self.conversation.attributes(to);
         if self.content.gen_ai_inputs() {
             if !self.system.is_empty() {
                 to.json(names::SYSTEM_INSTRUCTIONS, &json!([{ "type": "text", "content": self.system }]));
             }
-            to.set(names::INPUT_MESSAGES, Value::Text(self.conversation.parts().into()));
-            to.set(names::TOOL_DEFINITIONS, Value::Text(self.offered.schemas.clone()));
+            to.set_clean(names::INPUT_MESSAGES, Value::Text(self.conversation.parts().into()));
+            to.set_clean(names::TOOL_DEFINITIONS, Value::Text(self.offered.schemas.clone()));
         }
     }
 

@@ -19,6 +19,7 @@ mod listing;
 mod llm;
 mod mask;
 mod messages;
+mod model_input;
 pub mod names;
 mod projector;
 mod reasoning;

@@ -142,6 +142,8 @@ pub(crate) const RUN_OUTPUT: &str = "toolgate.run.usage.output_tokens";
 pub(crate) const RUN_COST: &str = "toolgate.run.usage.cost_usd";
 pub(crate) const ATTEMPTS: &str = "toolgate.llm.attempts";
 pub(crate) const INSTEAD_OF: &str = "toolgate.llm.instead_of";
+/// The number of values that were longer than the limit.
+pub(crate) const TRUNCATED_VALUES: &str = "toolgate.truncated_values";
 pub(crate) const LEFT_OUT: &str = "toolgate.llm.messages_left_out";
 pub(crate) const MODEL_OPERATION: &str = "toolgate.operation";
 pub(crate) const TOOL_ACCESS: &str = "toolgate.llm.tool_access";

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use toolgate_core::trace::{SpanId, TraceId};
 
-use super::attributes::{Attribute, bounded};
+use super::attributes::{Attribute, without_nul};
 use super::{Value, names};
 
 /// A finished span.
@@ -108,7 +108,7 @@ impl SpanEvent {
     pub(super) fn exception(kind: &str, message: &str, at: Timestamp) -> Self {
         let attributes = vec![
             (names::EXCEPTION_TYPE.into(), Value::Text(kind.into())),
-            (names::EXCEPTION_MESSAGE.into(), Value::Text(bounded(message).into())),
+            (names::EXCEPTION_MESSAGE.into(), Value::Text(without_nul(message.to_owned()).into())),
         ];
         Self { name: names::EXCEPTION, at, attributes }
     }
@@ -117,6 +117,6 @@ impl SpanEvent {
 impl Status {
     /// An error with its description.
     pub(super) fn error(message: &str) -> Self {
-        Self::Error(bounded(message))
+        Self::Error(without_nul(message.to_owned()))
     }
 }

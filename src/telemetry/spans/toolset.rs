@@ -5,29 +5,32 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use toolgate_core::tool::{Tool, Toolset};
 
-use super::attributes::{Attribute, Attributes, json_text};
+use super::attributes::{Attributes, json_text};
+use super::model_input::text_handle;
 use super::names;
 
 /// The tools of a toolset.
 #[derive(Clone, Debug)]
 pub(super) struct RenderedToolset {
     /// All tools under their OpenInference names.
-    pub(super) attributes: Vec<Attribute>,
+    pub(super) attributes: Attributes,
     /// Their schemas as one JSON array.
     pub(super) schemas: Arc<str>,
+    /// The same for inputs that are too long: a handle and the size, if the schemas take half of the limit.
+    pub(super) short_schemas: Arc<str>,
 }
 
 impl Default for RenderedToolset {
     /// No tools.
     fn default() -> Self {
-        Self { attributes: Vec::new(), schemas: "[]".into() }
+        Self { attributes: Attributes::within(0), schemas: "[]".into(), short_schemas: "[]".into() }
     }
 }
 
 impl RenderedToolset {
-    /// The tools of a toolset; `clean` removes secrets from a schema.
-    pub(super) fn new(toolset: &Toolset, clean: impl Fn(String) -> String) -> Self {
-        let mut attributes = Attributes::default();
+    /// The tools of a toolset, in values of at most `limit` bytes; `clean` removes secrets from a schema.
+    pub(super) fn new(toolset: &Toolset, limit: usize, clean: impl Fn(String) -> String) -> Self {
+        let mut attributes = Attributes::within(limit);
         let mut schemas = Vec::new();
         for (index, tool) in toolset.iter().enumerate() {
             let schema = function_schema(tool);
@@ -37,7 +40,10 @@ impl RenderedToolset {
             attributes.text(format!("{prefix}.{}", names::TOOL_DESCRIPTION), &tool.description);
             schemas.push(clean(json_text(&schema)));
         }
-        Self { attributes: attributes.into_vec(), schemas: format!("[{}]", schemas.join(",")).into() }
+        let schemas: Arc<str> = format!("[{}]", schemas.join(",")).into();
+        let is_long = schemas.len() > limit / 2;
+        let short_schemas = if is_long { text_handle(&schemas).to_string().into() } else { schemas.clone() };
+        Self { attributes, schemas, short_schemas }
     }
 }
 

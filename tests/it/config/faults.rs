@@ -174,6 +174,12 @@ fn a_key_without_a_value_is_an_error() {
 }
 
 #[test]
+fn the_limit_of_span_attributes_has_a_minimum() {
+    let error = super::load("telemetry: { value_bytes: 1000 }\n").expect_err("too small").plain();
+    assert!(error.contains("this has to be at least 1024"), "{error}");
+}
+
+#[test]
 fn a_missing_file_is_reported_by_name() {
     let error = config::load(Some(std::path::Path::new("nowhere/toolgate.yaml")), &no_env).expect_err("missing");
     assert!(

@@ -221,7 +221,8 @@ fn recovery_sends_the_interrupted_spans_and_no_finished_ones() {
     let [call, dead, _, alive] = &told[..] else { panic!("{names:?}") };
     assert_eq!((call.trace, call.parent.map(|parent| parent.id)), (dead.trace, Some(dead.id)));
     assert_eq!((text(call, "error.type"), text(dead, "toolgate.run.outcome")), ("interrupted", "interrupted"));
-    assert!(matches!(dead.status, Status::Error(_)));
+    assert!(matches!(call.status, Status::Error(_)), "the call has no outcome");
+    assert_eq!((&dead.status, attribute(dead, "error.type")), (&Status::Ok, None), "the run goes on");
     assert_eq!((alive.links[0].trace, alive.links[0].span), (dead.trace, dead.id));
 
     let driver_that_gave_up = told_after(&journal, &[], past);

@@ -146,6 +146,7 @@ impl Meter {
             Event::ToolsListed { toolset } => self.toolset = Some(toolset.clone()),
             // A fork has a tool budget of its own.
             Event::Resumed { limits: Some(_), .. } => self.has_no_budget = false,
+            Event::ModelCalled { .. } if self.started.spec.is_direct_call() => {}
             Event::ModelCalled { model, tool_access, .. } => {
                 self.asked = Some(ModelCall { model: model.clone(), at: recorded.at });
                 self.has_no_budget |= *tool_access == ToolAccess::BudgetExhausted;

@@ -21,7 +21,7 @@ use toolgate_ports::ModelIdentity;
 
 use self::external_input::{ExternalInput, given};
 use super::agent::{self, Finish};
-use super::attributes::{Attribute, Attributes};
+use super::attributes::Attributes;
 use super::conversation::Conversation;
 use super::execution::{Execution, OpenCall};
 use super::span::{Link, Span, SpanEvent};
@@ -105,7 +105,7 @@ impl Projector {
     pub fn project_all(mut self, journal: &[JournalEntry]) -> Vec<Span> {
         let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| self.observe(recorded)).collect();
         if let Some(last) = journal.last() {
-            spans.extend(self.stop(last.at));
+            spans.extend(self.stop(last.at, Finish::Interrupted));
         }
         spans
     }
@@ -159,7 +159,12 @@ impl Projector {
     pub fn pause(&mut self) -> Vec<Span> {
         if self.rests() {
             // The journal does not record when the driver released the run. It was right after the last fact.
-            return self.execution.as_ref().map(|execution| execution.last).map(|at| self.stop(at)).unwrap_or_default();
+            return self
+                .execution
+                .as_ref()
+                .map(|execution| execution.last)
+                .map(|at| self.stop(at, Finish::Interrupted))
+                .unwrap_or_default();
         }
         self.execution = None;
         Vec::new()
@@ -211,7 +216,7 @@ impl Projector {
             }
             Event::Resumed { trace, limits } => {
                 let stopped = self.execution.as_ref().map(|execution| execution.last);
-                let spans = stopped.map(|at| self.stop(at)).unwrap_or_default();
+                let spans = stopped.map(|at| self.stop(at, Finish::HandedOver)).unwrap_or_default();
                 if let Some(started) = self.lifecycle.run().map(|run| Arc::clone(run.started())) {
                     self.begin(*seq, *at, trace, &started);
                 }
@@ -221,6 +226,8 @@ impl Projector {
                 }
                 spans
             }
+            // A direct tool call asks no model.
+            Event::ModelCalled { .. } if self.is_direct_call() => Vec::new(),
             Event::ModelCalled { model, tool_access, attempt } => {
                 self.model_called(*seq, *at, model, *tool_access, *attempt).into_iter().collect()
             }
@@ -283,21 +290,22 @@ impl Projector {
     }
 
     fn begin(&mut self, seq: u64, at: Timestamp, trace: &Trace, started: &Started) {
-        let common = common(&self.run, started, std::mem::replace(&mut self.has_executed, true));
-        let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
+        let resumed = std::mem::replace(&mut self.has_executed, true);
+        let common = common(&self.run, started, resumed, self.content);
+        let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content);
         execution.is_anothers = self.is_catching_up;
         execution.note(std::mem::take(&mut self.idle_events));
-        execution.redaction = self.redaction.clone();
+        execution.redact(self.redaction.clone());
         execution.before = self.lifecycle.run().map(|run| run.budget().usage).unwrap_or_default();
         execution.waited_ms = self.rested.take().map(|since| at.duration_since(since)).map(milliseconds);
         self.previous = Some(Link { trace: trace.id, span: execution.root });
         self.execution = Some(execution);
     }
 
-    /// Ends the active execution, whose driver stopped before the run ended.
-    fn stop(&mut self, at: Timestamp) -> Vec<Span> {
+    /// Ends the active execution, whose driver stopped before the run ended: it paused, or was cut short.
+    fn stop(&mut self, at: Timestamp, cut: Finish<'_>) -> Vec<Span> {
         if !self.rests() {
-            return self.finish(Finish::Interrupted, at);
+            return self.finish(cut, at);
         }
         self.rested = self.execution.as_ref().map(|execution| execution.last);
         self.finish(Finish::Paused, at)
@@ -341,6 +349,10 @@ impl Projector {
             Some(pending) => !pending.is_empty(),
             None => !pending(&self.lifecycle).is_empty(),
         })
+    }
+
+    fn is_direct_call(&self) -> bool {
+        self.lifecycle.run().is_some_and(|run| run.started().spec.is_direct_call())
     }
 
     /// Whether the fact was copied from the source run of this fork and was reported there.
@@ -391,7 +403,7 @@ impl Projector {
     fn redact_from_now_on(&mut self, redaction: Redaction) {
         // Earlier rendered messages may contain the new secrets.
         self.conversation = Conversation::redacted(redaction.clone());
-        self.execution.iter_mut().for_each(|execution| execution.redaction = redaction.clone());
+        self.execution.iter_mut().for_each(|execution| execution.redact(redaction.clone()));
         self.redaction = redaction;
     }
 
@@ -413,8 +425,8 @@ impl fmt::Debug for Projector {
 }
 
 /// Attributes of every span of an execution.
-fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
-    let mut to = Attributes::default();
+fn common(run: &RunId, started: &Started, resumed: bool, content: SpanContent) -> Attributes {
+    let mut to = Attributes::within(content.value_bytes);
     to.text(names::SESSION_ID, started.session.as_str());
     to.text(names::CONVERSATION, started.session.as_str());
     to.text(names::RUN_ID, run.as_str());
@@ -432,7 +444,7 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
     if !started.metadata.is_empty() {
         to.object(names::METADATA, &Json::Object(started.metadata.clone()));
     }
-    to.into_vec()
+    to
 }
 
 /// The pending items of the run.

@@ -144,7 +144,7 @@ impl Projector {
             self.conversation.update(&spec.system, shown, self.content);
         }
         let tools = run.tools().filter(|_| is_shown).map(|_| run.shown_tools());
-        let offered = tools.map(|tools| self.redaction.rendered(tools)).unwrap_or_default();
+        let offered = tools.map(|tools| self.redaction.rendered(tools, self.content.value_bytes)).unwrap_or_default();
         let call = ModelCall {
             identity: &identity,
             prompt: self.instructions.as_deref().map(|instructions| (spec.agent.as_str(), instructions)),

@@ -12,9 +12,8 @@ use toolgate_core::tool::{Arguments, Toolset, secret_names};
 use toolgate_ports::Recent;
 
 use self::remembered::{RememberedSecrets, STYLE};
-use super::attributes::Attribute;
 use super::toolset::RenderedToolset;
-use super::{Span, Status, Value, names};
+use super::{Span, Status, Value};
 
 /// The most toolsets whose rendered form is kept.
 const TOOLSETS: usize = 16;
@@ -81,27 +80,23 @@ impl Redaction {
         self.remembered.with(values).map(|remembered| Self { remembered, ..self.clone() })
     }
 
-    /// The tools of a toolset without secrets.
-    pub(super) fn rendered(&self, toolset: &Arc<Toolset>) -> Arc<RenderedToolset> {
+    /// The tools of a toolset without secrets, in values of at most `limit` bytes, which is the same for all runs.
+    pub(super) fn rendered(&self, toolset: &Arc<Toolset>, limit: usize) -> Arc<RenderedToolset> {
         if let Some(rendered) = self.toolsets.rendered.get(|known, _| known == toolset) {
             return rendered;
         }
         let of_all_runs = Self { remembered: RememberedSecrets::default(), ..self.clone() };
-        let mut rendered = RenderedToolset::new(toolset, |schema| of_all_runs.text(schema));
-        of_all_runs.attributes(&mut rendered.attributes);
+        let mut rendered = RenderedToolset::new(toolset, limit, |schema| of_all_runs.text(schema));
+        rendered.attributes.clean(|value| of_all_runs.value(value));
         let rendered = Arc::new(rendered);
         self.toolsets.rendered.insert(toolset.clone(), rendered.clone());
         rendered
     }
 
-    /// Removes secrets from all texts of a span, except the attributes that were cleaned when they were rendered.
+    /// Removes secrets from the events and the status of a span.
     pub(super) fn apply(&self, span: &mut Span) {
-        if self.is_nothing() {
-            return;
-        }
-        let said = span.attributes.iter_mut().filter(|(name, _)| !is_clean(name));
-        let said_by_events = span.events.iter_mut().flat_map(|event| &mut event.attributes);
-        said.chain(said_by_events).for_each(|(_, value)| self.value(value));
+        let said = span.events.iter_mut().flat_map(|event| &mut event.attributes);
+        said.for_each(|(_, value)| self.value(value));
         if let Status::Error(message) = &mut span.status
             && let Some(clean) = self.cleaned(message)
         {
@@ -109,23 +104,13 @@ impl Redaction {
         }
     }
 
-    /// Removes secrets from these attributes.
-    pub(super) fn attributes(&self, attributes: &mut [Attribute]) {
-        if !self.is_nothing() {
-            attributes.iter_mut().for_each(|(_, value)| self.value(value));
-        }
-    }
-
     /// The text without secrets.
     pub(crate) fn text(&self, text: String) -> String {
-        if self.is_nothing() { text } else { self.cleaned(&text).unwrap_or(text) }
+        self.cleaned(&text).unwrap_or(text)
     }
 
-    fn is_nothing(&self) -> bool {
-        self.names.is_empty() && self.secrets.is_empty() && self.remembered.is_empty()
-    }
-
-    fn value(&self, value: &mut Value) {
+    /// Removes secrets from a value.
+    pub(super) fn value(&self, value: &mut Value) {
         match value {
             Value::Text(text) => {
                 if let Some(clean) = self.cleaned(text) {
@@ -153,14 +138,6 @@ impl Redaction {
             Cow::Owned(clean) => Some(clean),
         })
     }
-}
-
-/// Whether the attribute was cleaned when it was rendered, once for all the spans that repeat it.
-fn is_clean(name: &str) -> bool {
-    let below = |list: &str| name.strip_prefix(list).is_some_and(|rest| rest.starts_with('.'));
-    below(names::LLM_INPUT_MESSAGES)
-        || below(names::LLM_TOOLS)
-        || matches!(name, names::INPUT_MESSAGES | names::TOOL_DEFINITIONS)
 }
 
 #[cfg(test)]

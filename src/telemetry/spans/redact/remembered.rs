@@ -43,10 +43,6 @@ impl RememberedSecrets {
         Some(Self { values: Arc::new(values), long })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
     /// The text without these values; `None` if it has none.
     pub(super) fn redacted(&self, text: &str) -> Option<String> {
         let mut clean = self.long.redacted(text);

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolgate::core::id::ModelName;
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::{Decision, DecisionKind, Status};
 use toolgate::core::tool::{ExternalTool, Outcome, ToolOutput};
 use toolgate::models::scripted::{Script, ScriptedModel};
+use toolgate::ports::RunStore;
 use toolgate::runner::{Agent, AgentRunner, Answer, Fork, Request, Resume};
 use toolgate::stores::MemoryStore;
+use toolgate::telemetry::spans::{SpanContent, project};
 
 use super::Records;
 use crate::fakes::{FakeIds, FakeServers, tool};
@@ -155,4 +158,22 @@ async fn a_call_in_doubt_has_no_latency() {
         records.lines().into_iter().filter(|line| line.starts_with("toolgate.tool.calls")).collect();
     assert_eq!(calls.len(), 1, "{calls:?}");
     assert!(calls[0].contains("toolgate.outcome=panicked"), "{calls:?}");
+}
+
+#[tokio::test]
+async fn a_direct_tool_call_has_no_model_span_and_counts_no_model_attempt() {
+    let machine = all_at_once();
+    let (runner, records) = machine.process("a");
+    let execution = runner.call_tool(Request::new("clerk", ""), "mcp_files_read", &Default::default()).await.unwrap();
+    let run = execution.run.clone();
+    assert_eq!(execution.until_idle().await.unwrap().status, Status::Completed);
+
+    for metric in ["toolgate.model.attempts", "gen_ai.client.operation.duration"] {
+        assert_eq!(records.count(metric), 0.0, "{metric}: {:?}", records.lines());
+    }
+    assert_eq!(records.count("toolgate.tool.calls"), 1.0);
+    let journal = machine.store.load(&run, 0).await.unwrap();
+    let spans = project(&run, &journal, SpanContent::default(), Arc::new(|_: &ModelName| None));
+    let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["tools/list", "execute_tool mcp_files_read", "invoke_agent clerk"]);
 }
