@@ -119,6 +119,8 @@ fn an_allowance_without_an_exact_translation_is_left_out() {
     let rules = [
         "Bash(git * main)",
         "Bash(npm run test*)",
+        "Bash(find . -name '*.rs')",
+        "Bash(curl 'http://example.com/?a')",
         "Bash(NODE_ENV=test npm test)",
         "Bash(curl http://example.com/:*)",
         "Bash()",

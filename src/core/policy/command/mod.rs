@@ -66,6 +66,25 @@ pub(super) enum Comparison {
 impl CommandPattern {
     /// The error in the pattern for a rule with this verdict.
     pub fn fault(&self, verdict: Verdict) -> Option<String> {
+        self.fault_of_form(verdict).or_else(|| self.wildcard())
+    }
+
+    /// The error of a word that is written as a pattern: it would match only a command with this character.
+    fn wildcard(&self) -> Option<String> {
+        let word = self.words.iter().flatten().find(|word| word.contains(['*', '?']))?;
+        let remedy = match self.rest {
+            FollowingWords::Nothing => "leave it and `exact: true` out if any words may follow",
+            FollowingWords::Any | FollowingWords::Options(_) => {
+                "leave it out if any words may follow, which needs no item"
+            }
+        };
+        Some(format!(
+            "`{word}` in `command` is no pattern: its items are whole words, compared as they are; {remedy}, and otherwise list the words: `[npm, [test, start]]`"
+        ))
+    }
+
+    /// The error in the pattern, if its words may contain any character.
+    pub(super) fn fault_of_form(&self, verdict: Verdict) -> Option<String> {
         let Some(program) = self.words.first() else {
             return Some("`command` names no program; write its words, for example `[git, [diff, log]]`".to_owned());
         };

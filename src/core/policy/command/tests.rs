@@ -299,6 +299,9 @@ fn ambiguous_patterns_are_refused() {
         (&[][..], Verdict::Allow, FollowingWords::Any, "names no program"),
         (&[&["git"][..], &[]], Verdict::Allow, FollowingWords::Any, "alternatives in `command` is empty"),
         (&[&["git diff"]], Verdict::Allow, FollowingWords::Any, "`[git, diff]`"),
+        (&[&["git"], &["push"], &["*"]], Verdict::Deny, FollowingWords::Any, "leave it out if any words may follow"),
+        (&[&["npm"], &["run", "test*"]], Verdict::Allow, FollowingWords::Any, "`test*` in `command` is no pattern"),
+        (&[&["ls"], &["?"]], Verdict::Allow, FollowingWords::Nothing, "leave it and `exact: true` out"),
         (&[&["rm"]], Verdict::Deny, FollowingWords::Nothing, "only narrow what a rule allows"),
         (&[&["ls"]], Verdict::Allow, FollowingWords::Options(vec!["l".into()]), "is no option"),
     ] {

@@ -130,7 +130,7 @@ fn pattern(words: &IdedExpr, rest: FollowingWords) -> Option<CommandPattern> {
     let Expr::List(list) = &words.expr else { return None };
     let words: Option<Vec<Vec<String>>> = list.elements.iter().map(|word| Some(vec![text(word)?])).collect();
     let pattern = CommandPattern { argument: None, words: words?, rest };
-    pattern.fault(Verdict::Allow).is_none().then_some(pattern)
+    pattern.fault_of_form(Verdict::Allow).is_none().then_some(pattern)
 }
 
 impl WantedCommand {
