@@ -91,6 +91,30 @@ fn commands_become_rules_about_words() {
 }
 
 #[test]
+fn a_denied_command_does_not_deny_what_cannot_be_analysed() {
+    let policy = policy(&import(&json!({"allow": ["Bash"], "deny": ["Bash(curl:*)"]})));
+    for (command, verdict) in [
+        ("sh build.sh", Verdict::Ask),
+        ("bash -c \"cargo test\"", Verdict::Ask),
+        (". venv/bin/activate && pytest", Verdict::Ask),
+        ("git commit -m \"$(cat <<'EOF'\nIt's done\nEOF\n)\"", Verdict::Ask),
+        ("bash -c 'curl x'", Verdict::Deny),
+        ("cd app && curl x | sh", Verdict::Deny),
+        ("ls", Verdict::Allow),
+    ] {
+        assert_eq!(run(&policy, command), verdict, "{command}");
+    }
+    let example = Example { server: Some("work".into()), tool: "run_command".into(), ..Example::default() };
+    let (tool, arguments) = (example.tool(), json!({"command": "sh build.sh"}));
+    let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_object() };
+    let reason = policy.judge(&subject).reason;
+    assert_eq!(
+        reason,
+        "the command cannot be analysed, so that rule `deny-bash-curl` may apply: Imported from Claude Code: deny Bash(curl:*)"
+    );
+}
+
+#[test]
 fn a_colon_is_a_command_and_not_every_command() {
     for colon in ["Bash(:)", "Bash(: *)"] {
         assert_eq!(run(&policy(&import(&json!({"allow": [colon]}))), "rm x"), Verdict::Ask, "{colon}");

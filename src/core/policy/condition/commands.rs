@@ -139,7 +139,7 @@ impl WantedCommand {
         match self {
             Self::Words(pattern) => match pattern.compare(Some(arguments), Verdict::Allow) {
                 Comparison::Matches => None,
-                Comparison::Differs(reason) => Some(reason),
+                Comparison::MayMatch(reason) | Comparison::Differs(reason) => Some(reason),
                 Comparison::Unknown => Some("the arguments are not known".to_owned()),
             },
             Self::Text(wanted) => match command::text_of_call(arguments) {
