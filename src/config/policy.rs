@@ -196,7 +196,7 @@ fn prove(
         let remedy = match &failure {
             RuleError::NoArguments { .. } => "add `arguments: { … }` to the example",
             RuleError::Unclear { .. } => {
-                "such a call requires approval; correct the condition, or test with `has(…)` first"
+                "such a call requires approval; correct the rule, or test an argument with `has(…)` first"
             }
             RuleError::Example { .. }
             | RuleError::Pattern { .. }

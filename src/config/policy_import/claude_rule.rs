@@ -16,6 +16,8 @@ use super::tool_mapping::{ToolMapping, any_tool};
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 /// The built-in tools that the rules of `Read` concern.
 const READERS: [&str; 5] = ["Read", "Glob", "Grep", "LS", "NotebookRead"];
+/// Those of them that read the files below their path. Claude Code leaves files that may not be read out of their results.
+const SEARCHERS: [&str; 3] = ["Glob", "Grep", "LS"];
 
 /// The translation of a rule for one tool.
 #[derive(Debug, PartialEq)]
@@ -72,7 +74,11 @@ impl RuleContext<'_> {
             let reason = format!("no tool stands for `{tool}`; name it with `--tool {tool}=SERVER/TOOL`");
             return vec![Translation::Nothing(reason)];
         }
-        targets.into_iter().map(|target| self.for_tool(tool, target, specifier, verdict)).collect()
+        let translated = targets.into_iter().flat_map(|target| {
+            let search = search(target, specifier, verdict);
+            std::iter::once(self.for_tool(tool, target, specifier, verdict)).chain(search)
+        });
+        translated.collect()
     }
 
     /// The tools that a rule about a built-in tool concerns. A rule that allows concerns the reading tools by their own names
@@ -110,7 +116,7 @@ impl RuleContext<'_> {
                         "`/` is relative to the settings file, which is not the one of `--root`".to_owned(),
                     );
                 }
-                match path_criteria::read(specifier, self.root, self.home) {
+                match path_criteria::read(specifier, self.root, self.home, verdict) {
                     Ok(PathCriteria::Any) => Translation::Exact(whole()),
                     Ok(PathCriteria::Within(folder)) => {
                         Translation::Exact(with(format!("{argument}.within({})", json!(folder))))
@@ -122,12 +128,20 @@ impl RuleContext<'_> {
                         }
                         Verdict::Ask | Verdict::Deny => format!("{argument}.within({})", json!(path)),
                     })),
+                    Ok(PathCriteria::Files { .. }) if verdict == Verdict::Allow => broader(
+                        "a rule that allows is about folders or single files, and no patterns of names".to_owned(),
+                    ),
+                    // The file by its name, wherever it leads, and each link to it.
+                    Ok(PathCriteria::Files { folder, pattern }) => {
+                        let of = format!("({}, {})", json!(folder), json!(pattern));
+                        Translation::Exact(with(format!("{argument}.within{of} || {argument}.lexicallyWithin{of}")))
+                    }
                     Ok(PathCriteria::Inexpressible(folder)) => Translation::Broader {
                         criteria: with(format!("{argument}.within({})", json!(folder))),
                         verdict: BroaderVerdict::Ask,
                         reason: format!(
-                            "a condition compares folders, and no patterns of file names; all files in {folder} require approval, \
-                             whatever other rules allow"
+                            "a condition has no patterns such as `[a-z]` or `!x`; all files in {folder} require approval, whatever \
+                             other rules allow"
                         ),
                     },
                     Err(reason) => broader(reason),
@@ -145,6 +159,17 @@ impl RuleContext<'_> {
             _ => broader(format!("the parentheses of `{tool}` have no meaning that a policy could express")),
         }
     }
+}
+
+/// A question about each call of a tool that searches folders, for a rule that asks or denies some files.
+fn search(target: &ToolMapping, specifier: Option<&str>, verdict: Verdict) -> Option<Translation> {
+    let is_about_files = specifier.is_some_and(|specifier| !matches!(specifier.trim(), "" | "*"));
+    let is_searcher = SEARCHERS.contains(&target.builtin.as_str());
+    (verdict != Verdict::Allow && is_about_files && is_searcher).then(|| Translation::Broader {
+        criteria: Criteria { matches: target.criteria(), when: None },
+        verdict: BroaderVerdict::Ask,
+        reason: format!("`{}` also reads the files below its path, so that its calls require approval", target.tool),
+    })
 }
 
 /// A rule about commands of which no tool is named: any tool of a server whose calls have a command.

@@ -31,6 +31,10 @@ pub(super) fn read(text: &str) -> CommandCriteria {
             words.pop();
             CommandCriteria::Inexpressible(words)
         }
+        // In the source `*` is a wildcard also in quotes. A policy has no pattern for a word.
+        Ok(words) if words.iter().any(|word| word.contains(['*', '?'])) => {
+            CommandCriteria::Inexpressible(leading_words(begin))
+        }
         Ok(words) if is_open => CommandCriteria::StartsWith(words),
         Ok(words) => CommandCriteria::Equals(words),
         Err(_) => CommandCriteria::Inexpressible(leading_words(begin)),

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use toolgate_core::policy::Verdict;
+
 /// The paths of a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PathCriteria {
@@ -12,18 +14,27 @@ pub(super) enum PathCriteria {
     Within(String),
     /// The file, or the folder with everything in it.
     Equals(String),
-    /// Paths that no folder describes; those in this folder are more.
+    /// The files below the folder that a pattern matches.
+    Files { folder: String, pattern: String },
+    /// Paths that nothing describes; those in this folder are more.
     Inexpressible(String),
 }
 
 /// Reads the text in the parentheses of a rule. Fails if the place of the pattern is not known.
-pub(super) fn read(text: &str, root: &Path, home: Option<&Path>) -> Result<PathCriteria, String> {
+///
+/// A name alone matches at any depth. `./name` may mean one file or the same: a rule that asks or denies is about every
+/// depth.
+pub(super) fn read(text: &str, root: &Path, home: Option<&Path>, verdict: Verdict) -> Result<PathCriteria, String> {
     let text = text.trim();
     if matches!(text, "" | "*") {
         return Ok(PathCriteria::Any);
     }
     let (base, rest) = anchored(text, root, home)?;
-    let is_name = !text.trim_end_matches('/').contains('/');
+    let name = match verdict {
+        Verdict::Allow => text,
+        Verdict::Ask | Verdict::Deny => text.strip_prefix("./").unwrap_or(text),
+    };
+    let is_name = !name.trim_end_matches('/').contains('/');
     let (rest, is_folder) = match rest.strip_suffix("/**") {
         Some(folder) => (folder, true),
         None if rest == "**" => ("", true),
@@ -32,18 +43,23 @@ pub(super) fn read(text: &str, root: &Path, home: Option<&Path>) -> Result<PathC
     if rest.split('/').any(|part| matches!(part, "." | "..")) {
         return Err("a path with `.` or `..` inside is not translated".to_owned());
     }
-    let literal = literal_folder(rest);
-    if literal.len() < rest.len() {
-        return Ok(PathCriteria::Inexpressible(joined(&base, literal)));
+    if rest.contains(INEXPRESSIBLE) {
+        return Ok(PathCriteria::Inexpressible(joined(&base, literal_folder(rest))));
     }
-    let path = joined(&base, rest.trim_end_matches('/'));
+    let rest = rest.trim_end_matches('/');
     Ok(match (is_folder, is_name) {
-        (true, _) => PathCriteria::Within(path),
-        // A name matches at any depth.
-        (false, true) => PathCriteria::Inexpressible(joined(&base, "")),
-        (false, false) => PathCriteria::Equals(path),
+        (true, _) if rest.is_empty() => PathCriteria::Within(joined(&base, "")),
+        (false, true) => PathCriteria::Files { folder: joined(&base, ""), pattern: rest.to_owned() },
+        _ if rest.contains(['*', '?']) => {
+            PathCriteria::Files { folder: joined(&base, ""), pattern: format!("/{rest}") }
+        }
+        (true, _) => PathCriteria::Within(joined(&base, rest)),
+        (false, false) => PathCriteria::Equals(joined(&base, rest)),
     })
 }
+
+/// The characters of patterns that a condition does not have.
+const INEXPRESSIBLE: [char; 6] = ['[', ']', '{', '}', '!', '\\'];
 
 /// The folder that a pattern begins at, and the pattern below it.
 fn anchored<'a>(text: &'a str, root: &Path, home: Option<&Path>) -> Result<(String, &'a str), String> {
@@ -61,7 +77,7 @@ fn anchored<'a>(text: &'a str, root: &Path, home: Option<&Path>) -> Result<(Stri
 
 /// The folders of a pattern before its first part with a wildcard; all of it without one.
 fn literal_folder(pattern: &str) -> &str {
-    let is_wild = |sign: char| matches!(sign, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\');
+    let is_wild = |sign: char| matches!(sign, '*' | '?') || INEXPRESSIBLE.contains(&sign);
     let Some(at) = pattern.find(is_wild) else { return pattern };
     let before = pattern.get(..at).unwrap_or_default();
     before.rsplit_once('/').map_or("", |(folder, _)| folder)

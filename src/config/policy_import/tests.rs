@@ -91,6 +91,30 @@ fn commands_become_rules_about_words() {
 }
 
 #[test]
+fn a_denied_command_does_not_deny_what_cannot_be_analysed() {
+    let policy = policy(&import(&json!({"allow": ["Bash"], "deny": ["Bash(curl:*)"]})));
+    for (command, verdict) in [
+        ("sh build.sh", Verdict::Ask),
+        ("bash -c \"cargo test\"", Verdict::Ask),
+        (". venv/bin/activate && pytest", Verdict::Ask),
+        ("git commit -m \"$(cat <<'EOF'\nIt's done\nEOF\n)\"", Verdict::Ask),
+        ("bash -c 'curl x'", Verdict::Deny),
+        ("cd app && curl x | sh", Verdict::Deny),
+        ("ls", Verdict::Allow),
+    ] {
+        assert_eq!(run(&policy, command), verdict, "{command}");
+    }
+    let example = Example { server: Some("work".into()), tool: "run_command".into(), ..Example::default() };
+    let (tool, arguments) = (example.tool(), json!({"command": "sh build.sh"}));
+    let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_object() };
+    let reason = policy.judge(&subject).reason;
+    assert_eq!(
+        reason,
+        "the command cannot be analysed, so that rule `deny-bash-curl` may apply: Imported from Claude Code: deny Bash(curl:*)"
+    );
+}
+
+#[test]
 fn a_colon_is_a_command_and_not_every_command() {
     for colon in ["Bash(:)", "Bash(: *)"] {
         assert_eq!(run(&policy(&import(&json!({"allow": [colon]}))), "rm x"), Verdict::Ask, "{colon}");
@@ -119,6 +143,8 @@ fn an_allowance_without_an_exact_translation_is_left_out() {
     let rules = [
         "Bash(git * main)",
         "Bash(npm run test*)",
+        "Bash(find . -name '*.rs')",
+        "Bash(curl 'http://example.com/?a')",
         "Bash(NODE_ENV=test npm test)",
         "Bash(curl http://example.com/:*)",
         "Bash()",
@@ -154,7 +180,8 @@ fn paths_are_compared_by_folder() {
     let policy = policy(&import);
     let read = |path: &str| judge(&policy, "files", "read_file", &json!({"path": path}));
     for (path, verdict) in [
-        ("/srv/app/src/main.rs", Verdict::Ask),
+        ("/srv/app/src/main.rs", Verdict::Allow),
+        ("/srv/app/src/.env.local", Verdict::Ask),
         ("/etc/hosts", Verdict::Allow),
         ("/etc/passwd", Verdict::Ask),
         ("/srv/app/src/secret/key", Verdict::Deny),
@@ -162,7 +189,6 @@ fn paths_are_compared_by_folder() {
         ("/home/ada/notes/../.ssh/id", Verdict::Ask),
         ("src/main.rs", Verdict::Ask),
     ] {
-        // `.env.*` may stand anywhere below the project, so all of it is asked about.
         assert_eq!(read(path), verdict, "{path}");
     }
     let edit = |tool: &str, argument: &str, path: &str| judge(&policy, "files", tool, &json!({argument: path}));
@@ -170,7 +196,58 @@ fn paths_are_compared_by_folder() {
     assert_eq!(edit("write_file", "file_path", "/srv/app/docs/a.md"), Verdict::Allow, "a rule of Edit is about Write");
     assert_eq!(edit("write_file", "file_path", "/srv/app/docs/adr/1.md"), Verdict::Deny);
     assert_eq!(judge(&policy, "files", "search", &json!({"path": "/srv/app/src/secret"})), Verdict::Deny);
-    assert_eq!(judge(&policy, "files", "search", &json!({"path": "/etc/hosts"})), Verdict::Ask);
+    // A search reads the files below its path.
+    assert_eq!(judge(&policy, "files", "search", &json!({"path": "/srv/app/src"})), Verdict::Ask);
+}
+
+#[test]
+fn files_are_denied_by_the_patterns_of_their_names() {
+    let import = import(&json!({
+        "allow": ["Read", "Grep"],
+        "deny": ["Read(./.env)", "Read(./.env.*)", "Read(*.pem)", "Read(./secrets/**)", "Read(**/*.key)", "Read(//opt/*/conf)"],
+        "ask": ["Read(./a[bc])"],
+    }));
+    let found = effects(&import);
+    assert!(found.iter().all(|(_, effect)| *effect == ImportEffect::Asks), "{found:?}");
+    let policy = policy(&import);
+    let read = |path: &str| judge(&policy, "files", "read_file", &json!({"path": path}));
+    for path in [
+        "/srv/app/.env",
+        "/srv/app/.env.local",
+        "/srv/app/web/.env.production",
+        "/srv/app/certs/a.pem",
+        "/srv/app/x/../secrets/a",
+        "/srv/app/a/b.key",
+        "/opt/x/conf/y",
+    ] {
+        assert_eq!(read(path), Verdict::Deny, "{path}");
+    }
+    for path in ["/srv/app/README.md", "/srv/app/a/environment", "/srv/app/secret", "/tmp/a.pem", "/opt/x/y/conf"] {
+        let expected = if path.starts_with("/srv/app") { Verdict::Ask } else { Verdict::Allow };
+        assert_eq!(read(path), expected, "{path}: `a[bc]` is asked about in the whole project");
+    }
+    assert_eq!(judge(&policy, "files", "search", &json!({"path": "/srv"})), Verdict::Ask);
+}
+
+#[test]
+fn a_denied_file_is_denied_by_its_name_and_by_its_links() {
+    let policy = policy(&import(&json!({"allow": ["Read"], "deny": ["Read(./.env.*)"]})));
+    let example =
+        Example { server: Some("files".into()), tool: "read_file".into(), trusted: true, ..Example::default() };
+    let tool = example.tool();
+    let judged = |path: &str, target: Result<&str, &str>| {
+        let arguments = json!({"path": path});
+        let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_object() };
+        let own = |text: &str| text.to_owned();
+        let links = [(own("/srv/app"), Ok(own("/srv/app"))), (own(path), target.map(own).map_err(own))];
+        policy.judge_with_links(&subject, &Links::Resolved(links.into_iter().collect())).verdict
+    };
+    assert_eq!(judged("/srv/app/README.md", Ok("/srv/app/README.md")), Verdict::Allow);
+    assert_eq!(judged("/srv/app/notes", Ok("/srv/app/.env.local")), Verdict::Deny);
+    assert_eq!(judged("/srv/app/.env.local", Ok("/vault/app")), Verdict::Deny);
+    assert_eq!(judged("/srv/app/.env.local", Err("it loops")), Verdict::Deny);
+    assert_eq!(judged("/srv/app/notes", Err("it loops")), Verdict::Ask);
+    assert_eq!(judged(".env.local", Err("it is relative")), Verdict::Ask);
 }
 
 #[test]

@@ -101,8 +101,8 @@ pub(crate) struct WrittenMatch {
     /// Whether the configuration trusts the server.
     pub(crate) trusted: Option<bool>,
     /// The leading words of a shell command, for example `[git, [diff, log]]`. A command that chains, substitutes or
-    /// redirects is never allowed by it. It is always denied or requires approval if any of its parts may begin with
-    /// these words.
+    /// redirects is never allowed by it. It is denied if any of its parts begins with these words, and requires approval
+    /// if that cannot be known.
     pub(crate) command: Option<Located<WrittenCommand>>,
     /// The hint `readOnlyHint`.
     pub(crate) read_only: Option<bool>,

@@ -20,6 +20,7 @@ impl Finding {
                 let limit = rule.limit().map(|limit| format!("; it allows {limit}")).unwrap_or_default();
                 format!("everything it asks for holds{and_so}{}{limit}", worst.unwrap_or_default())
             }
+            Self::Unclear(UnclearCriterion::Command(why)) => format!("it may apply: {why}"),
             Self::Unclear(UnclearCriterion::Limit(why)) => format!("its limit cannot be counted: {why}"),
             Self::Unclear(UnclearCriterion::Condition(why)) => format!("`{condition}` cannot be evaluated: {why}"),
             Self::Depends => {
@@ -66,7 +67,7 @@ impl UnmetCriterion {
             }
             Self::Command => match rule.compare_command(subject) {
                 Comparison::Differs(why) => why,
-                Comparison::Matches | Comparison::Unknown => "the command differs".to_owned(),
+                Comparison::Matches | Comparison::MayMatch(_) | Comparison::Unknown => "the command differs".to_owned(),
             },
             Self::Condition => {
                 format!("`{}` does not hold", rule.when().map_or("", |condition| condition.text()))

@@ -1,5 +1,6 @@
 //! Findings: the relation of one rule to a call, with its reason.
 
+use super::Rule;
 use crate::tool::{Annotations, Origin, Tool};
 
 /// The relation of a rule to a call.
@@ -18,6 +19,8 @@ pub enum Finding {
 /// A criterion that cannot be evaluated for the arguments of a call, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnclearCriterion {
+    /// A rule that denies may match a command that cannot be analysed.
+    Command(String),
     /// The condition is an error.
     Condition(String),
     /// The limit sums an argument that is not an amount.
@@ -90,17 +93,23 @@ impl Hint {
 }
 
 impl UnclearCriterion {
-    /// Its key in words: `condition`, `limit`.
-    pub(super) fn name(&self) -> &'static str {
+    /// Why a call requires approval because of this rule.
+    pub(super) fn note(&self, rule: &Rule) -> String {
+        let of = |name: &str, why: &str| {
+            format!("the {name} of rule `{}` cannot be evaluated for this call: {why}", rule.id)
+        };
         match self {
-            Self::Condition(_) => "condition",
-            Self::Limit(_) => "limit",
+            Self::Command(_) => {
+                format!("the command cannot be analysed, so that rule `{}` may apply: {}", rule.id, rule.reason)
+            }
+            Self::Condition(why) => of("condition", why),
+            Self::Limit(why) => of("limit", why),
         }
     }
 
-    /// Why it cannot be evaluated: the error of the condition, or the fault of the amount.
+    /// Why it cannot be evaluated: the words of the command, the error of the condition, or the fault of the amount.
     pub fn reason(&self) -> &str {
-        let (Self::Condition(reason) | Self::Limit(reason)) = self;
+        let (Self::Command(reason) | Self::Condition(reason) | Self::Limit(reason)) = self;
         reason
     }
 }

@@ -11,7 +11,7 @@ struct RuleResults<'a> {
     strictest: Option<&'a Rule>,
     /// The strictest rule that matches because of a claim of an untrusted server.
     claimed: Option<&'a Rule>,
-    /// The first rule whose condition cannot be evaluated, and why.
+    /// The first rule with a criterion that cannot be evaluated, and why.
     unclear: Option<(&'a Rule, UnclearCriterion)>,
     /// The uses of the limits of all rules that match.
     limits: Vec<LimitUse>,
@@ -25,7 +25,8 @@ impl Policy {
     /// Judges a call or tool: the strictest verdict of all matching rules. Of equally strict rules the first one is
     /// named.
     ///
-    /// A rule whose condition cannot be evaluated neither allows nor denies, and the call requires approval at least.
+    /// A rule whose condition cannot be evaluated neither allows nor denies, and the call requires approval at least. So does
+    /// a call with a command that cannot be analysed and that a rule may deny.
     ///
     /// A rule that matches because of a claim of an untrusted server counts where it makes the verdict stricter. It
     /// does not replace a stricter default.
@@ -145,8 +146,7 @@ impl Policy {
 
     /// At least *ask*, with the criterion and its error in the reason.
     fn unless_clear(&self, settled: Judgement, rule: &Rule, criterion: &UnclearCriterion, speaks: bool) -> Judgement {
-        let (name, error) = (criterion.name(), criterion.reason());
-        let note = format!("the {name} of rule `{}` cannot be evaluated for this call: {error}", rule.id);
+        let note = criterion.note(rule);
         match settled.verdict {
             Verdict::Deny => settled,
             Verdict::Ask if speaks => {

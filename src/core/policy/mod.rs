@@ -10,6 +10,7 @@ mod condition;
 mod example;
 mod example_check;
 mod explanation;
+mod file_pattern;
 mod finding;
 mod judge;
 mod limit;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::file_pattern::FilePattern;
 use crate::tool::escape_untrusted;
 
 /// Resolved links of paths: the facts of the file system that conditions need besides the text of a path.
@@ -38,17 +39,42 @@ impl Names {
         }
         Ok(Self(names))
     }
-
-    fn is_within(&self, folder: &Self) -> bool {
-        self.0.starts_with(&folder.0)
-    }
 }
 
 /// Whether a path lies within a folder; an error where its text and its links disagree, or cannot be known.
 pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool, String> {
-    let by_text = Names::parse(path)?.is_within(&Names::parse(folder)?);
+    let lies_within = |path: &Names, folder: &Names| path.0.starts_with(&folder.0);
+    let (by_text, by_target) = compare(path, folder, links, lies_within)?;
+    match by_target {
+        Some((found, leads_to)) if found != by_text => Err(leads_elsewhere(path, leads_to)),
+        Some(_) | None => Ok(by_text),
+    }
+}
+
+/// Whether a path leads to a file of this pattern below a folder. A link to such a file is one; an error where the path is
+/// such a file by its text alone, or its links cannot be known.
+pub(super) fn is_file(path: &str, folder: &str, pattern: &FilePattern, links: &Links) -> Result<bool, String> {
+    let matches =
+        |path: &Names, folder: &Names| path.0.strip_prefix(&*folder.0).is_some_and(|names| pattern.matches(names));
+    let (by_text, by_target) = compare(path, folder, links, matches)?;
+    match by_target {
+        Some((false, leads_to)) if by_text => Err(leads_elsewhere(path, leads_to)),
+        Some((found, _)) => Ok(found),
+        None => Ok(by_text),
+    }
+}
+
+/// The result of a comparison for the texts of a path and a folder, and the one for their targets with the target of the
+/// path; `None` where only texts are compared.
+fn compare<'a>(
+    path: &str,
+    folder: &str,
+    links: &'a Links,
+    comparison: impl Fn(&Names, &Names) -> bool,
+) -> Result<(bool, Option<(bool, &'a str)>), String> {
+    let by_text = comparison(&Names::parse(path)?, &Names::parse(folder)?);
     let resolved = match links {
-        Links::Ignored => return Ok(by_text),
+        Links::Ignored => return Ok((by_text, None)),
         Links::Unresolvable(reason) => return Err(format!("links of paths cannot be resolved: {reason}")),
         Links::Resolved(resolved) => |path: &str| match resolved.get(path) {
             Some(Ok(resolved)) => Ok(resolved),
@@ -57,14 +83,13 @@ pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool,
         },
     };
     let (leads_to, folder) = (resolved(path)?, resolved(folder)?);
-    match Names::parse(leads_to)?.is_within(&Names::parse(folder)?) == by_text {
-        true => Ok(by_text),
-        // The target is part of the reason: an approval is for this target, not for a later one.
-        false => {
-            let (path, leads_to) = (escape_untrusted(path), escape_untrusted(leads_to));
-            Err(format!("a link on the path leads elsewhere than its text says: `{path}` leads to `{leads_to}`"))
-        }
-    }
+    Ok((by_text, Some((comparison(&Names::parse(leads_to)?, &Names::parse(folder)?), leads_to))))
+}
+
+/// The target is part of the reason: an approval is for this target, not for a later one.
+fn leads_elsewhere(path: &str, leads_to: &str) -> String {
+    let (path, leads_to) = (escape_untrusted(path), escape_untrusted(leads_to));
+    format!("a link on the path leads elsewhere than its text says: `{path}` leads to `{leads_to}`")
 }
 
 /// The reason why a text is not an unambiguous path.
@@ -159,5 +184,24 @@ mod tests {
         }
         assert!(is_within("/srv/a", "/srv", &resolved(&[root])).is_err());
         assert!(is_within("/srv/a", "/srv", &Links::Unresolvable("far away".into())).is_err());
+    }
+
+    #[test]
+    fn a_link_to_a_file_of_a_pattern_is_such_a_file() {
+        let pattern = FilePattern::parse(".env.*").unwrap();
+        let is_env = |path: &str, to: Result<&str, &str>| {
+            let own = |text: &str| text.to_owned();
+            let links = [(own("/srv"), Ok(own("/mnt/data"))), (own(path), to.map(own).map_err(own))];
+            is_file(path, "/srv", &pattern, &Links::Resolved(links.into_iter().collect()))
+        };
+        assert_eq!(is_env("/srv/a/.env.local", Ok("/mnt/data/a/.env.local")), Ok(true));
+        assert_eq!(is_env("/srv/notes", Ok("/mnt/data/.env.local")), Ok(true));
+        assert_eq!(is_env("/tmp/notes", Ok("/mnt/data/.env.local")), Ok(true));
+        assert_eq!(is_env("/srv/notes", Ok("/mnt/data/notes")), Ok(false));
+        assert_eq!(is_env("/tmp/.env.local", Ok("/tmp/.env.local")), Ok(false));
+        assert!(is_env("/srv/.env.local", Ok("/etc/passwd")).unwrap_err().contains("leads to `/etc/passwd`"));
+        assert!(is_env("/srv/notes", Err("it loops")).is_err());
+        assert!(is_file("/srv/notes", "/srv", &pattern, &Links::Unresolvable("far away".into())).is_err());
+        assert_eq!(is_file("/srv/.env.x", "/srv", &pattern, &Links::Ignored), Ok(true));
     }
 }

@@ -267,13 +267,14 @@ impl Rule {
         if let Some(miss) = self.miss(facts.subject, facts.name) {
             return Err(Finding::Misses(miss));
         }
-        match self.compare_command(facts.subject) {
-            Comparison::Matches => {}
+        let unclear = match self.compare_command(facts.subject) {
+            Comparison::Matches => None,
+            Comparison::MayMatch(why) => Some(Finding::Unclear(UnclearCriterion::Command(why))),
             Comparison::Differs(_) => return Err(Finding::Misses(UnmetCriterion::Command)),
             Comparison::Unknown => return Err(Finding::Depends),
-        }
+        };
         match self.when.as_ref().map(|condition| condition.holds(facts)) {
-            None | Some(Some(Ok(true))) => self.limit_use(facts.subject),
+            None | Some(Some(Ok(true))) => unclear.map_or_else(|| self.limit_use(facts.subject), Err),
             Some(Some(Ok(false))) => Err(Finding::Misses(UnmetCriterion::Condition)),
             Some(Some(Err(error))) => Err(Finding::Unclear(UnclearCriterion::Condition(error.to_string()))),
             Some(None) => Err(Finding::Depends),

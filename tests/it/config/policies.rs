@@ -122,6 +122,7 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
         rule("    match: { tool_name: \"\" }\n"),
         rule("    match: { tool_name: \"{a,b\" }\n"),
         rule("    match: { origin: remote }\n"),
+        rule("    match: { command: [git, push, \"*\"] }\n"),
         rule("    match: {}\n"),
         rule("    match: { tool_name: pay }\n    when: arg.amount > 100\n"),
         rule("    match: { tool_name: pay }\n    when: args.amount = 100\n"),

@@ -2,8 +2,8 @@
 //!
 //! A rule that allows matches *plain* commands only: one program and its words, in which nothing chains, substitutes,
 //! redirects or expands ([`plain`]). A rule that asks or denies assumes the worst: it examines each part of a chained
-//! command, and matches a command that it cannot parse ([`parts`]). The words are those of a POSIX shell (sh, dash,
-//! bash, ksh, zsh).
+//! command ([`parts`]). A rule that asks matches a command that it cannot parse; a rule that denies may match it, so that
+//! the call requires approval. The words are those of a POSIX shell (sh, dash, bash, ksh, zsh).
 
 mod chain;
 mod operands;
@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 pub(super) use chain::parts as chained_parts;
 pub(super) use operands::{is_reader, outside_folder};
 pub(super) use options::base_name;
+use parts::Runs;
 pub use plain::words as plain_words;
 
 use super::Verdict;
@@ -60,6 +61,8 @@ pub enum FollowingWords {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Matches,
+    /// A rule that denies may match: the command cannot be analysed. Contains the reason.
+    MayMatch(String),
     Differs(String),
     /// The arguments are not known yet.
     Unknown,
@@ -68,6 +71,25 @@ pub(super) enum Comparison {
 impl CommandPattern {
     /// The error in the pattern for a rule with this verdict.
     pub fn fault(&self, verdict: Verdict) -> Option<String> {
+        self.fault_of_form(verdict).or_else(|| self.wildcard())
+    }
+
+    /// The error of a word that is written as a pattern: it would match only a command with this character.
+    fn wildcard(&self) -> Option<String> {
+        let word = self.words.iter().flatten().find(|word| word.contains(['*', '?']))?;
+        let remedy = match self.rest {
+            FollowingWords::Nothing => "leave it and `exact: true` out if any words may follow",
+            FollowingWords::Any | FollowingWords::Options(_) => {
+                "leave it out if any words may follow, which needs no item"
+            }
+        };
+        Some(format!(
+            "`{word}` in `command` is no pattern: its items are whole words, compared as they are; {remedy}, and otherwise list the words: `[npm, [test, start]]`"
+        ))
+    }
+
+    /// The error in the pattern, if its words may contain any character.
+    pub(super) fn fault_of_form(&self, verdict: Verdict) -> Option<String> {
         let Some(program) = self.words.first() else {
             return Some("`command` names no program; write its words, for example `[git, [diff, log]]`".to_owned());
         };
@@ -94,11 +116,10 @@ impl CommandPattern {
     /// Compares the command of a call with the pattern.
     pub(super) fn compare(&self, arguments: Option<&Map<String, Value>>, verdict: Verdict) -> Comparison {
         let Some(arguments) = arguments else { return Comparison::Unknown };
-        let differs = match verdict {
-            Verdict::Allow => self.why_not_plain(arguments),
-            Verdict::Ask | Verdict::Deny => self.why_not_at_worst(arguments),
-        };
-        differs.map_or(Comparison::Matches, Comparison::Differs)
+        match verdict {
+            Verdict::Allow => self.why_not_plain(arguments).map_or(Comparison::Matches, Comparison::Differs),
+            Verdict::Ask | Verdict::Deny => self.compare_at_worst(arguments, verdict),
+        }
     }
 
     /// Why a rule that allows does not match; `None` if it does.
@@ -178,19 +199,30 @@ impl CommandPattern {
         Ok((name, command, with_words))
     }
 
-    /// Why a rule that asks or denies does not match; `None` if it does, or may.
-    fn why_not_at_worst(&self, arguments: &Map<String, Value>) -> Option<String> {
+    /// Compares the command for a rule that asks or denies.
+    fn compare_at_worst(&self, arguments: &Map<String, Value>, verdict: Verdict) -> Comparison {
         let present = self.command_arguments(arguments);
         if present.is_empty() {
-            return Some(format!("there is no argument {}", self.wanted_arguments()));
+            return Comparison::Differs(format!("there is no argument {}", self.wanted_arguments()));
         }
         let further = arguments.iter().filter(|(name, value)| {
             WORD_ARGUMENTS.contains(&name.as_str()) && !is_blank(value) && !present.iter().any(|(own, _)| own == name)
         });
         let further: Vec<&Value> = further.map(|(_, value)| value).collect();
-        let may_match = self.is_too_long(arguments)
-            || present.iter().any(|(_, command)| parts::may_run(command, &further, &self.words));
-        (!may_match).then(|| format!("no part of the command begins with the words {self}"))
+        let runs = match self.is_too_long(arguments) {
+            true => Runs::Possibly,
+            false => {
+                let each = present.iter().map(|(_, command)| parts::runs(command, &further, &self.words));
+                each.max().unwrap_or(Runs::Never)
+            }
+        };
+        match (runs, verdict) {
+            (Runs::Certainly, _) | (Runs::Possibly, Verdict::Ask) => Comparison::Matches,
+            (Runs::Possibly, Verdict::Deny | Verdict::Allow) => Comparison::MayMatch(format!(
+                "a part of the command that cannot be analysed may begin with the words {self}"
+            )),
+            (Runs::Never, _) => Comparison::Differs(format!("no part of the command begins with the words {self}")),
+        }
     }
 
     fn command_arguments<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<(&'a String, &'a Value)> {

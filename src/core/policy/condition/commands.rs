@@ -130,7 +130,7 @@ fn pattern(words: &IdedExpr, rest: FollowingWords) -> Option<CommandPattern> {
     let Expr::List(list) = &words.expr else { return None };
     let words: Option<Vec<Vec<String>>> = list.elements.iter().map(|word| Some(vec![text(word)?])).collect();
     let pattern = CommandPattern { argument: None, words: words?, rest };
-    pattern.fault(Verdict::Allow).is_none().then_some(pattern)
+    pattern.fault_of_form(Verdict::Allow).is_none().then_some(pattern)
 }
 
 impl WantedCommand {
@@ -141,7 +141,7 @@ impl WantedCommand {
                 Comparison::Matches => {
                     command::words_of_call(arguments).ok().and_then(|words| why_outside_folder(pattern, &words))
                 }
-                Comparison::Differs(reason) => Some(reason),
+                Comparison::MayMatch(reason) | Comparison::Differs(reason) => Some(reason),
                 Comparison::Unknown => Some("the arguments are not known".to_owned()),
             },
             Self::Text(wanted) => match command::text_of_call(arguments) {

@@ -1,17 +1,19 @@
-//! Path conditions: `args.path.within('/srv')` is true for a path in a folder. The folder is a literal and is parsed
-//! when the condition is loaded. `lexicallyWithin` compares texts alone, for servers whose files are not on this
-//! machine.
+//! Path conditions: `args.path.within('/srv')` is true for a path in a folder, and `args.path.within('/srv', '*.pem')` for a
+//! file in it that a pattern matches. Folder and pattern are literals and are parsed when the condition is loaded.
+//! `lexicallyWithin` compares texts alone, for servers whose files are not on this machine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue};
 use cel::extractors::This;
 use cel::objects::Opaque;
 use cel::{Context, ExecutionError, Value as Cel};
 
-use super::error::ConditionError;
+use super::error::{BUDGET, ConditionError, TOO_LONG};
 use super::patterns::parts;
 use crate::policy::Links;
+use crate::policy::file_pattern::FilePattern;
 use crate::policy::path::{self, Names};
 
 /// The functions that a condition calls.
@@ -21,12 +23,17 @@ pub(super) const LEXICALLY_WITHIN: &str = "lexicallyWithin";
 /// The internal function that replaces them. A condition cannot write this name.
 const IS_WITHIN: &str = "@within";
 
+/// The cost of comparing a byte of a path with a part of a pattern.
+const COST: u64 = 32;
+
 /// A folder that a condition names.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     /// The name of the variable that holds it.
     name: String,
     path: Arc<str>,
+    /// The files in it that are meant; `None` for all.
+    pattern: Option<Arc<FilePattern>>,
     resolves_links: bool,
 }
 
@@ -34,7 +41,10 @@ pub(super) struct Folder {
 #[derive(Debug)]
 struct BoundFolder {
     path: Arc<str>,
+    pattern: Option<Arc<FilePattern>>,
     links: Arc<Links>,
+    /// The remaining budget, shared by all patterns of the condition.
+    left: Arc<AtomicU64>,
 }
 
 /// Parses the folders of an expression and replaces their texts by variables.
@@ -57,18 +67,20 @@ pub(super) fn register(context: &mut Context<'_, '_>) {
 
 /// Provides an expression with its folders and the resolved links.
 pub(super) fn provide(folders: &[Folder], links: &Arc<Links>, context: &mut Context<'_, '_>) {
-    let ignored = Arc::new(Links::Ignored);
-    for Folder { name, path, resolves_links } in folders {
+    let (ignored, left) = (Arc::new(Links::Ignored), Arc::new(AtomicU64::new(BUDGET)));
+    for Folder { name, path, pattern, resolves_links } in folders {
         let links = if *resolves_links { links.clone() } else { ignored.clone() };
-        let bound: Arc<dyn Opaque> = Arc::new(BoundFolder { path: path.clone(), links });
+        let (path, pattern, left) = (path.clone(), pattern.clone(), left.clone());
+        let bound: Arc<dyn Opaque> = Arc::new(BoundFolder { path, pattern, links, left });
         context.add_variable_from_value(name.clone(), Cel::Opaque(bound));
     }
 }
 
 fn is_within(This(text): This<Cel>, folder: Arc<dyn Opaque>) -> Result<bool, ExecutionError> {
     match (&text, folder.downcast_ref::<BoundFolder>()) {
-        (Cel::String(text), Some(folder)) => path::is_within(text, &folder.path, &folder.links)
-            .map_err(|reason| ExecutionError::function_error(WITHIN, reason)),
+        (Cel::String(text), Some(folder)) => {
+            folder.contains(text).map_err(|reason| ExecutionError::function_error(WITHIN, reason))
+        }
         (other, _) => {
             let kinds = vec![other.type_of().to_string(), "string".to_owned()];
             Err(ExecutionError::no_such_member_overload(WITHIN, kinds))
@@ -81,6 +93,9 @@ fn take(expression: &mut IdedExpr, folders: &mut Vec<Folder>) -> Result<(), Cond
         && [WITHIN, LEXICALLY_WITHIN].contains(&call.func_name.as_str())
     {
         let folder = Folder::new(call, folders.len())?;
+        if folder.pattern.is_some() {
+            call.args.pop();
+        }
         if let Some(written) = call.args.last_mut() {
             written.expr = Expr::Ident(folder.name.clone());
         }
@@ -94,21 +109,43 @@ impl Folder {
     fn new(call: &CallExpr, number: usize) -> Result<Self, ConditionError> {
         let function = &call.func_name;
         let refused = |message: String| Err(ConditionError(message));
-        let Some(Expr::Literal(LiteralValue::String(path))) = call.args.last().map(|last| &last.expr) else {
-            return refused(format!("the folder of `{function}` has to be written out as text"));
+        let (path, pattern) = match call.args.get(usize::from(call.target.is_none())..) {
+            Some([folder]) => (folder, None),
+            Some([folder, pattern]) => (folder, Some(pattern)),
+            Some(_) | None => {
+                return refused(format!(
+                    "`{function}` compares one path with one folder, and with a pattern of files in it if there is one: `args.path.{function}('/srv', '*.pem')`"
+                ));
+            }
         };
-        if call.args.len() != usize::from(call.target.is_none()) + 1 {
-            return refused(format!("`{function}` compares one path with one folder: `args.path.{function}('/srv')`"));
-        }
-        let path = path.inner();
+        let (Some(path), Some(pattern)) = (text(path), pattern.map_or(Some(None), |pattern| text(pattern).map(Some)))
+        else {
+            return refused(format!("the folder and the pattern of `{function}` have to be written out as text"));
+        };
         if let Err(reason) = Names::parse(path) {
             return refused(format!("`{function}` needs an absolute folder such as '/srv': {reason}"));
         }
         if path.split('/').any(|name| matches!(name, "." | "..")) {
             return refused(format!("write the folder of `{function}` without `.` and `..`"));
         }
+        let pattern = pattern.map(FilePattern::parse).transpose().map_err(ConditionError)?.map(Arc::new);
         let resolves_links = function == WITHIN;
-        Ok(Self { name: format!("@folder{number}"), path: path.into(), resolves_links })
+        Ok(Self { name: format!("@folder{number}"), path: path.into(), pattern, resolves_links })
+    }
+}
+
+fn text(expression: &IdedExpr) -> Option<&str> {
+    let Expr::Literal(LiteralValue::String(text)) = &expression.expr else { return None };
+    Some(text.inner())
+}
+
+impl BoundFolder {
+    fn contains(&self, text: &str) -> Result<bool, String> {
+        let Some(pattern) = &self.pattern else { return path::is_within(text, &self.path, &self.links) };
+        let cost = (text.len() as u64 + 1).saturating_mul(pattern.parts() as u64).saturating_mul(COST);
+        let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(cost));
+        spent.map_err(|_| TOO_LONG.to_owned())?;
+        path::is_file(text, &self.path, pattern, &self.links)
     }
 }
 
