@@ -76,7 +76,10 @@ fn commands_become_rules_about_words() {
     let policy = policy(&import);
     for (command, verdict) in [
         ("git diff --stat", Verdict::Allow),
-        ("git diff; ls", Verdict::Ask),
+        ("git diff; ls", Verdict::Allow),
+        ("git diff 2>&1 | ls && npm run test", Verdict::Allow),
+        ("git diff | head", Verdict::Ask),
+        ("git diff && npm run test -- --watch", Verdict::Ask),
         ("git diff; rm -rf /", Verdict::Deny),
         ("git log", Verdict::Ask),
         ("npm run test", Verdict::Allow),

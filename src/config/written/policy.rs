@@ -100,9 +100,9 @@ pub(crate) struct WrittenMatch {
     pub(crate) principal: Option<Text>,
     /// Whether the configuration trusts the server.
     pub(crate) trusted: Option<bool>,
-    /// The leading words of a shell command, for example `[git, [diff, log]]`. A command that chains, substitutes or
-    /// redirects is never allowed by it. It is denied if any of its parts begins with these words, and requires approval
-    /// if that cannot be known.
+    /// The leading words of a shell command, for example `[git, [diff, log]]`. A command that substitutes or redirects
+    /// is never allowed by it, and a chained one only if rules allow each of its parts. It is denied if any of its parts
+    /// begins with these words, and requires approval if that cannot be known.
     pub(crate) command: Option<Located<WrittenCommand>>,
     /// The hint `readOnlyHint`.
     pub(crate) read_only: Option<bool>,

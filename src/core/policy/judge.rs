@@ -36,6 +36,8 @@ impl Policy {
     ///
     /// A tool that has a longer name, because another tool has the same, is judged by both names.
     ///
+    /// A chained command about which no rule says anything is allowed if a rule allows each of its parts.
+    ///
     /// Paths are compared by their texts alone; [`Policy::judge_with_links`] is for calls that are about to run.
     pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
         self.judge_with_links(subject, &Links::Ignored)
@@ -79,12 +81,16 @@ impl Policy {
     }
 
     fn judge_by(&self, subject: &Subject<'_>, name: &ToolName, links: &Links) -> Judgement {
-        let results = self.evaluate(&Facts::with_links(subject, name, links));
+        let facts = Facts::with_links(subject, name, links);
+        let results = self.evaluate(&facts);
         let (settled, speaks) = self.settle(subject, &results);
         if let Some((rule, criterion)) = results.unclear {
             return self.unless_clear(settled, rule, &criterion, speaks);
         }
-        let Some(rule) = results.depends else { return settled };
+        let Some(rule) = results.depends else {
+            let allowed = if speaks || settled.verdict == Verdict::Allow { None } else { self.allow_parts(&facts) };
+            return allowed.unwrap_or(settled);
+        };
         // Denied whatever the arguments are, or requires approval by a rule that gives its reason.
         let is_denied = settled.verdict == Verdict::Deny && (speaks || !results.may_allow);
         let is_asked = settled.verdict == Verdict::Ask && speaks;
@@ -157,7 +163,7 @@ impl Policy {
         }
     }
 
-    fn judgement(&self, rule: &Rule, verdict: Verdict, reason: String) -> Judgement {
+    pub(super) fn judgement(&self, rule: &Rule, verdict: Verdict, reason: String) -> Judgement {
         Judgement {
             verdict,
             rule: Some(rule.id.clone()),

@@ -1,10 +1,12 @@
 //! Tool policy: which calls run, which require approval, which are refused.
 //!
 //! A policy is a list of rules. The strictest verdict of all matching rules wins; if no rule matches, the policy's
-//! default applies. A rule whose condition cannot be evaluated has no verdict, and the call then requires approval.
+//! default applies, unless rules allow each part of a chained command. A rule whose condition cannot be evaluated has no
+//! verdict, and the call then requires approval.
 //! Nothing here reads a store or asks a person: approvals that were given are separate from the policy.
 
 pub mod analysis;
+mod chained_commands;
 mod command;
 mod condition;
 mod example;
@@ -20,8 +22,9 @@ mod rule;
 mod unmatched;
 mod verdict;
 
+use command::CHANGE_FOLDER;
 pub use command::{CommandPattern, FollowingWords, plain_words};
-use condition::{CHANGE_FOLDER, WantedCommand};
+use condition::WantedCommand;
 pub use condition::{
     Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, StopCondition, TextFunction, TextTest, VARIABLES,
 };

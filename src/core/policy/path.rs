@@ -44,7 +44,7 @@ impl Names {
 /// Whether a path lies within a folder; an error where its text and its links disagree, or cannot be known.
 pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool, String> {
     let lies_within = |path: &Names, folder: &Names| path.0.starts_with(&folder.0);
-    let (by_text, by_target) = compare(path, folder, links, lies_within)?;
+    let ComparedPath { by_text, by_target } = compare(path, folder, links, lies_within)?;
     match by_target {
         Some((found, leads_to)) if found != by_text => Err(leads_elsewhere(path, leads_to)),
         Some(_) | None => Ok(by_text),
@@ -56,7 +56,7 @@ pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool,
 pub(super) fn is_file(path: &str, folder: &str, pattern: &FilePattern, links: &Links) -> Result<bool, String> {
     let matches =
         |path: &Names, folder: &Names| path.0.strip_prefix(&*folder.0).is_some_and(|names| pattern.matches(names));
-    let (by_text, by_target) = compare(path, folder, links, matches)?;
+    let ComparedPath { by_text, by_target } = compare(path, folder, links, matches)?;
     match by_target {
         Some((false, leads_to)) if by_text => Err(leads_elsewhere(path, leads_to)),
         Some((found, _)) => Ok(found),
@@ -64,17 +64,22 @@ pub(super) fn is_file(path: &str, folder: &str, pattern: &FilePattern, links: &L
     }
 }
 
-/// The result of a comparison for the texts of a path and a folder, and the one for their targets with the target of the
-/// path; `None` where only texts are compared.
+/// The results of a comparison of a path with a folder.
+struct ComparedPath<'a> {
+    by_text: bool,
+    /// The result for their targets, and the target of the path; `None` where only texts are compared.
+    by_target: Option<(bool, &'a str)>,
+}
+
 fn compare<'a>(
     path: &str,
     folder: &str,
     links: &'a Links,
     comparison: impl Fn(&Names, &Names) -> bool,
-) -> Result<(bool, Option<(bool, &'a str)>), String> {
+) -> Result<ComparedPath<'a>, String> {
     let by_text = comparison(&Names::parse(path)?, &Names::parse(folder)?);
     let resolved = match links {
-        Links::Ignored => return Ok((by_text, None)),
+        Links::Ignored => return Ok(ComparedPath { by_text, by_target: None }),
         Links::Unresolvable(reason) => return Err(format!("links of paths cannot be resolved: {reason}")),
         Links::Resolved(resolved) => |path: &str| match resolved.get(path) {
             Some(Ok(resolved)) => Ok(resolved),
@@ -83,7 +88,8 @@ fn compare<'a>(
         },
     };
     let (leads_to, folder) = (resolved(path)?, resolved(folder)?);
-    Ok((by_text, Some((comparison(&Names::parse(leads_to)?, &Names::parse(folder)?), leads_to))))
+    let found = comparison(&Names::parse(leads_to)?, &Names::parse(folder)?);
+    Ok(ComparedPath { by_text, by_target: Some((found, leads_to)) })
 }
 
 /// The target is part of the reason: an approval is for this target, not for a later one.

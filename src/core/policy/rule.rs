@@ -281,6 +281,15 @@ impl Rule {
         }
     }
 
+    /// The pattern of the commands that it allows, if its other criteria all hold. It also allows parts of chained commands,
+    /// unless it has a limit, which counts calls.
+    pub(super) fn allows_parts(&self, facts: &Facts<'_>) -> Option<&CommandPattern> {
+        let pattern =
+            self.matches.command.as_ref().filter(|_| self.verdict == Verdict::Allow && self.limit.is_none())?;
+        let holds = self.when.as_ref().is_none_or(|when| matches!(when.holds(facts), Some(Ok(true))));
+        (holds && self.miss(facts.subject, facts.name).is_none()).then_some(pattern)
+    }
+
     /// The use that a call makes of its limit, if its criteria all hold.
     fn limit_use(&self, subject: &Subject<'_>) -> Result<Option<LimitUse>, Finding> {
         let Some(limit) = &self.limit else { return Ok(None) };

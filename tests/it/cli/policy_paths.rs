@@ -123,8 +123,9 @@ fn a_condition_names_an_absolute_folder() {
         ("args.path.within('srv')", "needs an absolute folder"),
         ("args.path.within('/srv/..')", "without `.` and `..`"),
         ("args.path.within(args.root)", "has to be written out"),
-        ("args.path.within()", "has to be written out"),
-        ("args.path.within('/a', '/b')", "compares one path with one folder"),
+        ("args.path.within()", "compares one path"),
+        ("args.path.within('/a', '*.pem', 'x')", "compares one path"),
+        ("args.path.within('/a', '[ab]')", "a pattern of files has"),
         ("path.within('/srv')", "there is no `path`"),
     ] {
         let rule =

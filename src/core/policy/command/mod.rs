@@ -23,6 +23,9 @@ pub use plain::words as plain_words;
 
 use super::Verdict;
 
+/// The command that changes the folder.
+pub(super) const CHANGE_FOLDER: &str = "cd";
+
 /// The arguments that hold a command, for rules that name no argument.
 const COMMAND_ARGUMENTS: [&str; 3] = ["command", "cmd", "command_line"];
 
@@ -155,6 +158,27 @@ impl CommandPattern {
         }
     }
 
+    /// Whether a part of a chained command is covered. A change of the folder decides what relative paths mean: it has to be
+    /// the first part, and the pattern has all of its words.
+    pub(super) fn covers_part(&self, index: usize, words: &[String]) -> bool {
+        let is_change = words.first().is_some_and(|program| base_name(program) == CHANGE_FOLDER);
+        let is_in_place = !is_change || (index == 0 && words.len() == self.words.len());
+        is_in_place && self.why_other_words(words).is_none()
+    }
+
+    /// The words of each part of a chained command, no part of which changes what another one does; or the reason why it is
+    /// not such a command.
+    pub(super) fn independent_parts(&self, arguments: &Map<String, Value>) -> Result<Vec<Vec<String>>, String> {
+        chain::independent_parts(self.text_of(arguments)?)
+    }
+
+    /// The command of a call, if it is a text to which nothing is added, or the reason why it is not.
+    fn text_of<'a>(&self, arguments: &'a Map<String, Value>) -> Result<&'a str, String> {
+        let (name, command, with_words) = self.sole_command(arguments)?;
+        let text = command.as_str().filter(|_| with_words.is_empty());
+        text.ok_or_else(|| format!("the argument `{name}` is not the text of a command"))
+    }
+
     /// The words of a plain command, or the reason why it is not plain.
     fn plain_words(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, String> {
         let (name, command, with_words) = self.sole_command(arguments)?;
@@ -267,9 +291,7 @@ pub(super) fn words_of_call(arguments: &Map<String, Value>) -> Result<Vec<String
 
 /// The command of a call, if it is a text to which nothing is added, or the reason why it is not.
 pub(super) fn text_of_call(arguments: &Map<String, Value>) -> Result<&str, String> {
-    let (name, command, with_words) = ANY.sole_command(arguments)?;
-    let text = command.as_str().filter(|_| with_words.is_empty());
-    text.ok_or_else(|| format!("the argument `{name}` is not the text of a command"))
+    ANY.text_of(arguments)
 }
 
 /// Whether a call has arguments besides its command.

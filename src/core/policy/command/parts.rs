@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::options::{base_name, is_option};
 
 /// Programs and keywords that run the words after them.
-const WRAPPERS: [&str; 39] = [
+pub(super) const WRAPPERS: [&str; 39] = [
     "sudo", "doas", "su", "env", "nice", "ionice", "nohup", "setsid", "stdbuf", "time", "timeout", "command",
     "builtin", "exec", "xargs", "parallel", "watch", "strace", "chroot", "busybox", "unshare", "nsenter", "flock",
     "script", "runuser", "if", "then", "else", "elif", "while", "until", "do", "for", "select", "coproc", "!", "{",
@@ -20,7 +20,7 @@ const WITH_OPERAND: [&str; 2] = ["chroot", "flock"];
 const WITH_VALUE: [&str; 5] = ["-u", "-g", "-I", "-d", "-C"];
 
 /// Programs that run a text as a script.
-const SHELLS: [&str; 14] =
+pub(super) const SHELLS: [&str; 14] =
     ["sh", "bash", "dash", "ksh", "zsh", "fish", "ash", "eval", "source", ".", "pwsh", "powershell", "cmd", "trap"];
 
 /// The most words of a wrapper among which its program is looked for.

@@ -181,16 +181,13 @@ impl WantedCommand {
     }
 }
 
-/// Why a chained command has a part that no pattern covers; `None` if each is covered. A change of the folder decides what
-/// relative paths mean: it has to be the first part, and the same one.
+/// Why a chained command has a part that no pattern covers; `None` if each is covered.
 fn why_other_parts(parts: &[Vec<String>], patterns: &[CommandPattern]) -> Option<String> {
-    let is_covered = |(index, words): &(usize, &Vec<String>)| {
-        let is_change = words.first().is_some_and(|program| command::base_name(program) == CHANGE_FOLDER);
-        patterns.iter().any(|pattern| match is_change {
-            true => *index == 0 && pattern.words.iter().flatten().eq(words.iter()),
-            false => pattern.why_other_words(words).is_none() && why_outside_folder(pattern, words).is_none(),
-        })
+    let covers = |pattern: &CommandPattern, index, words: &[String]| {
+        pattern.covers_part(index, words) && why_outside_folder(pattern, words).is_none()
     };
+    let is_covered =
+        |(index, words): &(usize, &Vec<String>)| patterns.iter().any(|pattern| covers(pattern, *index, words));
     let other = parts.iter().enumerate().find(|part| !is_covered(part))?;
     Some(format!("the part `{}` is not covered", other.1.join(" ")))
 }
@@ -201,9 +198,6 @@ fn why_outside_folder(pattern: &CommandPattern, words: &[String]) -> Option<Stri
     let outside = command::outside_folder(words.first()?, words.get(pattern.words.len()..)?)?;
     Some(format!("`{outside}` may be outside the folder of the command, or hidden"))
 }
-
-/// The command that changes the folder.
-pub(in crate::policy) const CHANGE_FOLDER: &str = "cd";
 
 fn usage(function: &str) -> ConditionError {
     let message = match function {

@@ -22,7 +22,7 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::sync::Arc;
 
-pub(super) use commands::{CHANGE_FOLDER, WantedCommand};
+pub(super) use commands::WantedCommand;
 pub use error::ConditionError;
 use kind::Dialect;
 pub use kind::VARIABLES;
