@@ -272,9 +272,14 @@ impl Word {
         names.iter().any(|name| self.is(name, WordRole::Program) > Runs::Never)
     }
 
-    /// Whether it sets a variable. The value may be open.
+    /// Whether it sets a variable. The value may be open, unless it goes on behind a substitution.
     fn is_assignment(&self) -> bool {
-        self.text.split_once('=').is_some_and(|(name, _)| is_name(name))
+        !self.is_cut() && self.text.split_once('=').is_some_and(|(name, _)| is_name(name))
+    }
+
+    /// Whether a substitution ends what is parsed of it.
+    fn is_cut(&self) -> bool {
+        self.is_open && self.text.ends_with('$')
     }
 }
 
@@ -293,7 +298,7 @@ fn is_name(name: &str) -> bool {
 
 type Signs<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// The parts between chaining, grouping, substitution and redirection, up to the place where parsing fails.
+/// The parts between chaining, grouping and substitution, up to the place where parsing fails.
 fn parse(text: &str) -> ParsedCommand {
     let mut reader = Reader::default();
     let mut signs = text.chars().peekable();
@@ -308,6 +313,10 @@ struct Reader {
     words: Vec<Word>,
     word: Option<Word>,
     is_comment: bool,
+    /// The next word is the file of a redirection.
+    awaits_target: bool,
+    /// A substitution in backticks began.
+    is_substitution: bool,
     /// A here-document begins at the next line.
     awaits_document: bool,
     /// A here-document began. Where it ends is not known.
@@ -323,8 +332,9 @@ impl Reader {
             match sign {
                 ' ' | '\t' => self.end_word(),
                 '\n' => self.end_line(),
-                '<' if signs.peek() == Some(&'<') => self.here_document(signs),
-                ';' | '&' | '|' | '<' | '>' | '(' | ')' | '\r' | '`' => self.end_part(),
+                '<' | '>' => self.redirection(sign, signs),
+                ';' | '&' | '|' | '(' | ')' | '\r' => self.end_part(),
+                '`' => self.backtick(),
                 '#' if self.word.is_none() => {
                     self.end_part();
                     self.is_comment = true;
@@ -365,11 +375,14 @@ impl Reader {
     }
 
     fn end_word(&mut self) {
-        self.words.extend(self.word.take());
+        let Some(word) = self.word.take() else { return };
+        let is_target = std::mem::take(&mut self.awaits_target);
+        self.words.extend(Some(word).filter(|word| !is_target || word.is_cut()));
     }
 
     fn end_part(&mut self) {
         self.end_word();
+        self.awaits_target = false;
         let part = Part { words: std::mem::take(&mut self.words), is_text: self.is_text() };
         self.parts.push(part);
     }
@@ -380,14 +393,28 @@ impl Reader {
         self.is_document |= self.awaits_document;
     }
 
-    /// `<<` begins a here-document, and `<<<` has a word.
-    fn here_document(&mut self, signs: &mut Signs<'_>) {
-        self.end_part();
-        signs.next();
-        match signs.next_if_eq(&'<') {
-            Some(_) => {}
-            None => self.awaits_document = true,
+    /// A redirection belongs to its part without its words. `<<` begins a here-document.
+    fn redirection(&mut self, sign: char, signs: &mut Signs<'_>) {
+        if self.word.as_ref().is_some_and(|word| word.text.chars().all(|sign| sign.is_ascii_digit())) {
+            self.word = None;
         }
+        self.end_word();
+        let mut operator = sign.to_string();
+        while let Some(sign) = signs.next_if(|sign| matches!(sign, '<' | '>' | '&' | '|')) {
+            operator.push(sign);
+        }
+        self.awaits_document |= operator == "<<";
+        self.awaits_target = true;
+    }
+
+    /// The text before the first backtick goes on behind the second one.
+    fn backtick(&mut self) {
+        if let Some(word) = self.word.as_mut().filter(|_| !self.is_substitution) {
+            word.is_open = true;
+            word.text.push('$');
+        }
+        self.is_substitution = !self.is_substitution;
+        self.end_part();
     }
 
     fn single_quoted(&mut self, signs: &mut Signs<'_>) -> Option<()> {

@@ -120,7 +120,9 @@ impl Folder {
         };
         let (Some(path), Some(pattern)) = (text(path), pattern.map_or(Some(None), |pattern| text(pattern).map(Some)))
         else {
-            return refused(format!("the folder of `{function}`, like its pattern, has to be written out as text"));
+            return refused(format!(
+                "the folder of `{function}` has to be written out as text, and so has its pattern"
+            ));
         };
         if let Err(reason) = Names::parse(path) {
             return refused(format!("`{function}` needs an absolute folder such as '/srv': {reason}"));

@@ -145,7 +145,16 @@ proptest! {
 
 #[test]
 fn long_commands_are_parsed_quickly() {
-    for command in ["sudo ".repeat(12_000), "sudo git ".repeat(7_000), "\"".repeat(60_001), "* ".repeat(30_000)] {
+    for command in [
+        "sudo ".repeat(12_000),
+        "sudo git ".repeat(7_000),
+        "eval ".repeat(12_000),
+        "eval sudo -u ".repeat(5_000),
+        "sudo - git - ".repeat(5_000),
+        "sudo sh -c 'sudo eval ' ".repeat(1_000),
+        "\"".repeat(60_001),
+        "* ".repeat(30_000),
+    ] {
         let begin = Instant::now();
         matches(Verdict::Deny, &call(json!(command)));
         matches(Verdict::Allow, &call(json!(command)));
