@@ -1,6 +1,5 @@
 //! Findings: the relation of one rule to a call, with its reason.
 
-use super::Rule;
 use crate::tool::{Annotations, Origin, Tool};
 
 /// The relation of a rule to a call.
@@ -93,15 +92,11 @@ impl Hint {
 }
 
 impl UnclearCriterion {
-    /// Why a call requires approval because of this rule.
-    pub(super) fn note(&self, rule: &Rule) -> String {
-        let of = |name: &str, why: &str| {
-            format!("the {name} of rule `{}` cannot be evaluated for this call: {why}", rule.id)
-        };
+    /// Why a call requires approval because of the rule with this id and reason.
+    pub(super) fn note(&self, id: &str, reason: &str) -> String {
+        let of = |name: &str, why: &str| format!("the {name} of rule `{id}` cannot be evaluated for this call: {why}");
         match self {
-            Self::Command(_) => {
-                format!("the command cannot be analysed, so that rule `{}` may apply: {}", rule.id, rule.reason)
-            }
+            Self::Command(_) => format!("the command cannot be analysed, so that rule `{id}` may apply: {reason}"),
             Self::Condition(why) => of("condition", why),
             Self::Limit(why) => of("limit", why),
         }

@@ -152,7 +152,7 @@ impl Policy {
 
     /// At least *ask*, with the criterion and its error in the reason.
     fn unless_clear(&self, settled: Judgement, rule: &Rule, criterion: &UnclearCriterion, speaks: bool) -> Judgement {
-        let note = criterion.note(rule);
+        let note = criterion.note(&rule.id, &rule.reason);
         match settled.verdict {
             Verdict::Deny => settled,
             Verdict::Ask if speaks => {
