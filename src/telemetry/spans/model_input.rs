@@ -2,7 +2,8 @@
 //! what is too long for the limit is replaced inside and never cut as text.
 //!
 //! If the whole does not fit, the tools become a handle, if they take half of the limit: the SHA-256 of the text as
-//! `media://sha256-…`, with its size. Then each long text of a message becomes one. Then the first messages are left out, as many as necessary, and a member `omitted` counts them.
+//! `media://sha256-…`, with its size. Then each long text of a message becomes one. Then the first messages are left out, as
+//! many as necessary, and a member `omitted` counts them.
 
 use serde_json::{Value as Json, json};
 use toolgate_core::blob::BlobHandle;

@@ -338,5 +338,5 @@ fn an_approval_covers_calls_that_meet_a_proposed_condition() {
     at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
     assert_eq!(decided(&desk), ["one", "three"]);
     let grants = desk.toolgate(&["approvals", "grants"]).expect(0).out;
-    assert!(grants.contains("args.customer_id == \"C-1001\""), "{grants}");
+    assert!(grants.contains("covers calls with customer_id \"C-1001\""), "{grants}");
 }

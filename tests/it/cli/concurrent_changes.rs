@@ -122,7 +122,7 @@ turns:
     let kinds: Vec<Value> = desk.journal("last").into_iter().map(|fact| fact["type"].clone()).collect();
     let place = |kind: &str, nth: usize| kinds.iter().enumerate().filter(|(_, k)| *k == kind).nth(nth).unwrap().0;
     assert!(place("approval.decided", 0) < place("tool.completed", 0), "it was given during the slow call: {kinds:?}");
-    assert!(place("tool.completed", 0) < place("tool.started", 1), "{kinds:?}");
+    assert!(place("tool.started", 1) < place("tool.completed", 0), "it began during the slow call: {kinds:?}");
     assert!(!kinds.contains(&json!("execution.pending")), "nothing was handed from one to the other: {kinds:?}");
 }
 
