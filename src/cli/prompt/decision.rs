@@ -10,7 +10,7 @@ use crate::cli::text::{COMPACT, arguments_line, count};
 use crate::cli::view;
 use crate::core::id::CallId;
 use crate::core::policy::analysis::command_argument;
-use crate::core::run::{Answer, Channel, Coverage, Decision, PendingCall, PendingItem, Scope};
+use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
 use crate::core::tool::escape_untrusted;
 
 /// Help text for the keys.
@@ -58,7 +58,8 @@ impl<C: Console> Prompt<C> {
         let likely = LikelyGrant::of(&call.arguments);
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
         self.say(&format!("\n{heading}{of}"))?;
-        if self.say_approval(asked.item, call)? > LONG {
+        let mut shown = self.say_approval(asked.item, call)?;
+        if shown.len() > LONG {
             // The heading may have left the screen.
             let arguments = arguments_line(&call.arguments.to_value(), COMPACT);
             self.say(&format!("{heading} {arguments}"))?;
@@ -104,13 +105,18 @@ impl<C: Console> Prompt<C> {
             };
             // Without a decision, the person came back from a further question.
             if let Some(decision) = decision {
+                if decision.answer == DecisionKind::Approve && self.argument_lines(&call.arguments) != shown {
+                    self.say("\n  The file changed after it was shown, so nothing was decided. Look again:")?;
+                    shown = self.say_approval(asked.item, call)?;
+                    continue;
+                }
                 return Ok(Reply::Answered(vec![(call.id.clone(), by_terminal(decision))]));
             }
         }
     }
 
-    /// Shows what the person decides about. Returns the number of lines of the arguments.
-    fn say_approval(&mut self, item: &PendingItem, call: &PendingCall<'_>) -> io::Result<usize> {
+    /// Shows what the person decides about. Returns the lines of the arguments, which depend on the present files.
+    fn say_approval(&mut self, item: &PendingItem, call: &PendingCall<'_>) -> io::Result<Vec<String>> {
         let lines = self.say_arguments(&call.arguments)?;
         let circumstances = view::circumstances(item, jiff::Timestamp::now());
         circumstances.iter().try_for_each(|line| self.say(&format!("  {line}")))?;

@@ -233,11 +233,14 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Shows the arguments, never shortened, because the user approves all of them.
-    /// Returns the number of lines.
-    fn say_arguments(&mut self, arguments: &Arguments) -> io::Result<usize> {
-        let lines = argument_lines(arguments, PresentFile::Compared, self.console.paint());
+    fn say_arguments(&mut self, arguments: &Arguments) -> io::Result<Vec<String>> {
+        let lines = self.argument_lines(arguments);
         lines.iter().try_for_each(|line| self.say(&format!("  {line}")))?;
-        Ok(lines.len())
+        Ok(lines)
+    }
+
+    fn argument_lines(&self, arguments: &Arguments) -> Vec<String> {
+        argument_lines(arguments, PresentFile::Compared, self.console.paint())
     }
 
     /// Reads a letter that decides. Text that was pasted, or arrived together with more lines, is rejected.

@@ -65,6 +65,9 @@ impl UnmetCriterion {
                     escape_untrusted(server)
                 )
             }
+            Self::Command if rule.allows_part_of(subject) => {
+                "it allows a part of the command, and not the whole".to_owned()
+            }
             Self::Command => match rule.compare_command(subject) {
                 Comparison::Differs(why) => why,
                 Comparison::Matches | Comparison::MayMatch(_) | Comparison::Unknown => "the command differs".to_owned(),

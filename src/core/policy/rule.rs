@@ -290,6 +290,16 @@ impl Rule {
         (holds && self.miss(facts.subject, facts.name).is_none()).then_some(pattern)
     }
 
+    /// Whether its words are those of a part of a chained command.
+    pub(super) fn allows_part_of(&self, subject: &Subject<'_>) -> bool {
+        let pattern = self.matches.command.as_ref().filter(|_| self.verdict == Verdict::Allow);
+        let parts = pattern.zip(subject.arguments).map(|(pattern, arguments)| pattern.independent_parts(arguments));
+        let parts = parts.and_then(Result::ok).unwrap_or_default();
+        let is_covered =
+            |(index, words): (usize, &Vec<String>)| pattern.is_some_and(|pattern| pattern.covers_part(index, words));
+        parts.iter().enumerate().any(is_covered)
+    }
+
     /// The use that a call makes of its limit, if its criteria all hold.
     fn limit_use(&self, subject: &Subject<'_>) -> Result<Option<LimitUse>, Finding> {
         let Some(limit) = &self.limit else { return Ok(None) };

@@ -156,6 +156,27 @@ fn an_approved_call_that_the_application_got_is_not_called_unsent() {
     assert!(!cancelled.err.contains("not sent"), "{}", cancelled.err);
 }
 
+#[test]
+fn a_file_that_changed_after_it_was_shown_is_shown_again() {
+    let desk = Desk::empty();
+    let path = desk.path().join("notes.txt");
+    let arguments = json!({"customer_id": "C-1001", "text": "x", "path": path, "content": "one\ntwo\n"});
+    let call = json!({"id": "write", "name": "mcp_shop_add_note", "arguments": arguments});
+    let desk_of = Desk::playing(&json!({"turns": [{"calls": [call]}, {"say": "All done."}]}).to_string());
+    std::fs::write(&path, "one\n").unwrap();
+    let mut shell = shell(&desk_of, "toolgate run 'Write it'");
+    shell.sees("+ two");
+    shell.sees(DECIDE);
+    std::fs::write(&path, "one\nmine\n").unwrap();
+    shell.types("a").sees("changed after it was shown");
+    shell.sees("- mine");
+    shell.sees(DECIDE);
+    assert!(decided(&desk_of).is_empty());
+    shell.types("a").sees("All done.");
+    shell.sees("[0] ready> ");
+    assert_eq!(decided(&desk_of), pairs(&[("write", "approve")]));
+}
+
 /// A desk whose model runs a command.
 fn commands() -> Desk {
     let call = r#"{ id: run, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: x, command: "rm x" } }"#;

@@ -241,10 +241,14 @@ fn a_command_is_matched_by_its_words_and_never_when_it_chains() {
         desk.toolgate(&explain).expect(0).out
     };
     assert!(explain(r#"{"command": "git diff HEAD"}"#).contains("allow, by rule read-git"));
-    for chained in ["git diff HEAD; rm -rf /", "git log && /bin/rm x", "git diff $(rm x)"] {
+    for (chained, part) in [
+        ("git diff HEAD; rm -rf /", "it allows a part of the command, and not the whole"),
+        ("git log && /bin/rm x", "it allows a part of the command, and not the whole"),
+        ("git diff $(rm x)", "the command is not plain"),
+    ] {
         let told = explain(&format!(r#"{{"command": "{chained}"}}"#));
         assert!(told.contains("deny, by rule never-remove"), "{told}");
-        assert!(told.contains("· allow read-git: the command is not plain"), "{told}");
+        assert!(told.contains(&format!("· allow read-git: {part}")), "{told}");
     }
     let redirected = explain(r#"{"command": "git diff > /etc/passwd"}"#);
     assert!(redirected.contains("ask, by no rule") && redirected.contains("`>` redirects"), "{redirected}");
