@@ -75,7 +75,7 @@ def call(request):
             schema = {"not": schema}
         write(result(request, json.dumps(ask("Deep?", schema))))
     elif name == "read_no_more":
-        time.sleep(0.3)
+        time.sleep(1.0)
         write(question("Sure?"))
 
 
