@@ -222,7 +222,8 @@ impl AgentRunner {
     }
 
     /// The tools that are currently available to an agent, with the policy's verdict on each. Those beyond the limit of its
-    /// model are among them ([`Agent::within_tool_limit`]): they can be called directly.
+    /// model are among them ([`Agent::within_tool_limit`]): they can be called directly. `mode` is a permission mode, whose
+    /// policy judges in place of the agent's own.
     pub async fn tools(&self, agent: &AgentName, mode: Option<&str>) -> Result<Toolset, RunnerError> {
         let agent = self.agent(agent)?;
         let spec = Spec { mode: mode.map(str::to_owned), ..agent.spec() };

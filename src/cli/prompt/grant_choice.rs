@@ -8,7 +8,9 @@ use super::choice::numbers;
 use super::console::Console;
 use crate::cli::text::{count, list};
 use crate::core::policy::Condition;
-use crate::core::policy::analysis::{GrantProposal, PastCall, command_argument, grant_proposals, likely_proposal};
+use crate::core::policy::analysis::{
+    GrantProposal, HARMLESS, PastCall, command_argument, grant_proposals, likely_proposal,
+};
 use crate::core::run::{Coverage, Scope};
 use crate::core::tool::{Arguments, escape_untrusted};
 
@@ -50,7 +52,10 @@ pub(super) struct LikelyGrant {
 impl LikelyGrant {
     pub(super) fn of(arguments: &Arguments) -> Option<Self> {
         let GrantProposal { words, condition, .. } = likely_proposal(arguments.as_object()?)?;
-        Some(Self { words: format!("{}, any `description` or `timeout`", escape_untrusted(&words)), condition })
+        let open = open_arguments(arguments, &condition).filter(|name| !HARMLESS.contains(name));
+        let open: Vec<String> =
+            HARMLESS.into_iter().chain(open).map(|name| format!("`{}`", escape_untrusted(name))).collect();
+        Some(Self { words: format!("{}, any {}", escape_untrusted(&words), open.join(", ")), condition })
     }
 
     pub(super) fn coverage(&self) -> Coverage {
@@ -96,7 +101,13 @@ fn compares_whole(condition: &str, argument: &str) -> bool {
 
 /// The arguments that a condition leaves open, as the end of a sentence.
 fn other_arguments(arguments: &Arguments, condition: &str) -> String {
-    let Arguments::Object(object) = arguments else { return String::new() };
+    let open: Vec<String> =
+        open_arguments(arguments, condition).map(|name| format!("any `{}`", escape_untrusted(name))).collect();
+    if open.is_empty() { String::new() } else { format!(", and {}", list(open)) }
+}
+
+/// The arguments of a call that a condition leaves open.
+fn open_arguments<'a>(arguments: &'a Arguments, condition: &str) -> impl Iterator<Item = &'a str> {
     let paths = || condition.split(|sign: char| !(sign.is_alphanumeric() || matches!(sign, '_' | '.')));
     let compares_command = paths().any(|path| path.starts_with("args.command"));
     let is_open = |name: &&String| {
@@ -106,9 +117,8 @@ fn other_arguments(arguments: &Arguments, condition: &str) -> String {
             .any(|path| path.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
         !(is_named || (compares_command && of_command))
     };
-    let open: Vec<String> =
-        object.keys().filter(is_open).map(|name| format!("any `{}`", escape_untrusted(name))).collect();
-    if open.is_empty() { String::new() } else { format!(", and {}", list(open)) }
+    let names = arguments.as_object().into_iter().flat_map(serde_json::Map::keys);
+    names.filter(is_open).map(String::as_str).collect::<Vec<_>>().into_iter()
 }
 
 impl<C: Console> Prompt<C> {
@@ -246,9 +256,11 @@ mod tests {
     fn one_key_takes_the_first_words_of_a_command() {
         let likely = |arguments| LikelyGrant::of(&Arguments::from_value(arguments)).map(|likely| likely.words);
         let command = likely(json!({"command": "git diff HEAD", "timeout": 9})).unwrap();
-        assert_eq!(command, "a command `git diff …`, any `description` or `timeout`");
+        assert_eq!(command, "a command `git diff …`, any `description`, `timeout`, `timeout_ms`");
         let folder = likely(json!({"command": "cargo test", "cwd": "/srv"})).unwrap();
-        assert_eq!(folder, "a command `cargo test …` in /srv, any `description` or `timeout`");
+        assert_eq!(folder, "a command `cargo test …` in /srv, any `description`, `timeout`, `timeout_ms`");
+        let open = likely(json!({"command": "cargo test", "background": true})).unwrap();
+        assert_eq!(open, "a command `cargo test …`, any `description`, `timeout`, `timeout_ms`, `background`");
         let file = json!({"path": "/srv/app/a.rs", "content": "x\n"});
         for arguments in
             [file, json!({"amount": 5}), json!({"command": "rm x", "path": "/srv/a"}), json!({"text": "late"})]

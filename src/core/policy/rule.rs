@@ -284,15 +284,18 @@ impl Rule {
     /// The pattern of the commands that it allows, if its other criteria all hold. It also allows parts of chained commands,
     /// unless it has a limit, which counts calls.
     pub(super) fn allows_parts(&self, facts: &Facts<'_>) -> Option<&CommandPattern> {
-        let pattern =
-            self.matches.command.as_ref().filter(|_| self.verdict == Verdict::Allow && self.limit.is_none())?;
+        let pattern = self.pattern_of_parts()?;
         let holds = self.when.as_ref().is_none_or(|when| matches!(when.holds(facts), Some(Ok(true))));
         (holds && self.miss(facts.subject, facts.name).is_none()).then_some(pattern)
     }
 
+    fn pattern_of_parts(&self) -> Option<&CommandPattern> {
+        self.matches.command.as_ref().filter(|_| self.verdict == Verdict::Allow && self.limit.is_none())
+    }
+
     /// Whether its words are those of a part of a chained command.
     pub(super) fn allows_part_of(&self, subject: &Subject<'_>) -> bool {
-        let pattern = self.matches.command.as_ref().filter(|_| self.verdict == Verdict::Allow);
+        let pattern = self.pattern_of_parts();
         let parts = pattern.zip(subject.arguments).map(|(pattern, arguments)| pattern.independent_parts(arguments));
         let parts = parts.and_then(Result::ok).unwrap_or_default();
         let is_covered =

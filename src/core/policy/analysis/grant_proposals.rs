@@ -19,7 +19,7 @@ const AMOUNTS: [&str; 8] = ["amount", "price", "total", "cost", "count", "limit"
 pub(super) const FOLDERS: [&str; 6] =
     ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory"];
 /// Arguments of a command that change nothing about what it does, and that calls have or not.
-const HARMLESS: [&str; 3] = ["description", "timeout", "timeout_ms"];
+pub const HARMLESS: [&str; 3] = ["description", "timeout", "timeout_ms"];
 
 /// The proposals for a call with these arguments, the narrowest first. For a call with a command, only conditions about the
 /// command, in the folder of the call and in any: with the same `timeout` alone, any command would run.

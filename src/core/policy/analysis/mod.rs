@@ -15,6 +15,6 @@ pub use backtest::{PastCall, PastOutcome, past_calls};
 pub use condition_words::condition_in_words;
 pub use decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_hash};
 pub use grant_proposal::{GrantProposal, PastCoverage};
-pub use grant_proposals::{command_argument, grant_proposals, likely_proposal};
+pub use grant_proposals::{HARMLESS, command_argument, grant_proposals, likely_proposal};
 pub use suggestion::{SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions};
 pub use warnings::{RuleWarning, count_examples, examples_missing, matches_any_server, rule_warnings};

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::error::ConditionError;
 use super::patterns::parts;
-use crate::policy::command::{self, Comparison};
+use crate::policy::command;
 use crate::policy::{CommandPattern, FollowingWords, Verdict};
 
 /// The functions that a condition of a grant calls.
@@ -137,12 +137,9 @@ impl WantedCommand {
     /// Why the command of a call is another one; `None` if it is covered.
     fn why_other(&self, arguments: &Map<String, Value>) -> Option<String> {
         match self {
-            Self::Words(pattern) => match pattern.compare(Some(arguments), Verdict::Allow) {
-                Comparison::Matches => {
-                    command::words_of_call(arguments).ok().and_then(|words| why_outside_folder(pattern, &words))
-                }
-                Comparison::MayMatch(reason) | Comparison::Differs(reason) => Some(reason),
-                Comparison::Unknown => Some("the arguments are not known".to_owned()),
+            Self::Words(pattern) => match command::words_of_call(arguments) {
+                Ok(words) => pattern.why_other_words(&words).or_else(|| why_outside_folder(pattern, &words)),
+                Err(reason) => Some(reason),
             },
             Self::Text(wanted) => match command::text_of_call(arguments) {
                 Ok(text) => (text != wanted).then(|| "the command has another text".to_owned()),
