@@ -1,5 +1,6 @@
 """HTTP faults: statuses, types, connections, sessions, and the syntax of event streams."""
 
+import select
 import time
 
 from answers import FINE
@@ -361,14 +362,15 @@ def connections():
         yield Situation(f"initialize gets {name}", "json", {"initialize": act}, (*good, lists('"name": "echo"')), group="connections", command="list")
         yield Situation(f"a stateless call gets {name}", "json", {"tools/call": act}, CONNECTIONS[name][1], group="connections", version="2026-07-28")
 
-    def close_later(exchange):
-        exchange.well()
-        time.sleep(0.05)
-        raise Closed
+    def close_when_idle(seconds):
+        # A call that has arrived is served: closing on it would leave its outcome unknown, and toolgate may not repeat it.
+        def act(exchange):
+            exchange.well()
+            if not select.select([exchange.connection], [], [], seconds)[0]:
+                raise Closed
+        return act
 
-    def close_before(exchange):
-        exchange.well()
-        raise Closed
+    close_later, close_before = close_when_idle(0.05), close_when_idle(0)
 
     def close_announced(exchange):
         exchange.raw(body(exchange), headers=[("connection", "close")])
