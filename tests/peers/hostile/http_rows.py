@@ -1,6 +1,5 @@
 """HTTP faults: statuses, types, connections, sessions, and the syntax of event streams."""
 
-import select
 import time
 
 from answers import FINE
@@ -351,6 +350,9 @@ CONNECTIONS = {
 }
 
 
+KEPT = "issue 17, item 11: retried on a new connection when nothing was sent"
+
+
 def connections():
     for name, (act, good) in CONNECTIONS.items():
         yield Situation(f"a call gets {name}", "json", {"tools/call": act}, good, group="connections",
@@ -362,26 +364,19 @@ def connections():
         yield Situation(f"initialize gets {name}", "json", {"initialize": act}, (*good, lists('"name": "echo"')), group="connections", command="list")
         yield Situation(f"a stateless call gets {name}", "json", {"tools/call": act}, CONNECTIONS[name][1], group="connections", version="2026-07-28")
 
-    def close_when_idle(seconds):
-        # A call that has arrived is served: closing on it would leave its outcome unknown, and toolgate may not repeat it.
-        def act(exchange):
-            exchange.well()
-            if not select.select([exchange.connection], [], [], seconds)[0]:
-                raise Closed
-        return act
-
-    close_later, close_before = close_when_idle(0.05), close_when_idle(0)
+    def close_before(exchange):
+        exchange.well()
+        raise Closed
 
     def close_announced(exchange):
         exchange.raw(body(exchange), headers=[("connection", "close")])
         raise Closed
 
-    kept = "issue 17, item 11: retried on a new connection when nothing was sent"
-    for name, act in [("after the list", close_later), ("at once after the list", close_before), ("after it said so", close_announced)]:
+    for name, act in [("at once after the list", close_before), ("after it said so", close_announced)]:
         for version in ("2025-11-25", "2026-07-28"):
-            yield Situation(f"a kept connection is closed {name}, {version}", "json", {"tools/list": act}, FINE, group="connections", version=version, source=kept)
+            yield Situation(f"a kept connection is closed {name}, {version}", "json", {"tools/list": act}, FINE, group="connections", version=version, source=KEPT)
     yield Situation("every connection is closed after one answer", "json", {"initialize": close_before, "notifications/initialized": lambda exchange: (exchange.accepted(), close(exchange)),
-                                                                           "tools/list": close_before, "tools/call": close_before}, FINE, group="connections", source=kept)
+                                                                           "tools/list": close_before, "tools/call": close_before}, FINE, group="connections", source=KEPT)
 
 
 def close(exchange):

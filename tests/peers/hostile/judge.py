@@ -42,7 +42,7 @@ def configuration(situation, folder, port, pycache, mark):
         config["servers"]["healthy"] = {"stdio": healthy, "protocol_version": "2025-11-25"}
         config["models"] = {"played": {"scripted": {"file": "conversation.yaml"}}}
         config["agents"] = {"worker": {"model": "played", "servers": ["hostile", "healthy"], "policy": "bypass"}}
-        turns = [{"calls": [{"name": "mcp_hostile_echo"}, {"name": "mcp_healthy_echo"}]}, {"say": "over: {{last_result}}"}]
+        turns = [{"latency_ms": situation.model_ms, "calls": [{"name": "mcp_hostile_echo"}, {"name": "mcp_healthy_echo"}]}, {"say": "over: {{last_result}}"}]
         write(os.path.join(folder, "conversation.yaml"), json.dumps({"turns": turns}))
     write(os.path.join(folder, "toolgate.yaml"), json.dumps(config, indent=1))
 

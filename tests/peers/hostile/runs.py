@@ -1,10 +1,11 @@
 """Whole runs of an agent with a hostile and a healthy server: the run completes, and the healthy call is not delayed."""
 
 import json
+import time
 from datetime import datetime
 
 from answers import WIRE, ERRORS, raw
-from http_rows import CONNECTIONS, status
+from http_rows import CONNECTIONS, KEPT, status
 from moments import FLOODS, NOTES, flood
 from situation import IN_A_RUN, Situation, completes
 from stdio_rows import PYTHON_TRACE, die
@@ -96,6 +97,10 @@ def rows():
     for name in ("a result and an error", "neither a result nor an error", "an error under the id null", "its second half missing", "an error that is text"):
         for transport in ("stdio", "json"):
             yield run(f"in a run a call is answered with {name} ({transport})", transport, call(raw(wire[name][0])), fails_at_once)
+    for version in ("2025-11-25", "2026-07-28"):
+        # The model answers a second after the list, so that the call comes after the end of the connection.
+        yield run(f"in a run a kept connection is closed before a call, {version}", "json", {"tools/list 1": close_idle_connection}, is_answered,
+                  model_ms=1000, version=version, source=KEPT)
     yield run("in a run a server dies at its start", "stdio", {}, waits_once, opening=die(1, PYTHON_TRACE))
     yield run("in a run a server reads nothing", "stdio", {}, waits_once, opening=hang)
     yield run("in a run a server has 5,000 tools", "stdio", {}, healthy, tools=lambda: [{"name": f"tool-{n:04}", "inputSchema": {"type": "object"}} for n in range(5000)])
@@ -104,6 +109,12 @@ def rows():
 CALLS_CLOSE = {"tools/call": CONNECTIONS["a connection closed after the request"][0]}
 
 
+def close_idle_connection(exchange):
+    exchange.well()
+    time.sleep(0.05)
+    exchange.close()
+
+
 def run(name, transport, acts, check, **more):
-    return Situation(name, transport, acts, completes("over: "), group="runs", command="run", check=check, slack=15, bound=60,
-                     source="other servers are not delayed (docs/fault-server.md)", **more)
+    more.setdefault("source", "other servers are not delayed (docs/fault-server.md)")
+    return Situation(name, transport, acts, completes("over: "), group="runs", command="run", check=check, slack=15, bound=60, **more)

@@ -102,7 +102,7 @@ def completes(pattern=""):
 class Situation:
     def __init__(self, name, transport, acts=None, good=(), *, group, version="2025-11-25", command="call", tool="echo", arguments="{}",
                  source="", tools=None, capabilities=None, revision=None, session="session", opening=None, closing=None,
-                 memory=MEMORY_MB, calls=1, slack=0, options=(), bound=None, check=None, program=None, settings=None, skip=""):
+                 memory=MEMORY_MB, calls=1, slack=0, options=(), bound=None, check=None, program=None, settings=None, model_ms=0, skip=""):
         self.name, self.transport, self.acts, self.group = name, transport, acts or {}, group
         self.good = good if isinstance(good, (tuple, list)) else (good,)
         self.version, self.command, self.tool, self.arguments = version, command, tool, arguments
@@ -117,7 +117,7 @@ class Situation:
         self.timeouts = IN_A_RUN if command == "run" else AWAITED if self.awaits_timeout() else DETECTED
         self.bound = bound or self.timeouts.start + self.timeouts.total + 20
         self.skip = skip
-        self.options, self.program, self.settings = list(options), program, settings or {}
+        self.options, self.program, self.settings, self.model_ms = list(options), program, settings or {}, model_ms
 
     @property
     def tools(self):
