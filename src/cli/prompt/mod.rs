@@ -33,7 +33,7 @@ use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::id::CallId;
 use crate::core::run::{
-    Answer, AnswerForm, Channel, Delivery, ElicitationAnswer, HumanAnswer, PendingCall, PendingItem,
+    Answer, AnswerForm, Channel, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingCall, PendingItem,
 };
 use crate::core::tool::{Arguments, Ask, Choice, Question, escape_untrusted};
 
@@ -56,10 +56,14 @@ struct RefusedEdit {
 }
 
 /// A pending item to ask about, and what the person can do about the others from there.
-pub(super) struct AskedItem<'a> {
-    pub(super) item: &'a PendingItem,
+pub(super) struct AskedItem {
+    pub(super) item: PendingItem,
     /// The approvals that are asked about after it.
-    pub(super) further: &'a [PendingItem],
+    pub(super) further: Vec<PendingItem>,
+    /// The numbers of the other calls that change the same file.
+    pub(super) same_file: Vec<usize>,
+    /// The decision that the person took back.
+    pub(super) withdrawn: Option<Decision>,
     pub(super) place: Place,
 }
 
@@ -147,12 +151,12 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Asks about a pending item. Without an answer it stays pending.
-    pub(super) fn ask(&mut self, asked: &AskedItem<'_>, record: CallRecord<'_>) -> io::Result<Reply> {
+    pub(super) fn ask(&mut self, asked: &AskedItem, record: CallRecord<'_>) -> io::Result<Reply> {
         let Some(call) = asked.item.call() else { return Ok(Reply::LeftPending) };
         let answer = match asked.item.form() {
             AnswerForm::Decision(_) => return self.decision(asked, &call, record),
             AnswerForm::Result { schema } => self.result(&call, schema)?,
-            AnswerForm::Choice(ask) => self.answer(ask, asked.item)?,
+            AnswerForm::Choice(ask) => self.answer(ask, &asked.item)?,
             AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,
             AnswerForm::Background(_) | AnswerForm::Continue { .. } => None,
         };

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::approval::clock;
 use crate::cli::text::count;
 use crate::core::policy::analysis::condition_in_words;
-use crate::core::run::{Coverage, Scope, ToolGrant};
+use crate::core::run::{Coverage, Decision, DecisionKind, Scope, ToolGrant};
 use crate::core::tool::{ToolName, escape_untrusted};
 
 /// The text after `approved`; empty for an approval of one call.
@@ -26,6 +26,18 @@ pub(super) fn reach(scope: Scope, coverage: &Coverage, until: Option<Timestamp>)
     };
     let until = until.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
     format!("{whose}, {which}{until},")
+}
+
+/// A decision as text: `approved for this session, any arguments`, `denied: too early`.
+pub(in crate::cli) fn decided(decision: &Decision) -> String {
+    let Decision { answer, scope, coverage, expires_at, reason, .. } = decision;
+    match answer {
+        DecisionKind::Approve => format!("approved{}", reach(*scope, coverage, *expires_at).trim_end_matches(',')),
+        DecisionKind::Deny => match reason {
+            Some(reason) => format!("denied: {}", escape_untrusted(reason)),
+            None => "denied".to_owned(),
+        },
+    }
 }
 
 /// The tools with grants, each with the calls that the grants cover.
