@@ -85,7 +85,7 @@ pub struct RunRow {
 }
 
 /// A filter of runs, and the order of the list.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFilter {
     /// Only this run.
     pub run: Option<RunId>,

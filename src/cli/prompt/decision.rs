@@ -9,9 +9,7 @@ use crate::cli::answers::{approval, denial};
 use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::cli::view;
 use crate::core::id::CallId;
-use crate::core::policy::analysis::command_argument;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
-use crate::core::tool::escape_untrusted;
 
 /// Help text for the keys.
 const KEYS: &str = "    a  this call runs, once (as does y)
@@ -162,14 +160,8 @@ impl<C: Console> Prompt<C> {
     /// An approval of all further calls of the tool. Where an argument says what runs, it takes a second key.
     fn any_arguments(&mut self, call: &PendingCall<'_>, scope: Scope) -> io::Result<Option<Decision>> {
         let wide = || approval(scope, Some(Coverage::Tool), None);
-        let Some(argument) = call.arguments.as_object().and_then(command_argument) else { return Ok(Some(wide())) };
-        let reach = if scope == Scope::Session { "in this session" } else { "by this agent, in any session" };
-        self.say(&format!(
-            "  This covers every call of {} {reach}, with any arguments: whatever the model writes as `{}` runs, and you are \
-             not asked.",
-            call.name,
-            escape_untrusted(argument)
-        ))?;
+        let Some(warning) = view::any_command(call, scope) else { return Ok(Some(wide())) };
+        self.say(&format!("  {warning}"))?;
         Ok(self.confirmed("  allow any arguments: [y]es, [n]o: ")?.then(wide))
     }
 

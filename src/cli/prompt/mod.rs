@@ -9,6 +9,7 @@ mod decision;
 mod edit;
 mod escape_key;
 mod grant_choice;
+mod menu;
 mod question;
 #[cfg(not(unix))]
 #[path = "plain.rs"]
@@ -26,6 +27,7 @@ use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};
 pub(super) use self::escape_key::EscapeKey;
 pub(super) use self::grant_choice::{CallRecord, PastCalls};
+pub(super) use self::menu::Menu;
 pub(super) use self::terminal::{Terminal, TerminalGuard, Withdrawal, typed_ahead};
 use super::answers::{json_or_text, who};
 use super::argument_lines::{PresentFile, argument_lines};
@@ -169,12 +171,10 @@ impl<C: Console> Prompt<C> {
         if let Some(term) = view::term(item, jiff::Timestamp::now()) {
             self.say(&format!("  {term}"))?;
         }
-        for (index, option) in ask.options.iter().enumerate() {
-            self.say(&format!("  {}. {}", index + 1, escape_untrusted(option)))?;
-        }
+        let menu = Menu::new(ask.options.iter().map(|option| escape_untrusted(option)).collect());
         self.console.discard_typed_ahead()?;
         loop {
-            let Some(line) = self.text("  your answer (empty: leave it pending): ")? else { return Ok(None) };
+            let Some(line) = self.pick("  your answer (empty: leave it pending): ", &menu)? else { return Ok(None) };
             if line.trim().is_empty() {
                 return Ok(None);
             }
@@ -262,6 +262,11 @@ impl<C: Console> Prompt<C> {
     /// Reads a line of text; a paste may contain several lines.
     fn text(&mut self, question: &str) -> io::Result<Option<String>> {
         self.entry(question, Accepts::Text)
+    }
+
+    /// Reads the number of an option, or text.
+    pub(super) fn pick(&mut self, question: &str, menu: &Menu) -> io::Result<Option<String>> {
+        self.entry(question, Accepts::Choice(menu))
     }
 
     fn entry(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<String>> {

@@ -291,15 +291,20 @@ fn the_inbox_asks_about_one_run_after_the_other() {
     let desk = Desk::playing(NOTE);
     desk.toolgate(&["run", "Note it"]).expect(10);
     desk.toolgate(&["run", "Note it again"]).expect(10);
-    let which = "(its number; empty: the first; q: leave): ";
+    desk.toolgate(&["run", "Note it for the third time"]).expect(10);
+    let which = "(number; empty: marked; q, Esc: leave): ";
     let typed = [
-        ("2 pending items in 2 runs", ""),
+        ("3 pending items in 3 runs", ""),
         (which, "7\n"),
         ("there is no number 7", ""),
         (which, "2\n"),
         (DECIDE, "a"),
         ("completed", ""),
         (which, "\n"),
+        (DECIDE, "a"),
+        ("completed", ""),
+        // The only run that is left is asked about without a question.
+        ("1 pending item in 1 run", ""),
         (DECIDE, "q"),
         ("left pending; `toolgate approvals` asks again", ""),
     ];
