@@ -9,8 +9,6 @@ import re
 import sys
 from typing import NamedTuple
 
-# The helpers `events` of the clients stream these events.
-STREAMED = {"watchRun"}
 # Parameters of streams and of conditional reads, whose responses have another form.
 OMITTED = {"include", "If-None-Match"}
 KINDS = {"query": "query", "header": "headers"}
@@ -38,7 +36,8 @@ class Operation(NamedTuple):
 def operations(description):
     for path, verbs in description["paths"].items():
         for verb, operation in verbs.items():
-            if operation["operationId"] not in STREAMED:
+            # The clients have methods by hand for streams.
+            if verb != "get" or "text/event-stream" not in success(operation).get("content", {}):
                 yield parsed(path, verb, operation)
 
 
@@ -49,8 +48,7 @@ def parsed(path, verb, operation):
     if len(words) == 2 and words[1].lower() in (group, group[:-1]):
         words = words[:1]
     body = operation.get("requestBody", {})
-    success = next(response for status, response in operation["responses"].items() if status[0] == "2")
-    content, media = next(iter(success.get("content", {}).items()), ("", {}))
+    content, media = next(iter(success(operation).get("content", {}).items()), ("", {}))
     return Operation(
         group=group,
         words=[word.lower() for word in words],
@@ -64,6 +62,11 @@ def parsed(path, verb, operation):
         form=FORMS[content],
         result=reference(media["schema"]) if content == "application/json" else "",
     )
+
+
+def success(operation):
+    """The first successful response."""
+    return next(response for status, response in operation["responses"].items() if status[0] == "2")
 
 
 def reference(schema):

@@ -3,8 +3,8 @@
 import { ApiError, ConnectionFailed, ToolError } from "./errors.js";
 import { Fragments } from "./fragments.js";
 import { Approvals, Keys, Runs, type Schemas, Sessions, Tools as ToolOperations, Webhooks } from "./operations.js";
-import { messages } from "./server_sent_events.js";
-import { pause, Transport } from "./transport.js";
+import { type Message, messages } from "./server_sent_events.js";
+import { pause, type RequestOptions, Transport } from "./transport.js";
 
 const ENDS = ["completed", "failed", "cancelled", "incomplete", "expired"].map((status) => `execution.${status}`);
 /** Milliseconds before a broken stream is opened again. */
@@ -15,8 +15,11 @@ const SETTLED = ["already_answered", "run_over", "too_late"];
 /** Event of a run. Besides the common members it has those of its type. */
 export type Event = Schemas["Event"] & { [member: string]: any };
 
-/** The function of each tool, which gets the arguments as one object. */
-export type Tools = { [name: string]: (input: any) => unknown };
+/**
+ * The function of each tool. It gets the arguments as one object, and the call; it may be called again for the same
+ * `call_id` if a result is lost.
+ */
+export type Tools = { [name: string]: (input: any, call: Schemas["PendingExternalResult"]) => unknown };
 
 export type ToolgateOptions = {
   /** Address of the server. Default: `TOOLGATE_URL`, or this machine. */
@@ -66,24 +69,30 @@ export class Toolgate {
    * for fragments of a reply: append each `text`; `llm.call.started` begins a new reply.
    */
   async *events(run: string, { after, include, until = "end", signal }: EventOptions = {}): AsyncGenerator<Event> {
-    const fragments = new Fragments();
     const ends = until === "end" ? ENDS : [...ENDS, "execution.pending"];
+    const path = `/v1/runs/${encodeURIComponent(run)}/events`;
+    for await (const event of this.stream(path, { query: { include, until }, signal }, after)) {
+      yield event;
+      if (ends.includes(event.type)) return;
+    }
+  }
+
+  /** The events of a stream, which is opened again when it breaks, until the server has no more. */
+  private async *stream(path: string, options: RequestOptions, after: string | undefined): AsyncGenerator<Event> {
+    const fragments = new Fragments();
     for (;;) {
       const headers = { Accept: "text/event-stream", "Last-Event-ID": after };
-      const path = `/v1/runs/${encodeURIComponent(run)}/events`;
-      const response = await this.transport.open("GET", path, { query: { include, until }, headers, signal });
+      const response = await this.transport.open("GET", path, { ...options, headers });
       if (response.status === 204 || !response.body) return;
       const type = response.headers.get("content-type");
       if (!type?.startsWith("text/event-stream")) throw new ConnectionFailed(`a stream of events was expected, not ${type}`);
-      for await (const data of untilBroken(messages(response.body), signal)) {
-        const message = JSON.parse(data) as Event;
-        const event = message.type === "server.draining" ? undefined : fragments.new(message);
-        if (event === undefined) continue;
-        after = event.id ?? after;
-        yield event;
-        if (ends.includes(event.type)) return;
+      for await (const { id, data } of untilBroken(messages(response.body), options.signal)) {
+        after = id ?? after;
+        const message = data === "" ? undefined : (JSON.parse(data) as Event);
+        const event = message && message.type !== "server.draining" ? fragments.new(message) : undefined;
+        if (event) yield event;
       }
-      await pause(RECONNECT_DELAY, signal);
+      await pause(RECONNECT_DELAY, options.signal);
     }
   }
 
@@ -127,7 +136,7 @@ export class Toolgate {
 /** The result of a call. */
 async function answered(item: Schemas["PendingExternalResult"], tools: Tools): Promise<Schemas["ResultAnswer"]> {
   try {
-    const output = (await tools[item.tool.name]?.(item.arguments)) ?? null;
+    const output = (await tools[item.tool.name]?.(item.arguments, item)) ?? null;
     return { type: "result", call_id: item.call_id, output };
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
@@ -136,7 +145,7 @@ async function answered(item: Schemas["PendingExternalResult"], tools: Tools): P
 }
 
 /** The items up to the first error, unless the caller aborted. */
-async function* untilBroken(items: AsyncGenerator<string>, signal: AbortSignal | undefined): AsyncGenerator<string> {
+async function* untilBroken(items: AsyncGenerator<Message>, signal: AbortSignal | undefined): AsyncGenerator<Message> {
   try {
     yield* items;
   } catch {

@@ -3,8 +3,11 @@
 /** Milliseconds without a byte after which a connection counts as broken: the server sends a comment every 15 seconds. */
 const SILENCE = 45_000;
 
-/** The `data` of each message, until the stream ends, which it does by an error if the connection breaks. */
-export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+/** Message of a stream. One without data only has the position of the stream. */
+export type Message = { id: string | undefined; data: string };
+
+/** The messages until the stream ends, which it does by an error if the connection breaks. */
+export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<Message> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
@@ -15,8 +18,9 @@ export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerato
       const blocks = (rest + decoder.decode(value, { stream: true })).split(/\r?\n\r?\n/);
       rest = blocks.pop() ?? "";
       for (const block of blocks) {
-        const data = block.split(/\r?\n/).filter((line) => line.startsWith("data:"));
-        if (data.length > 0) yield data.map((line) => line.slice(5).trimStart()).join("\n");
+        const lines = block.split(/\r?\n/);
+        const values = (field: string) => lines.filter((line) => line.startsWith(field)).map((line) => line.slice(field.length).trimStart());
+        yield { id: values("id:").at(-1), data: values("data:").join("\n") };
       }
     }
   } finally {

@@ -5,12 +5,13 @@ import json
 import os
 from typing import Any
 
-from toolgate_client import ApiError, AsyncToolgate, InvalidWebhook, Toolgate, ToolError, models, verify_webhook
+from toolgate_client import ApiError, AsyncToolgate, InvalidWebhook, Toolgate, ToolError, current_call, models, verify_webhook
 
 LOOKUP: models.ExternalTool = {"name": "lookup_order", "description": "Looks an order up."}
 
 
 def lookup_order(id: str) -> dict[str, str]:
+    assert current_call()["arguments"] == {"id": id}
     if id != "A-1077":
         raise ToolError(f"there is no order {id}")
     return {"state": "late"}

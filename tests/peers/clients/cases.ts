@@ -6,7 +6,8 @@ import {
 } from "toolgate-client";
 
 const tools: Tools = {
-  lookup_order: async ({ id }: { id: string }) => {
+  lookup_order: async ({ id }: { id: string }, call) => {
+    assert.deepEqual(call.arguments, { id });
     if (id !== "A-1077") throw new ToolError(`there is no order ${id}`);
     return { state: "late" };
   },

@@ -4,6 +4,7 @@ from . import models
 from ._async.client import AsyncToolgate
 from ._sync.client import Toolgate
 from .errors import ApiError, ConnectionFailed, ToolError, ToolgateError
+from .tool_call import current_call
 from .webhooks import InvalidWebhook, verify_webhook
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "ToolError",
     "Toolgate",
     "ToolgateError",
+    "current_call",
     "models",
     "verify_webhook",
 ]

@@ -1,5 +1,6 @@
 """Client of a server: the operations of the API by group, events of runs, and runs with tools of the application."""
 
+import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Literal
@@ -9,6 +10,7 @@ import httpx2
 from .. import models
 from ..errors import ApiError, ConnectionFailed, ToolError
 from ..fragments import Fragments
+from ..tool_call import CALL
 from .operations import AsyncApprovals, AsyncKeys, AsyncRuns, AsyncSessions, AsyncTools, AsyncWebhooks
 from .transport import AsyncTransport, quoted
 from .waiting import Tool, all_of, call, sleep
@@ -61,26 +63,29 @@ class AsyncToolgate:
         A broken connection is opened again after the last event, so no event is missing and none comes twice. The same
         holds for fragments of a reply: append each `text`; `llm.call.started` begins a new reply.
         """
-        fragments = Fragments()
-        query = {"include": include, "until": until}
+        path, query = f"/v1/runs/{quoted(run)}/events", {"include": include, "until": until}
         ends = ENDS if until == "end" else (*ENDS, "execution.pending")
+        async with aclosing(self._stream(path, query, after)) as events:
+            async for event in events:
+                yield event
+                if event["type"] in ends:
+                    return
+
+    async def _stream(self, path: str, query: dict[str, Any], after: str | None) -> AsyncGenerator[dict[str, Any]]:
+        """The events of a stream, which is opened again when it breaks, until the server has no more."""
+        fragments = Fragments()
         while True:
             headers = {"Accept": "text/event-stream", "Last-Event-ID": after}
-            path = f"/v1/runs/{quoted(run)}/events"
             response = await self._transport.open("GET", path, query=query, headers=headers, is_stream=True)
             try:
                 if response.status_code == 204:
                     return
                 async for message in httpx2.EventSource(response, max_event_size=None):
-                    if not message.data or message.event == "server.draining":
-                        continue
-                    event = fragments.new(message.json())  # type: ignore[arg-type]
-                    if event is None:
-                        continue
-                    after = event["id"] or after
-                    yield event
-                    if event["type"] in ends:
-                        return
+                    after = message.id or after
+                    if message.data and message.event != "server.draining":
+                        event = fragments.new(json.loads(message.data))
+                        if event is not None:
+                            yield event
             except httpx2.SSEError as error:
                 raise ConnectionFailed(str(error)) from error
             except httpx2.TransportError:
@@ -100,7 +105,8 @@ class AsyncToolgate:
         """The events of a run. When the run requests calls of `tools`, executes them and resumes the run with the results.
 
         Ends when the run ends, or when it requires something else: an approval, an answer, a tool without a function. A
-        function gets the arguments by name; the model reads the error of a `ToolError`, any other exception is raised.
+        function gets the arguments by name, and `current_call()` has the rest; it may be called again for the same call if
+        a result is lost. The model reads the error of a `ToolError`; any other exception is raised.
         """
         async with aclosing(self.events(run, after=after, include=include)) as events:
             async for event in events:
@@ -131,6 +137,7 @@ class AsyncToolgate:
 
 async def answered(item: models.PendingExternalResult, tools: Mapping[str, Tool]) -> models.ResultAnswer:
     """The result of a call."""
+    CALL.set(item)
     try:
         output = await call(tools[item["tool"]["name"]], item["arguments"])
     except ToolError as error:
