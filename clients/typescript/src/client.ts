@@ -2,7 +2,7 @@
 
 import { ApiError, ConnectionFailed, ToolError } from "./errors.js";
 import { Fragments } from "./fragments.js";
-import { Approvals, Keys, Runs, type Schemas, Sessions, Tools as ToolOperations, Webhooks } from "./operations.js";
+import { Approvals, Keys, Runs, type Schemas, Sessions, Tools, Webhooks } from "./operations.js";
 import { type Message, messages } from "./server_sent_events.js";
 import { pause, type RequestOptions, Transport } from "./transport.js";
 
@@ -19,7 +19,7 @@ export type Event = Schemas["Event"] & { [member: string]: any };
  * The function of each tool. It gets the arguments as one object, and the call; it may be called again for the same
  * `call_id` if a result is lost.
  */
-export type Tools = { [name: string]: (input: any, call: Schemas["PendingExternalResult"]) => unknown };
+export type ToolFunctions = { [name: string]: (input: any, call: Schemas["PendingExternalResult"]) => unknown };
 
 export type ToolgateOptions = {
   /** Address of the server. Default: `TOOLGATE_URL`, or this machine. */
@@ -46,7 +46,7 @@ export class Toolgate {
   readonly keys: Keys;
   readonly runs: Runs;
   readonly sessions: Sessions;
-  readonly tools: ToolOperations;
+  readonly tools: Tools;
   readonly webhooks: Webhooks;
   private readonly transport: Transport;
 
@@ -58,7 +58,7 @@ export class Toolgate {
     this.keys = new Keys(transport);
     this.runs = new Runs(transport);
     this.sessions = new Sessions(transport);
-    this.tools = new ToolOperations(transport);
+    this.tools = new Tools(transport);
     this.webhooks = new Webhooks(transport);
   }
 
@@ -102,7 +102,7 @@ export class Toolgate {
    * Ends when the run ends, or when it requires something else: an approval, an answer, a tool without a function. The model
    * reads the error of a `ToolError`; any other exception is thrown.
    */
-  async *eventsWithTools(run: string, tools: Tools, options: Omit<EventOptions, "until"> = {}): AsyncGenerator<Event> {
+  async *eventsWithTools(run: string, tools: ToolFunctions, options: Omit<EventOptions, "until"> = {}): AsyncGenerator<Event> {
     for await (const event of this.events(run, options)) {
       yield event;
       if (event.type === "execution.pending" && !(await this.answerCalls(run, tools))) return;
@@ -110,7 +110,7 @@ export class Toolgate {
   }
 
   /** Executes the requested calls of `tools` and sends their results; whether the run requires nothing else. */
-  async answerCalls(run: string, tools: Tools): Promise<boolean> {
+  async answerCalls(run: string, tools: ToolFunctions): Promise<boolean> {
     const { pending } = await this.runs.read(run);
     const isCall = (item: Schemas["Pending"]) => item.type === "external_result" && Object.hasOwn(tools, item.tool.name);
     const calls = pending.filter(isCall) as Schemas["PendingExternalResult"][];
@@ -125,16 +125,21 @@ export class Toolgate {
     return pending.every((item) => isCall(item) || item.type === "task");
   }
 
+  /** Executes the calls of `tools` of a run; the run when it has ended, or requires something else. */
+  async continueWithTools(run: string, tools: ToolFunctions, options: { signal?: AbortSignal } = {}): Promise<Schemas["Run"]> {
+    for await (const _ of this.eventsWithTools(run, tools, options));
+    return this.runs.read(run, options);
+  }
+
   /** Starts a run and executes its calls of `tools`; the run when it has ended, or requires something else. */
-  async runWithTools(body: Schemas["NewRun"], tools: Tools, options: { signal?: AbortSignal } = {}): Promise<Schemas["Run"]> {
-    const { id } = await this.runs.create(body, { prefer: "respond-async", ...options });
-    for await (const _ of this.eventsWithTools(id, tools, options));
-    return this.runs.read(id, options);
+  async runWithTools(body: Schemas["NewRun"], tools: ToolFunctions, options: { signal?: AbortSignal } = {}): Promise<Schemas["Run"]> {
+    const run = await this.runs.create(body, { prefer: "respond-async", ...options });
+    return this.continueWithTools(run.id, tools, options);
   }
 }
 
 /** The result of a call. */
-async function answered(item: Schemas["PendingExternalResult"], tools: Tools): Promise<Schemas["ResultAnswer"]> {
+async function answered(item: Schemas["PendingExternalResult"], tools: ToolFunctions): Promise<Schemas["ResultAnswer"]> {
   try {
     const output = (await tools[item.tool.name]?.(item.arguments, item)) ?? null;
     return { type: "result", call_id: item.call_id, output };

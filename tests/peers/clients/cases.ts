@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import {
-  ApiError, ConnectionFailed, type Event, InvalidWebhook, type Schemas, Toolgate, ToolError, type Tools, verifyWebhook,
+  ApiError, ConnectionFailed, type Event, InvalidWebhook, type Schemas, Toolgate, ToolError, type ToolFunctions, verifyWebhook,
 } from "toolgate-client";
 
-const tools: Tools = {
+const tools: ToolFunctions = {
   lookup_order: async ({ id }: { id: string }, call) => {
     assert.deepEqual(call.arguments, { id });
     if (id !== "A-1077") throw new ToolError(`there is no order ${id}`);
@@ -54,7 +54,7 @@ async function runsWithTools(client: Toolgate) {
 
 async function otherExceptionsAreThrown(client: Toolgate) {
   const { id } = await client.runs.create(newRun());
-  const broken: Tools = { lookup_order: () => { throw new RangeError("broken"); } };
+  const broken: ToolFunctions = { lookup_order: () => { throw new RangeError("broken"); } };
   await assert.rejects(client.answerCalls(id, broken), RangeError);
   assert.equal((await client.runs.read(id)).status, "pending");
   assert.equal(await client.answerCalls(id, tools), true);

@@ -4,7 +4,7 @@ from . import models
 from ._async.client import AsyncToolgate
 from ._sync.client import Toolgate
 from .errors import ApiError, ConnectionFailed, ToolError, ToolgateError
-from .tool_call import current_call
+from .tool_call import ToolFunctions, current_call
 from .webhooks import InvalidWebhook, verify_webhook
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "ConnectionFailed",
     "InvalidWebhook",
     "ToolError",
+    "ToolFunctions",
     "Toolgate",
     "ToolgateError",
     "current_call",

@@ -1,8 +1,13 @@
-"""The call for which the function of a tool is executed."""
+"""Functions of tools, and the call for which one is executed."""
 
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from typing import Any, TypeAlias
 
 from . import models
+
+#: The function of each tool, which gets the arguments by name. The asynchronous client also accepts coroutine functions.
+ToolFunctions: TypeAlias = Mapping[str, Callable[..., Any]]
 
 CALL: ContextVar[models.PendingExternalResult] = ContextVar("toolgate_call")
 

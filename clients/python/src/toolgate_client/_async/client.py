@@ -1,7 +1,7 @@
 """Client of a server: the operations of the API by group, events of runs, and runs with tools of the application."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -10,10 +10,10 @@ import httpx2
 from .. import models
 from ..errors import ApiError, ConnectionFailed, ToolError
 from ..fragments import Fragments
-from ..tool_call import CALL
+from ..tool_call import CALL, ToolFunctions
 from .operations import AsyncApprovals, AsyncKeys, AsyncRuns, AsyncSessions, AsyncTools, AsyncWebhooks
 from .transport import AsyncTransport, quoted
-from .waiting import Tool, all_of, call, sleep
+from .waiting import all_of, call, sleep
 
 ENDS = tuple(f"execution.{status}" for status in ("completed", "failed", "cancelled", "incomplete", "expired"))
 #: Seconds before a broken stream is opened again.
@@ -97,7 +97,7 @@ class AsyncToolgate:
     async def events_with_tools(
         self,
         run: str,
-        tools: Mapping[str, Tool],
+        tools: ToolFunctions,
         *,
         after: str | None = None,
         include: Literal["content"] | None = None,
@@ -114,7 +114,7 @@ class AsyncToolgate:
                 if event["type"] == "execution.pending" and not await self.answer_calls(run, tools):
                     return
 
-    async def answer_calls(self, run: str, tools: Mapping[str, Tool]) -> bool:
+    async def answer_calls(self, run: str, tools: ToolFunctions) -> bool:
         """Executes the requested calls of `tools` and sends their results; whether the run requires nothing else."""
         pending = (await self.runs.read(run))["pending"]
         calls = [item for item in pending if item["type"] == "external_result" and item["tool"]["name"] in tools]
@@ -127,15 +127,19 @@ class AsyncToolgate:
                     raise
         return all(item in calls or item["type"] == "task" for item in pending)
 
-    async def run_with_tools(self, body: models.NewRun, tools: Mapping[str, Tool]) -> models.Run:
-        """Starts a run and executes its calls of `tools`; the run when it has ended, or requires something else."""
-        run = (await self.runs.create(body, prefer="respond-async"))["id"]
+    async def continue_with_tools(self, run: str, tools: ToolFunctions) -> models.Run:
+        """Executes the calls of `tools` of a run; the run when it has ended, or requires something else."""
         async for _ in self.events_with_tools(run, tools):
             pass
         return await self.runs.read(run)
 
+    async def run_with_tools(self, body: models.NewRun, tools: ToolFunctions) -> models.Run:
+        """Starts a run and executes its calls of `tools`; the run when it has ended, or requires something else."""
+        run = await self.runs.create(body, prefer="respond-async")
+        return await self.continue_with_tools(run["id"], tools)
 
-async def answered(item: models.PendingExternalResult, tools: Mapping[str, Tool]) -> models.ResultAnswer:
+
+async def answered(item: models.PendingExternalResult, tools: ToolFunctions) -> models.ResultAnswer:
     """The result of a call."""
     CALL.set(item)
     try:

@@ -7,11 +7,8 @@ from typing import Any
 
 sleep = asyncio.sleep
 
-#: The function of a tool. The asynchronous client also accepts a coroutine function.
-Tool = Callable[..., Any]
 
-
-async def call(function: Tool, arguments: Mapping[str, Any]) -> Any:
+async def call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """The output of a tool."""
     output = function(**arguments)
     return await output if inspect.isawaitable(output) else output

@@ -6,11 +6,8 @@ from typing import Any
 
 sleep = time.sleep
 
-#: The function of a tool.
-Tool = Callable[..., Any]
 
-
-def call(function: Tool, arguments: Mapping[str, Any]) -> Any:
+def call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """The output of a tool."""
     return function(**arguments)
 
