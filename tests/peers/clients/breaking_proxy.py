@@ -1,6 +1,7 @@
 """Reverse proxy in front of a gateway whose connections break, as those of a bad network do. It needs only the standard library.
 
-- The response to the first POST with an `Idempotency-Key` that starts a run is lost, after the server sent it.
+- The response to the first POST with an `Idempotency-Key` that starts a run is lost, after the server sent it. Without a key,
+  that of every POST is.
 - Every stream of events breaks after some 2 KB.
 - Every second `GET /v1/me` is refused with 503 and `Retry-After`.
 
@@ -32,8 +33,9 @@ class BreakingProxy(http.server.ThreadingHTTPServer):
 
     def is_first(self, key):
         with self.lock:
-            known = key is None or key in self.seen
-            self.seen.add(key)
+            known = key in self.seen
+            if key is not None:
+                self.seen.add(key)
             return not known
 
     def handle_error(self, *_):

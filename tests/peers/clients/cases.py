@@ -105,7 +105,7 @@ def webhooks_are_verified() -> None:
         ("whsec_bm9uZQ==", body, headers),
         (secret, body + " ", headers),
         (secret, body, {**headers, "webhook-id": "msg_2"}),
-        (secret, body, {**headers, "webhook-timestamp": str(int(headers["webhook-timestamp"]) - 600)}),
+        (secret, body, signed["old_headers"]),
         (secret, body, {}),
     ]
     for case in forged:

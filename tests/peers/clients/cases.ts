@@ -99,15 +99,14 @@ async function errorsAreTyped(client: Toolgate) {
 }
 
 async function webhooksAreVerified() {
-  const { secret, body, headers } = JSON.parse(process.env.SIGNED ?? "");
+  const { secret, body, headers, old_headers } = JSON.parse(process.env.SIGNED ?? "");
   assert.deepEqual(await verifyWebhook(secret, body, headers), JSON.parse(body));
   assert.deepEqual(await verifyWebhook(secret, body, new Headers(headers)), JSON.parse(body));
-  const old = { ...headers, "webhook-timestamp": String(Number(headers["webhook-timestamp"]) - 600) };
   const forged: [string, string, Record<string, string>][] = [
     ["whsec_bm9uZQ==", body, headers],
     [secret, `${body} `, headers],
     [secret, body, { ...headers, "webhook-id": "msg_2" }],
-    [secret, body, old],
+    [secret, body, old_headers],
     [secret, body, {}],
   ];
   for (const one of forged) await assert.rejects(verifyWebhook(...one), InvalidWebhook);

@@ -5,7 +5,7 @@ Each CMD is a program that gets in its environment
 
   TOOLGATE_URL, TOOLGATE_KEY   the proxy, and a key
   DIRECT_URL                   the server itself
-  SIGNED                       a webhook of Standard Webhooks' own library: {"secret", "body", "headers"}
+  SIGNED                       a webhook of Standard Webhooks' own library: {"secret", "body", "headers", "old_headers"}
 """
 
 import base64
@@ -41,13 +41,13 @@ agents:
 CONVERSATION = """
 turns:
   - say: I look both orders up, größer 🚚 than one fragment, so that a stream breaks in the middle of it.
-    stream: { fragments: 40, delay_ms: 20 }
+    stream: { fragments: 40, delay_ms: 60 }
     calls:
       - { name: ext_lookup_order, arguments: { id: A-1077 } }
       - { name: ext_lookup_order, arguments: { id: A-1041 } }
   - expect: { contains: late }
     say: Order A-1077 is late 🚚, and there is no order A-1041.
-    stream: { fragments: 40, delay_ms: 20 }
+    stream: { fragments: 40, delay_ms: 60 }
 """
 
 DESK = """
@@ -61,10 +61,14 @@ turns:
 
 def signed():
     secret = "whsec_" + base64.b64encode(os.urandom(32)).decode()
-    now, body = datetime.datetime.now(datetime.timezone.utc), '{"type":"webhook.test","data":{}}'
-    headers = {"webhook-id": "msg_1", "webhook-timestamp": str(int(now.timestamp()))}
-    headers["webhook-signature"] = "v1,bm9uZQ== " + Webhook(secret).sign("msg_1", now, body)
-    return {"secret": secret, "body": body, "headers": headers}
+    body, now = '{"type":"webhook.test","data":{}}', datetime.datetime.now(datetime.timezone.utc)
+
+    def headers(sent_at):
+        signatures = "v1,bm9uZQ== " + Webhook(secret).sign("msg_1", sent_at, body)
+        return {"webhook-id": "msg_1", "webhook-timestamp": str(int(sent_at.timestamp())), "webhook-signature": signatures}
+
+    old = now - datetime.timedelta(minutes=10)
+    return {"secret": secret, "body": body, "headers": headers(now), "old_headers": headers(old)}
 
 
 def main():
