@@ -232,12 +232,10 @@ mod tests {
 
     #[test]
     fn calls_that_change_one_file_know_each_other() {
-        let write = |id: &str, path: &str| match approval_item(id) {
-            PendingItem::Approval(approval) => PendingItem::Approval(PendingApproval {
-                arguments: Arguments::from_value(json!({"path": path, "content": id})),
-                ..approval
-            }),
-            other => other,
+        let write = |id: &str, path: &str| {
+            let PendingItem::Approval(approval) = approval_item(id) else { panic!("an approval") };
+            let arguments = Arguments::from_value(json!({"path": path, "content": id}));
+            PendingItem::Approval(PendingApproval { arguments, ..approval })
         };
         let mut round = Round::new(vec![write("1", "a"), write("2", "b"), write("3", "a"), approval_item("4")]);
         let mut same_file = Vec::new();
