@@ -119,7 +119,7 @@ async fn prompt_through(
     prompted: &mut Prompted,
     out: &mut Output,
 ) -> Result<(), CliError> {
-    if round.asked().is_none() {
+    if round.current().is_none() {
         return Ok(());
     }
     out.passed();

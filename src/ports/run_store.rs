@@ -84,6 +84,16 @@ pub struct RunRow {
     pub purged_at: Option<Timestamp>,
 }
 
+impl RunRow {
+    /// The word of lists for a run that is running while no process executes it.
+    pub const INTERRUPTED: &str = "interrupted";
+
+    /// The status as lists show it: [`Self::INTERRUPTED`], or the status itself.
+    pub fn status_word(&self) -> &'static str {
+        if self.is_interrupted { Self::INTERRUPTED } else { self.status.as_str() }
+    }
+}
+
 /// A filter of runs, and the order of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFilter {

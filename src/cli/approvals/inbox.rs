@@ -52,6 +52,8 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
             several => chosen(several, out).await?,
         };
         let Some(run) = chosen else { return Ok(Exit::Done) };
+        // The only run is chosen without a question, so one that cannot be resumed would be chosen again and again.
+        left.insert(run.clone());
         let known = app.runner.journal(&run).await?;
         let execution = match app.runner.resume_or_follow(&run).await {
             Ok(execution) => execution,
@@ -61,7 +63,6 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
             }
         };
         settle(app, execution, &known, Display::conversation(out), Tasks::InTerminal.into(), &again, out).await?;
-        left.insert(run);
     }
 }
 
@@ -77,12 +78,13 @@ fn by_run(waiting: &[InboxItem], out: &Output) -> Vec<(RunId, String)> {
     let room = out.width().saturating_sub(8).max(24);
     let mut runs: Vec<(RunId, String)> = Vec::new();
     for item in waiting {
-        if runs.iter().all(|(run, _)| *run != item.run_id) {
-            let task = format!("agent {}: {}", item.agent, item.context.task);
-            runs.push((item.run_id.clone(), one_line(&task, room)));
-        }
-        if let Some((_, lines)) = runs.iter_mut().find(|(run, _)| *run == item.run_id) {
-            lines.push_str(&format!("\n  {}", item_line(item, room)));
+        let line = format!("\n  {}", item_line(item, room));
+        match runs.iter_mut().find(|(run, _)| *run == item.run_id) {
+            Some((_, lines)) => lines.push_str(&line),
+            None => {
+                let task = one_line(&format!("agent {}: {}", item.agent, item.context.task), room);
+                runs.push((item.run_id.clone(), task + &line));
+            }
         }
     }
     runs

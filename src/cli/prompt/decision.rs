@@ -29,6 +29,9 @@ const KEYS: &str = "    a  this call runs, once (as does y)
 /// The number of lines of arguments after which the heading is repeated below them.
 const LONG: usize = 12;
 
+/// The notice before a changed file is shown again.
+const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing was decided. Look again:";
+
 /// The choices at a call that requires approval.
 fn choices(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
     let likely =
@@ -59,9 +62,12 @@ impl<C: Console> Prompt<C> {
         self.say(&format!("\n{heading}{place}"))?;
         let mut shown = self.say_approval(&asked.item, call)?;
         if !asked.same_file.is_empty() {
-            let others = list(&asked.same_file);
+            let others = match &asked.same_file[..] {
+                [one] => format!("call {one} of {of} changes"),
+                several => format!("calls {} of {of} change", list(several)),
+            };
             self.say(&format!(
-                "  ! call {others} of {of} changes this file too: the calls of one reply run at the same time, and the \
+                "  ! {others} this file too: the calls of one reply run at the same time, and the \
                  difference shown is from the present file"
             ))?;
         }
@@ -115,7 +121,7 @@ impl<C: Console> Prompt<C> {
             // Without a decision, the person came back from a further question.
             if let Some(decision) = decision {
                 if decision.answer == DecisionKind::Approve && self.argument_lines(&call.arguments) != shown {
-                    self.say("\n  The file changed after it was shown, so nothing was decided. Look again:")?;
+                    self.say(FILE_CHANGED)?;
                     shown = self.say_approval(&asked.item, call)?;
                     continue;
                 }
@@ -150,7 +156,7 @@ impl<C: Console> Prompt<C> {
             if !is_approved || present.eq(shown) {
                 break is_approved;
             }
-            self.say("\n  A file changed after it was shown, so nothing was decided. Look again:")?;
+            self.say(FILE_CHANGED)?;
         };
         let answers = items().filter_map(PendingItem::call_id);
         let answers = answers.map(|call| (call.clone(), by_terminal(approval(Scope::Once, None, None))));

@@ -52,43 +52,21 @@ pub(super) struct List {
     json: bool,
 }
 
-/// A status as the list prints it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ListedStatus {
-    Known(Status),
-    /// Running, and its process died.
-    Interrupted,
-}
-
-const INTERRUPTED: &str = "interrupted";
-
-impl ListedStatus {
-    fn of(row: &RunRow) -> Self {
-        if row.is_interrupted { Self::Interrupted } else { Self::Known(row.status) }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Known(status) => status.as_str(),
-            Self::Interrupted => INTERRUPTED,
-        }
-    }
-
-    /// The statuses in the store that runs of this status have.
-    fn stored(self) -> Status {
-        match self {
-            Self::Known(status) => status,
-            Self::Interrupted => Status::Running,
-        }
-    }
+/// A status as the list shows it ([`RunRow::status_word`]).
+#[derive(Clone, Copy, Debug)]
+struct ListedStatus {
+    /// The status in the store.
+    stored: Status,
+    word: &'static str,
 }
 
 fn listed_status(word: &str) -> Result<ListedStatus, String> {
-    if word == INTERRUPTED {
-        return Ok(ListedStatus::Interrupted);
+    if word == RunRow::INTERRUPTED {
+        return Ok(ListedStatus { stored: Status::Running, word: RunRow::INTERRUPTED });
     }
-    let known = || list(Status::ALL.iter().map(|status| status.as_str()).chain([INTERRUPTED]));
-    Status::parse(word).map(ListedStatus::Known).ok_or_else(|| format!("a status is one of {}", known()))
+    let known = || list(Status::ALL.iter().map(|status| status.as_str()).chain([RunRow::INTERRUPTED]));
+    let found = Status::parse(word).map(|stored| ListedStatus { stored, word: stored.as_str() });
+    found.ok_or_else(|| format!("a status is one of {}", known()))
 }
 
 fn trigger(word: &str) -> Result<TriggerKind, String> {
@@ -101,13 +79,13 @@ impl List {
         let app = setup::open(setup::settings(&self.config)?).await?;
         setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let filter = RunFilter {
-            statuses: self.status.into_iter().map(ListedStatus::stored).collect(),
+            statuses: self.status.iter().map(|status| status.stored).collect(),
             agent: self.agent.as_deref().map(Into::into),
             session: self.session.as_deref().map(Into::into),
             trigger: self.trigger,
             schedule: self.schedule.clone(),
             // The store does not tell a running run from an interrupted one.
-            limit: if self.status.is_some_and(|status| status.stored() == Status::Running) {
+            limit: if self.status.is_some_and(|status| status.stored == Status::Running) {
                 usize::MAX
             } else {
                 self.limit as usize
@@ -119,7 +97,7 @@ impl List {
         let runner = app.runner.clone();
         setup::close(app, out).await;
         let mut rows = rows?;
-        rows.retain(|row| self.status.is_none_or(|status| status == ListedStatus::of(row)));
+        rows.retain(|row| self.status.is_none_or(|status| status.word == row.status_word()));
         rows.truncate(self.limit as usize);
         let is_blocked = |row: &&RunRow| !row.status.is_ended() && runner.agent(&row.agent).is_err();
         let blocked = |row| Some(row).filter(is_blocked).map(|row| no_such_agent(&row.agent));
@@ -159,7 +137,7 @@ fn cells(row: &RunRow, id: String, now: Timestamp) -> [String; 7] {
     let took = row.result.as_ref().and_then(|result| result.duration_ms);
     [
         id,
-        ListedStatus::of(row).as_str().to_owned(),
+        row.status_word().to_owned(),
         age(row.created_at, now),
         took.map_or_else(|| "-".to_owned(), duration),
         row.agent.as_str().to_owned(),

@@ -67,12 +67,13 @@ impl Round {
         })
     }
 
-    /// The numbers of the other calls that change the file of the current one.
+    /// The numbers of the other calls that change the file of the current one, without those that the person denied.
     fn same_file(&self) -> Vec<usize> {
         let file = |item: &PendingItem| changed_file(&item.call()?.arguments).map(str::to_owned);
         let Some(own) = self.current().and_then(file) else { return Vec::new() };
+        let is_other = |at: usize| at != self.at && !self.held.get(&at).is_some_and(Held::is_denial);
         let others =
-            self.items.iter().enumerate().filter(|(at, item)| *at != self.at && file(item).as_ref() == Some(&own));
+            self.items.iter().enumerate().filter(|(at, item)| is_other(*at) && file(item).as_ref() == Some(&own));
         others.map(|(at, _)| at + 1).collect()
     }
 
@@ -107,10 +108,7 @@ impl Round {
     /// Whether the person denied the same call in this round.
     fn is_denied(&self, item: &PendingItem) -> bool {
         let call = |item: &PendingItem| item.call().map(|call| (call.name.to_string(), call.arguments.to_value()));
-        self.held.iter().any(|(at, held)| {
-            let is_denial = held.answer.decision().is_some_and(|decision| decision.answer == DecisionKind::Deny);
-            is_denial && self.items.get(*at).and_then(call) == call(item)
-        })
+        self.held.iter().any(|(at, held)| held.is_denial() && self.items.get(*at).and_then(call) == call(item))
     }
 
     /// Goes to the next item without an answer, for example because the answer is recorded.
@@ -149,6 +147,10 @@ impl Round {
 }
 
 impl Held {
+    fn is_denial(&self) -> bool {
+        self.answer.decision().is_some_and(|decision| decision.answer == DecisionKind::Deny)
+    }
+
     /// The decision about a call that an approval of another one covers.
     fn covered(call: &CallId, decision: &Decision, approved: &CallId, covered_by: usize) -> Self {
         let reason = Some(format!("covered by the approval of {approved}"));
@@ -244,6 +246,10 @@ mod tests {
             round.next();
         }
         assert_eq!(same_file, [vec![3], vec![], vec![1], vec![]]);
+        let mut round = Round::new(vec![write("1", "a"), write("2", "a")]);
+        let denial = Decision::new(DecisionKind::Deny, "ada");
+        round.hold(vec![("1".into(), denial.into())], |_, _, _| false);
+        assert!(round.asked().unwrap().same_file.is_empty(), "a call that does not run changes nothing");
     }
 
     #[test]

@@ -41,9 +41,9 @@ pub enum LoggingError {
         filter: String,
         source: ParseError,
     },
-    /// A word of the filter is no level. As a directive it would log everything that the module of this name reports.
+    /// A word of the setting is no level. As a directive it would log everything that the module of this name reports.
     #[error(
-        "the log filter has `{word}`, which is no level: use off, error, warn, info, debug or trace, or `{word}=debug` for a module"
+        "`log` has `{word}`, which is no level: use off, error, warn, info, debug or trace, or `{word}=debug` for a module"
     )]
     Level {
         /// The word as written.
@@ -99,13 +99,21 @@ fn filter(rust_log: Option<&str>, level: &str) -> Result<EnvFilter, LoggingError
     const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rmcp=warn";
     let filter = match rust_log.map(str::trim).filter(|filter| !filter.is_empty()) {
         Some(filter) => format!("{QUIET},{filter}"),
-        None => format!("{QUIET},{level}"),
+        None => {
+            check_words(level)?;
+            format!("{QUIET},{level}")
+        }
     };
-    let is_level = |word: &&str| word.is_empty() || word.contains(['=', '[']) || word.parse::<LevelFilter>().is_ok();
-    if let Some(word) = filter.split(',').map(str::trim).find(|word| !is_level(word)) {
-        return Err(LoggingError::Level { word: word.to_owned() });
-    }
     EnvFilter::try_new(&filter).map_err(|source| LoggingError::Filter { filter, source })
+}
+
+/// Whether each word of the setting `log` is a level or a directive. In RUST_LOG a word alone is a module, by its convention.
+fn check_words(level: &str) -> Result<(), LoggingError> {
+    let is_clear = |word: &&str| word.is_empty() || word.contains(['=', '[']) || word.parse::<LevelFilter>().is_ok();
+    match level.split(',').map(str::trim).find(|word| !is_clear(word)) {
+        Some(word) => Err(LoggingError::Level { word: word.to_owned() }),
+        None => Ok(()),
+    }
 }
 
 fn chosen_format(env: Option<&str>, configured: Format) -> Format {
@@ -133,10 +141,11 @@ mod tests {
         let refused = filter(Some("toolgate=loud"), "warn").expect_err("refused");
         assert!(refused.to_string().contains("toolgate=loud"), "{refused}");
         let refused = filter(None, "toolgate=info, warm").expect_err("refused");
-        assert!(refused.to_string().contains("`warm`, which is no level"), "{refused}");
-        for readable in ["INFO", "0", "off", "warn,toolgate=info", "toolgate[run{id=1}]=debug", "", "warn,"] {
-            filter(None, readable).expect(readable);
-        }
+        assert!(refused.to_string().contains("`log` has `warm`, which is no level"), "{refused}");
+        let readable = ["INFO", "0", "off", "warn,toolgate=info", "toolgate[run{id=1}]=debug", "[run]", "", "warn,"];
+        let unread: Vec<_> = readable.iter().filter_map(|level| filter(None, level).err()).collect();
+        assert!(unread.is_empty(), "{unread:?}");
+        assert!(filter(Some("hyper"), "warn").is_ok(), "a module alone, by the convention of RUST_LOG");
     }
 
     #[test]

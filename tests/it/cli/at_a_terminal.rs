@@ -321,6 +321,17 @@ fn the_inbox_asks_about_one_run_after_the_other() {
 }
 
 #[test]
+fn the_inbox_leaves_a_run_that_cannot_be_resumed() {
+    let desk = Desk::playing(NOTE);
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("  desk:", "  office:"));
+    let typed = [("unknown agent `desk`", ""), ("left pending; `toolgate approvals` asks again", "")];
+    let screen = at_a_terminal(&desk, &["approvals"], &typed).expect(0);
+    assert_eq!(screen.text.matches("unknown agent").count(), 1, "{}", screen.text);
+}
+
+#[test]
 fn an_approval_covers_calls_that_meet_a_proposed_condition() {
     let note = |id, customer, text| {
         format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: {customer}, text: {text} }} }}")

@@ -106,6 +106,7 @@ async function webhooksAreVerified() {
     ["whsec_bm9uZQ==", body, headers],
     [secret, `${body} `, headers],
     [secret, body, { ...headers, "webhook-id": "msg_2" }],
+    [secret, body, { ...headers, "webhook-signature": "v1,@@ v1, v1,é" }],
     [secret, body, old_headers],
     [secret, body, {}],
   ];

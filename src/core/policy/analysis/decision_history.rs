@@ -15,7 +15,8 @@ pub struct DecisionHistory {
     pub approvals: BTreeMap<(RunId, CallId), Approval>,
     /// The tools that are never suggested, each with the first reason found.
     pub barred: BTreeMap<Origin, ExclusionReason>,
-    /// The calls that a person or a policy denied, by tool and [`arguments_hash`]. No rule covers them; rules for other arguments may.
+    /// The calls that a person or a policy denied, by tool and [`arguments_hash`]. No rule covers them; rules for other
+    /// arguments may.
     pub refused: BTreeMap<(Origin, String), ExclusionReason>,
     /// The runs whose journals cannot be read, with the error.
     pub unread: Vec<String>,
