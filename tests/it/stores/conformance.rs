@@ -3,6 +3,7 @@
 mod access_keys;
 mod appending;
 mod blobs;
+mod commits;
 mod counting;
 mod granting;
 mod idempotency;
@@ -18,8 +19,8 @@ use tempfile::TempDir;
 use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, Webhooks};
 
 pub(crate) use self::{
-    access_keys::*, appending::*, blobs::*, counting::*, granting::*, idempotency::*, listing::*, ownership::*,
-    purging::*, sessions::*, webhooks::*,
+    access_keys::*, appending::*, blobs::*, commits::*, counting::*, granting::*, idempotency::*, listing::*,
+    ownership::*, purging::*, sessions::*, webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -51,6 +52,9 @@ macro_rules! conforms {
             an_append_without_events_changes_the_row_alone
             of_concurrent_appends_to_one_position_one_wins
             appends_to_many_runs_do_not_disturb_each_other
+            each_append_is_a_commit_of_its_tenant
+            an_append_that_adds_nothing_is_no_commit
+            concurrent_appends_are_numbered_without_gaps
             a_journal_is_loaded_from_any_position
             events_are_loaded_exactly_as_written
             a_listing_is_newest_first_and_pages
