@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::problem::Problem;
 use super::state::Gateway;
 use super::{
-    access_log, agents, approvals, completion, grants, health, idempotency, keys, me, models, openapi, panic,
+    access_log, agents, approvals, completion, events, grants, health, idempotency, keys, me, models, openapi, panic,
     problem_body, request_id, runs, servers, sessions, tools, webhooks,
 };
 use crate::access::{self, Origins, require_scope};
@@ -92,6 +92,7 @@ pub fn description() -> OpenApi {
 fn api() -> OpenApiRouter<Gateway> {
     OpenApiRouter::with_openapi(openapi::head())
         .merge(runs::routes())
+        .merge(events::routes())
         .merge(sessions::routes())
         .merge(approvals::routes())
         .merge(grants::routes())

@@ -54,7 +54,10 @@ pub use authorize::{Caller, Scope, Scopes};
 pub use decisions::binding_digest;
 pub use error::{CurrentState, FieldError, ServiceError};
 pub use error_reason::ErrorReason;
-pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until, events_of};
+pub use event_stream::{
+    EventId, EventPage, EventSelection, EventTopic, FollowSettings, RunEvent, StreamItem, Tail, TenantStreamItem,
+    TenantTail, Until, events_of,
+};
 pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};
 pub use name_rules::check_name;

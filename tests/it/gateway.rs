@@ -46,6 +46,7 @@ mod sessions;
 mod stalled;
 pub(crate) mod streamed;
 mod streaming;
+mod tenant_events;
 mod tenant_isolation;
 mod test_site;
 mod tools;

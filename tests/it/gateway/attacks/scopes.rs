@@ -17,7 +17,7 @@ use crate::runner::world::{Kept, given_an_agent, say};
 const SCOPES: &[(&str, &[&str])] = &[
     ("tools:read", &["listAgents", "readAgent", "listModels", "listServers", "readServer", "listTools"]),
     ("tools:call", &["callTool"]),
-    ("approvals:read", &["listApprovals", "readApproval", "listApprovalGrants"]),
+    ("approvals:read", &["listApprovals", "watchApprovals", "readApproval", "listApprovalGrants"]),
     ("approvals:decide", &["decideApproval", "extendApproval", "createApprovalGrant", "revokeApprovalGrant"]),
     (
         "runs:read",
@@ -26,6 +26,7 @@ const SCOPES: &[(&str, &[&str])] = &[
             "readRun",
             "readBlob",
             "watchRun",
+            "watchEvents",
             "exportRun",
             "listMessages",
             "listSessions",
@@ -113,6 +114,8 @@ async fn an_endpoint_accepts_its_scope_and_no_other() {
         let (own, _) = SCOPES.iter().find(|(_, operations)| operations.contains(&id.as_str())).unwrap();
         let ask = async |scopes: &str| {
             let request = served.request(method.clone(), path).header("x-badge", format!("eve acme {scopes}"));
+            // A stream does not end.
+            let request = request.header("accept", "application/json");
             let request = if *method == Method::GET { request } else { request.json(&body_of(id)) };
             HttpAnswer::of(request.send().await.unwrap()).await
         };
