@@ -19,6 +19,7 @@ mod rule_counters;
 mod run_store;
 mod session_store;
 mod store_error;
+mod stream_tickets;
 mod validators;
 mod webhooks;
 
@@ -47,6 +48,7 @@ pub use session_store::{
     SessionSettings, SessionStore,
 };
 pub use store_error::StoreError;
+pub use stream_tickets::{StreamTicket, StreamTickets, TicketedStream};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
     Announcement, Attempt, DeliveryFilter, DeliveryResult, DeliveryState, Disabled, DueEndpoint, EndpointFilter,

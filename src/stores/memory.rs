@@ -7,6 +7,7 @@ mod idempotency;
 mod rule_counters;
 mod run_index;
 mod session;
+mod stream_ticket;
 mod webhooks;
 
 use std::cmp::Reverse;

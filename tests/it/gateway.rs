@@ -44,6 +44,7 @@ mod session_remains;
 mod session_rules;
 mod sessions;
 mod stalled;
+mod stream_tickets;
 pub(crate) mod streamed;
 mod streaming;
 mod tenant_events;

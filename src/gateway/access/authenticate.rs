@@ -36,7 +36,7 @@ pub(crate) async fn authenticate(
 }
 
 /// The client's address, if the server knows it.
-fn address(request: &Parts) -> Option<IpAddr> {
+pub(super) fn address(request: &Parts) -> Option<IpAddr> {
     request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
 }
 

@@ -49,9 +49,9 @@ enum AppliesTo {
     Changes,
 }
 
-/// Operations without a parameter in the path whose body names a session, or whose query has a cursor that may be too old.
-const NAME_ELSEWHERE: [&str; 5] =
-    ["createRun", "createSession", "createApprovalGrant", "watchEvents", "watchApprovals"];
+/// Operations without a parameter in the path whose body names a run or a session, or whose query has a cursor that may be too old.
+const NAME_ELSEWHERE: [&str; 6] =
+    ["createStreamTicket", "createRun", "createSession", "createApprovalGrant", "watchEvents", "watchApprovals"];
 
 const REFUSALS: [(&str, &str, AppliesTo); 14] = [
     ("400", "The request is malformed", AppliesTo::Always),

@@ -11,7 +11,7 @@ use toolgate_core::policy::LimitAmount;
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
     AccessKey, Claim, Commit, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow,
-    StoredResponse, WebhookDelivery, WebhookEndpoint,
+    StoredResponse, StreamTicket, WebhookDelivery, WebhookEndpoint,
 };
 
 use super::run_index::RunIndex;
@@ -28,6 +28,7 @@ pub(super) struct Contents {
     pub(super) grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
     pub(super) blobs: BTreeMap<BlobHandle, BlobRecord>,
     pub(super) keys: BTreeMap<KeyHash, AccessKey>,
+    pub(super) tickets: BTreeMap<KeyHash, StreamTicket>,
     pub(super) requests: BTreeMap<RequestKey, StoredRequest>,
     pub(super) webhooks: WebhookContents,
     /// The uses of each counter of a rule, by identity.

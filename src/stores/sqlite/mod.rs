@@ -23,6 +23,7 @@ mod read;
 mod readers;
 mod rule_counter;
 mod session;
+mod stream_ticket;
 mod toolset;
 mod units;
 mod webhook;
