@@ -2,7 +2,7 @@
 
 import { ApiError, ConnectionFailed, ToolError } from "./errors.js";
 import { Fragments } from "./fragments.js";
-import { Approvals, Keys, Runs, type Schemas, Sessions, Tools, Webhooks } from "./operations.js";
+import { Approvals, Keys, Runs, type Schemas, Sessions, StreamTickets, Tools, Webhooks } from "./operations.js";
 import { type Message, messages } from "./server_sent_events.js";
 import { pause, type RequestOptions, Transport } from "./transport.js";
 
@@ -46,6 +46,7 @@ export class Toolgate {
   readonly keys: Keys;
   readonly runs: Runs;
   readonly sessions: Sessions;
+  readonly streamTickets: StreamTickets;
   readonly tools: Tools;
   readonly webhooks: Webhooks;
   private readonly transport: Transport;
@@ -58,6 +59,7 @@ export class Toolgate {
     this.keys = new Keys(transport);
     this.runs = new Runs(transport);
     this.sessions = new Sessions(transport);
+    this.streamTickets = new StreamTickets(transport);
     this.tools = new Tools(transport);
     this.webhooks = new Webhooks(transport);
   }

@@ -11,7 +11,7 @@ from .. import models
 from ..errors import ApiError, ConnectionFailed, ToolError
 from ..fragments import Fragments
 from ..tool_call import CALL, ToolFunctions
-from .operations import AsyncApprovals, AsyncKeys, AsyncRuns, AsyncSessions, AsyncTools, AsyncWebhooks
+from .operations import AsyncApprovals, AsyncKeys, AsyncRuns, AsyncSessions, AsyncStreamTickets, AsyncTools, AsyncWebhooks
 from .transport import AsyncTransport, quoted
 from .waiting import all_of, call, sleep
 
@@ -37,6 +37,7 @@ class AsyncToolgate:
         self.keys = AsyncKeys(self._transport)
         self.runs = AsyncRuns(self._transport)
         self.sessions = AsyncSessions(self._transport)
+        self.stream_tickets = AsyncStreamTickets(self._transport)
         self.tools = AsyncTools(self._transport)
         self.webhooks = AsyncWebhooks(self._transport)
 
