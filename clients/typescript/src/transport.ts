@@ -75,8 +75,10 @@ function mayRepeat(failure: ApiError | ConnectionFailed, method: string): boolea
 
 /** Waits for these milliseconds, or throws when the signal aborts. */
 export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+    const abort = () => (clearTimeout(timer), reject(signal?.reason));
+    const timer = setTimeout(() => (signal?.removeEventListener("abort", abort), resolve()), milliseconds);
+    signal?.addEventListener("abort", abort, { once: true });
   });
 }
