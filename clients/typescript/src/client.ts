@@ -41,6 +41,26 @@ export type EventOptions = {
   signal?: AbortSignal | undefined;
 };
 
+export type AllEventsOptions = {
+  /** Only events of runs of this agent. */
+  agent?: string | undefined;
+  /** Only events of runs of this session. */
+  session_id?: string | undefined;
+  /** Only events of these types. */
+  type?: string[] | undefined;
+  /** The id of the last event that is known. Default: events from now on. */
+  after?: string | undefined;
+  /** Whether to say how far the stream is. */
+  positions?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+};
+
+/**
+ * How far a stream is: its caller has every event up to this `id`, which is a value for `after`. Comes whenever the stream was
+ * opened, and after many events that the filters exclude. `"run_id" in event` is true for an event only.
+ */
+export type Position = { type: "position"; id: string };
+
 export class Toolgate {
   readonly approvals: Approvals;
   readonly keys: Keys;
@@ -79,8 +99,30 @@ export class Toolgate {
     }
   }
 
+  /**
+   * The events of all runs after the event `after` (default: from now on), without content and without an end.
+   *
+   * A broken connection is opened again after the last event, so no event is missing and none comes twice.
+   */
+  allEvents(options: AllEventsOptions & { positions: true }): AsyncGenerator<Event | Position>;
+  allEvents(options?: AllEventsOptions): AsyncGenerator<Event>;
+  allEvents(options: AllEventsOptions = {}): AsyncGenerator<Event | Position> {
+    return this.selected("/v1/events", options);
+  }
+
+  /** Those of `allEvents` that change the list of pending approvals. */
+  approvalEvents(options: AllEventsOptions & { positions: true }): AsyncGenerator<Event | Position>;
+  approvalEvents(options?: AllEventsOptions): AsyncGenerator<Event>;
+  approvalEvents(options: AllEventsOptions = {}): AsyncGenerator<Event | Position> {
+    return this.selected("/v1/approvals/events", options);
+  }
+
+  private selected(path: string, { after, positions = false, signal, ...query }: AllEventsOptions): AsyncGenerator<Event> {
+    return this.stream(path, { query, signal }, after, positions);
+  }
+
   /** The events of a stream, which is opened again when it breaks, until the server has no more. */
-  private async *stream(path: string, options: RequestOptions, after: string | undefined): AsyncGenerator<Event> {
+  private async *stream(path: string, options: RequestOptions, after?: string, positions = false): AsyncGenerator<Event> {
     const fragments = new Fragments();
     for (;;) {
       const headers = { Accept: "text/event-stream", "Last-Event-ID": after };
@@ -90,6 +132,7 @@ export class Toolgate {
       if (!type?.startsWith("text/event-stream")) throw new ConnectionFailed(`a stream of events was expected, not ${type}`);
       for await (const { id, data } of untilBroken(messages(response.body), options.signal)) {
         after = id ?? after;
+        if (positions && id !== undefined && data === "") yield { type: "position", id } satisfies Position as Event;
         const message = data === "" ? undefined : (JSON.parse(data) as Event);
         const event = message && message.type !== "server.draining" ? fragments.new(message) : undefined;
         if (event) yield event;
