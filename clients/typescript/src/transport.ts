@@ -54,7 +54,8 @@ export class Transport {
     if (this.key) sent.set("Authorization", `Bearer ${this.key}`);
     if (body !== undefined) sent.set("Content-Type", "application/json");
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent.set(name, value);
-    return { method, headers: sent, body: body === undefined ? null : JSON.stringify(body), signal: signal ?? null };
+    // A browser keeps a 410, and would answer a stream that begins again with the one of its old cursor.
+    return { method, headers: sent, body: body === undefined ? null : JSON.stringify(body), signal: signal ?? null, cache: "no-store" };
   }
 
   private async attempt(address: string, request: RequestInit): Promise<Response | ApiError | ConnectionFailed> {
