@@ -173,7 +173,8 @@ def inbox_interrupted(server, new_run, cards, press, browser):
     for is_kept in (True, False):
         new_run()
         cards(1)
-        server.kill()
+        # While the server is stopped, the page waits. Only the restart is an interruption, too short for it to lose its cursor.
+        server.process.send_signal(signal.SIGSTOP)
         server.toolgate("approvals", "deny", "last", "--all", "--config", server.config)
         # These end with a code that says that the run is pending.
         started = [server.binary, "run", "--quiet", "--agent", "desk", "Who is Ada?"]
@@ -182,6 +183,7 @@ def inbox_interrupted(server, new_run, cards, press, browser):
             with sqlite3.connect(os.path.join(server.folder, "orders.db")) as store:
                 store.execute("DELETE FROM commit_log WHERE position < (SELECT max(position) FROM commit_log)")
             store.close()
+        server.kill()
         server.start()
         cards(2)
         assert bool(is_gone()) is not is_kept, browser.refused()
