@@ -83,9 +83,10 @@ class AsyncToolgate:
     ) -> AsyncGenerator[dict[str, Any]]:
         """The events of all runs after the event `after` (default: from now on), without content and without an end.
 
-        A broken connection is opened again after the last event, so no event is missing and none comes twice. With
-        `positions`, also says how far the stream is: `{"type": "position", "id": …}` comes whenever it was opened, and after
-        many events that the filters exclude. An id of either kind is a value for `after`.
+        A broken connection is opened again after the last event, so no event is missing and none comes twice.
+
+        With `positions`, also says how far the stream is: `{"type": "position", "id": …}` comes whenever it was opened, and
+        after many events that the filters exclude. Its `id` is a value for `after`, as that of an event is.
         """
         query = {"agent": agent, "session_id": session_id, "type": type}
         return self._stream("/v1/events", query, after, positions)
