@@ -7,6 +7,7 @@ use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, stream};
 use serde::Deserialize;
+use serde_json::json;
 use toolgate_core::id::{AgentName, SessionId};
 use toolgate_service::{EventId, EventSelection, EventTopic, RunEvent, TenantRunner, TenantStreamItem, TenantTail};
 use utoipa::IntoParams;
@@ -51,7 +52,8 @@ struct EventParams {
 /// A stream of server-sent events: those of every run of the tenant, in the order in which they were recorded, whichever
 /// server recorded them, and without content. The `id` of an event is its place in this order. A client that reconnects with
 /// `Last-Event-ID`, to this server or another one, continues with the very next event. Without it, the stream begins with
-/// the next event that is recorded. Frames with only an `id` tell the client how far it is.
+/// the next event that is recorded. A `stream.position`, which is no event of a run, has the `id` of
+/// how far the stream is: first of all, and after many events that the filters exclude.
 ///
 /// With `Accept: application/json` the response is a page of the events so far. Its `last_id` is the cursor of the next
 /// page, also if the page is empty.
@@ -120,7 +122,7 @@ async fn respond(
         return Ok(Json(events).into_response());
     }
     // A client that is disconnected before the first event resumes where its stream began.
-    let beginning = Event::default().id(tail.beginning().to_string());
+    let beginning = position_frame(tail.beginning());
     Ok(streamed(gateway, beginning, frames(tail)))
 }
 
@@ -129,9 +131,15 @@ fn frames(tail: TenantTail) -> impl Stream<Item = Result<Event, Problem>> {
     stream::unfold(Box::new(tail), |mut tail| async move {
         let frame = match tail.next().await.transpose()? {
             Ok(TenantStreamItem::Item(item)) => item_frame(&item),
-            Ok(TenantStreamItem::Position(id)) => Ok(Event::default().id(id.to_string())),
+            Ok(TenantStreamItem::Position(id)) => Ok(position_frame(id)),
             Err(error) => Err(error.into()),
         };
         Some((frame, tail))
     })
+}
+
+/// How far the stream is, for a client that received no event since.
+fn position_frame(id: EventId) -> Event {
+    let id = id.to_string();
+    Event::default().event("stream.position").data(json!({"type": "stream.position", "id": id}).to_string()).id(id)
 }

@@ -2,7 +2,10 @@
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::http::HeaderValue;
+use axum::http::header::CACHE_CONTROL;
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::response::Response;
 use toolgate_core::error::ErrorCode;
 use toolgate_runner::AgentRunner;
 use toolgate_service::Caller;
@@ -52,6 +55,8 @@ impl Gateway {
             .layer(from_fn(request_id::assign))
             // Logs and measures the request, including refusals of all layers below.
             .layer(from_fn_with_state(gateway(), access_log::access_log))
+            // Keeps responses out of caches: they are for their caller, and a browser would keep some errors for good.
+            .layer(map_response(not_cached))
             // Writes the problem of a refused request as the body of the response.
             .layer(from_fn_with_state(gateway(), problem_body::write_problem))
             // Refuses pages of other origins, with or without credentials.
@@ -75,6 +80,11 @@ impl Gateway {
             .layer(outer_layers)
             .with_state(gateway())
     }
+}
+
+async fn not_cached(mut response: Response) -> Response {
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
 }
 
 async fn no_such_path() -> Problem {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -124,7 +123,7 @@ async fn create(
     let separator = if url.contains('?') { '&' } else { '?' };
     let url = format!("{url}{separator}ticket={ticket}");
     let view = TicketView { object: "stream_ticket", ticket, url, expires_at };
-    Ok((StatusCode::CREATED, Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())
+    Ok((StatusCode::CREATED, Confidential, Json(view)).into_response())
 }
 
 impl NewStreamTicket {

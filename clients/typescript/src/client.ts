@@ -59,7 +59,7 @@ export type AllEventsOptions = {
  * How far a stream is: its caller has every event up to this `id`, which is a value for `after`. Comes whenever the stream was
  * opened, and after many events that the filters exclude. `"run_id" in event` is true for an event only.
  */
-export type Position = { type: "position"; id: string };
+export type Position = { type: "stream.position"; id: string };
 
 export class Toolgate {
   readonly approvals: Approvals;
@@ -132,9 +132,9 @@ export class Toolgate {
       if (!type?.startsWith("text/event-stream")) throw new ConnectionFailed(`a stream of events was expected, not ${type}`);
       for await (const { id, data } of untilBroken(messages(response.body), options.signal)) {
         after = id ?? after;
-        if (positions && id !== undefined && data === "") yield { type: "position", id } satisfies Position as Event;
         const message = data === "" ? undefined : (JSON.parse(data) as Event);
-        const event = message && message.type !== "server.draining" ? fragments.new(message) : undefined;
+        if (message?.type === "server.draining" || (message?.type === "stream.position" && !positions)) continue;
+        const event = message && fragments.new(message);
         if (event) yield event;
       }
       await pause(RECONNECT_DELAY, options.signal);

@@ -23,7 +23,7 @@ const shown = new Map();
 let isStale = false;
 let isReading = false;
 
-/** Follows the inbox. A stream that cannot continue, because its cursor is `gone` for example, is replaced by a new one. */
+/** Follows the inbox. A stream that cannot continue is replaced by a new one. */
 async function follow() {
   for (;;) {
     await attempt(followStream, status);

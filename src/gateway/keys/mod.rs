@@ -5,7 +5,7 @@ mod view;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, LOCATION};
+use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
@@ -66,7 +66,7 @@ async fn create(
     keys.put(&hash, &key).await?;
     let view = CreatedView { key: KeyView::new(key), secret: secret.expose_secret().to_owned() };
     let location = format!("{}/v1/keys/{}", gateway.settings().public_url, view.key.id());
-    let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
+    let headers = [(LOCATION, location)];
     Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
 }
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, LOCATION};
+use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use toolgate_core::id::EndpointId;
@@ -63,7 +63,7 @@ pub(super) async fn create(
     let location = location(&gateway, &endpoint.id);
     let view = EndpointView::new(endpoint);
     let Some(secret) = secret else { return Ok((StatusCode::OK, [(LOCATION, location)], Json(view)).into_response()) };
-    let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
+    let headers = [(LOCATION, location)];
     Ok((StatusCode::CREATED, Confidential, headers, Json(view.showing(&secret))).into_response())
 }
 
@@ -174,5 +174,5 @@ pub(super) async fn rotate(
 ) -> Result<Response, Problem> {
     let (endpoint, secret) = webhooks.rotate(&endpoint, rotation.secret.as_deref()).await?;
     let view = EndpointView::new(endpoint).showing(&secret);
-    Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())
+    Ok((Confidential, Json(view)).into_response())
 }

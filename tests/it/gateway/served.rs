@@ -91,6 +91,7 @@ impl HttpAnswer {
 
     /// The code of a problem, whose form is checked.
     pub(super) fn problem(&self) -> &str {
+        assert_eq!(self.header("cache-control"), "no-store", "a browser would keep some of them");
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         assert_eq!(self.body["status"], self.status.as_u16(), "{self:?}");
         assert_eq!(self.body["request_id"], self.header("x-request-id"), "{self:?}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::served::Served;
 
@@ -106,6 +106,10 @@ impl Stream {
         }
         self.position = id.clone().or(self.position.take());
         let frame = Frame { id, event: event?, data: data? };
+        if frame.event == "stream.position" {
+            assert_eq!(frame.data, json!({"type": "stream.position", "id": frame.id}));
+            return None;
+        }
         assert_eq!(frame.data["type"], frame.event.as_str(), "{frame:?}");
         assert_eq!(frame.data["id"].as_str(), frame.id.as_deref(), "{frame:?}");
         Some(frame)

@@ -84,7 +84,7 @@ def streams_of_all_runs_resume(client: Toolgate, direct: Toolgate) -> None:
     """One stream is enough to work on several runs at the same time."""
     with closing(client.all_events(positions=True)) as stream:
         # The proxy breaks the first connection here: what happens until the next one would be missing without the position.
-        assert next(stream)["type"] == "position"
+        assert next(stream)["type"] == "stream.position"
         runs = {direct.runs.create(new_run(), prefer="respond-async")["id"] for _ in range(3)}
         frames, in_progress = [], set(runs)
         for event in stream:
@@ -95,7 +95,7 @@ def streams_of_all_runs_resume(client: Toolgate, direct: Toolgate) -> None:
                 in_progress.remove(event["run_id"])
             if not in_progress:
                 break
-    events = [event for event in frames if event["type"] != "position"]
+    events = [event for event in frames if event["type"] != "stream.position"]
     assert len(frames) > len(events) and in_order([event["id"] for event in events]), frames
     for run in runs:
         found = [(event["seq"], event["type"]) for event in events if event["run_id"] == run]
@@ -111,11 +111,11 @@ def inbox_events_are_streamed(client: Toolgate, direct: Toolgate) -> None:
     with closing(client.approval_events(agent="desk", positions=True)) as stream:
         position = next(stream)
         run = direct.run_with_tools(new_run("desk"), {"lookup_order": lookup_order})
-        requested = next(event for event in stream if event["type"] != "position")
+        requested = next(event for event in stream if event["type"] != "stream.position")
         assert (requested["type"], requested["run_id"]) == ("approval.requested", run["id"]), requested
         approval = next(one for one in direct.approvals.list()["data"] if one["run_id"] == run["id"])
         direct.approvals.decide(approval["id"], {"decision": "deny"})
-        decided = next(event for event in stream if event["type"] != "position")
+        decided = next(event for event in stream if event["type"] != "stream.position")
         assert (decided["type"], decided["run_id"]) == ("approval.decided", run["id"]), decided
     with closing(client.approval_events(type=["approval.decided"], after=position["id"])) as stream:
         assert next(stream) == decided
@@ -188,7 +188,7 @@ async def asynchronous(direct: Toolgate) -> None:
         assert [item["type"] for item in found["pending"]] == ["approval"], found
         await client.runs.cancel(found["id"])
         async with aclosing(client.all_events(agent="orders", type=["execution.completed"], positions=True)) as stream:
-            assert (await anext(stream))["type"] == "position"
+            assert (await anext(stream))["type"] == "stream.position"
             run = (await client.run_with_tools(new_run(), tools))["id"]
             assert run in [event.get("run_id") for event in (await anext(stream), await anext(stream))]
             try:

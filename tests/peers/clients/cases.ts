@@ -77,7 +77,7 @@ async function streamsResume(client: Toolgate, direct: Toolgate) {
 async function streamsOfAllRunsResume(client: Toolgate, direct: Toolgate) {
   const stream = client.allEvents({ positions: true });
   // The proxy breaks the first connection here: what happens until the next one would be missing without the position.
-  assert.equal((await stream.next()).value.type, "position");
+  assert.equal((await stream.next()).value.type, "stream.position");
   const runs = await Promise.all([1, 2, 3].map(() => direct.runs.create(newRun(), { prefer: "respond-async" })));
   const inProgress = new Set(runs.map((run) => run.id));
   const events: (Event & { id: string })[] = [];
@@ -111,7 +111,7 @@ async function inboxEventsAreStreamed(client: Toolgate, direct: Toolgate) {
   const next = async () => {
     for (;;) {
       const { value, done } = await stream.next();
-      if (done || value.type !== "position") return value as Event;
+      if (done || value.type !== "stream.position") return value as Event;
     }
   };
   const position = (await stream.next()).value.id;

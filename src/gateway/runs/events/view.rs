@@ -42,7 +42,8 @@ pub(crate) struct FrameDescription {
     id: Option<String>,
     /// The `type` of the event.
     event: String,
-    /// The event, as the JSON of an `Event`; for `server.draining`, which is not an event of a run, only its `type`.
+    /// The event, as the JSON of an `Event`; for `server.draining` and `stream.position`, which are not events of a
+    /// run, only their `type` and `id`.
     data: String,
 }
 

@@ -85,7 +85,7 @@ class AsyncToolgate:
 
         A broken connection is opened again after the last event, so no event is missing and none comes twice.
 
-        With `positions`, also says how far the stream is: `{"type": "position", "id": …}` comes whenever it was opened, and
+        With `positions`, also says how far the stream is: `{"type": "stream.position", "id": …}` comes whenever it was opened, and
         after many events that the filters exclude. Its `id` is a value for `after`, as that of an event is.
         """
         query = {"agent": agent, "session_id": session_id, "type": type}
@@ -117,9 +117,9 @@ class AsyncToolgate:
                     return
                 async for message in httpx2.EventSource(response, max_event_size=None):
                     after = message.id or after
-                    if positions and message.id and not message.data:
-                        yield {"type": "position", "id": message.id}
-                    if message.data and message.event != "server.draining":
+                    if message.event == "server.draining" or (message.event == "stream.position" and not positions):
+                        continue
+                    if message.data:
                         event = fragments.new(json.loads(message.data))
                         if event is not None:
                             yield event
