@@ -124,7 +124,7 @@ def inbox_events_are_streamed(client: Toolgate, direct: Toolgate) -> None:
 def tickets_open_streams(direct: Toolgate) -> None:
     ticket = direct.stream_tickets.create({"stream": "events"})
     with urllib.request.urlopen(urljoin(os.environ["DIRECT_URL"], ticket["url"]), timeout=10) as stream:
-        assert stream.readline().startswith(b"id:")
+        assert stream.readline() == b"event: stream.position\n"
 
 
 def approvals_are_decided(client: Toolgate) -> None:
