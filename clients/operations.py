@@ -12,8 +12,6 @@ from typing import NamedTuple
 # Parameters of streams and of conditional reads, whose responses have another form.
 OMITTED = {"include", "If-None-Match"}
 KINDS = {"query": "query", "header": "headers"}
-# `events` is a method of the client, so the other operations of this tag have a group of their own.
-GROUPS = {"events": "stream_tickets"}
 FORMS = {"application/json": "json", "application/octet-stream": "bytes", "application/x-ndjson": "text", "": "none"}
 SCALARS = {
     "python": {"string": "str", "integer": "int", "boolean": "bool"},
@@ -44,7 +42,7 @@ def operations(description):
 
 
 def parsed(path, verb, operation):
-    group = GROUPS.get(operation["tags"][0], operation["tags"][0])
+    group = operation["tags"][0].replace("-", "_")
     words = re.findall("[A-Z]?[a-z]+", operation["operationId"])
     # `listRuns` of the group `runs` is `runs.list`, and `createRun` is `runs.create`.
     if "_".join(words[1:]).lower() in (group, group[:-1]):

@@ -63,6 +63,7 @@ struct EventParams {
         ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,19}(\.[1-9][0-9]{0,8})?)?$", description = "The id of the last event that you received"),
         EventParams,
     ),
+    security(("key" = []), ("ticket" = [])),
     responses(
         (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (FrameDescription = "text/event-stream"))),
     ),
@@ -87,6 +88,7 @@ async fn of_runs(
         ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,19}(\.[1-9][0-9]{0,8})?)?$", description = "The id of the last event that you received"),
         EventParams,
     ),
+    security(("key" = []), ("ticket" = [])),
     responses(
         (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (FrameDescription = "text/event-stream"))),
     ),

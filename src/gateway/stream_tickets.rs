@@ -85,7 +85,7 @@ struct TicketView {
 /// that it opened ends when they become invalid. It needs the scope of the stream: `runs:read`, or `approvals:read` for
 /// `approvals`.
 #[utoipa::path(
-    post, path = "/v1/stream-tickets", tag = "events", operation_id = "createStreamTicket",
+    post, path = "/v1/stream-tickets", tag = "stream-tickets", operation_id = "createStreamTicket",
     request_body = NewStreamTicket,
     responses((status = 201, description = "The ticket", body = TicketView)),
 )]

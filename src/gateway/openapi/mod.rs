@@ -14,7 +14,7 @@ use axum::routing::get;
 use utoipa::Modify;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use super::problem::ProblemView;
 use super::state::Gateway;
@@ -31,12 +31,14 @@ use super::state::Gateway;
             about it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
+    servers((url = "/", description = "The server that sends this description")),
     components(schemas(ProblemView)),
     modifiers(&Keys),
     security(("key" = [])),
     tags(
         (name = "runs", description = "Start, resume, follow and cancel runs"),
         (name = "events", description = "Follow all runs"),
+        (name = "stream-tickets", description = "Tickets that open event streams without a key"),
         (name = "sessions", description = "Conversations of successive runs"),
         (name = "approvals", description = "Pending approvals, and grants"),
         (name = "tools", description = "Agents and models, their tools, and the MCP servers that provide tools"),
@@ -46,7 +48,7 @@ use super::state::Gateway;
 )]
 struct Head;
 
-/// The authentication scheme.
+/// The authentication schemes.
 struct Keys;
 
 impl Modify for Keys {
@@ -55,7 +57,11 @@ impl Modify for Keys {
             .scheme(HttpAuthScheme::Bearer)
             .description(Some("A key from `toolgate keys create`, or a token of your identity provider"))
             .build();
-        description.components.get_or_insert_default().add_security_scheme("key", SecurityScheme::Http(bearer));
+        let ticket = "A stream ticket (`POST /v1/stream-tickets`), for an `EventSource`, which sends no headers";
+        let ticket = SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description("ticket", ticket)));
+        let components = description.components.get_or_insert_default();
+        components.add_security_scheme("key", SecurityScheme::Http(bearer));
+        components.add_security_scheme("ticket", ticket);
     }
 }
 

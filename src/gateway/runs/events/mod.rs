@@ -79,6 +79,7 @@ pub(super) enum Include {
         ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,19}(\.[1-9][0-9]{0,8})?)?$", description = "The id of the last event that you received"),
         EventParams,
     ),
+    security(("key" = []), ("ticket" = [])),
     responses(
         (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 204, description = "There are no events after the one you have: the run has ended, or with `until=idle` it is pending"),

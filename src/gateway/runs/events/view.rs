@@ -14,8 +14,8 @@ use crate::problem::Problem;
 #[schema(as = Event)]
 #[allow(dead_code)] // the lifecycle writes it; this describes what it writes
 pub(crate) struct EventDescription {
-    /// The event's place in the run's journal, for `Last-Event-ID` and `after`. Fragments, and `execution.pending`,
-    /// have none.
+    /// For `Last-Event-ID` and `after`: in the stream of a run the event's place in the journal, which fragments and
+    /// `execution.pending` do not have; in the stream of all runs its place among the events of all runs.
     #[schema(example = "14")]
     id: Option<String>,
     /// The position of the event's journal entry; several events may share one.
