@@ -4,6 +4,7 @@
 
 mod round;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -11,16 +12,18 @@ use tokio::runtime::Handle;
 
 use self::round::{Round, is_approval, is_holdable};
 use super::answers::approval;
+use super::argument_lines::{PresentFile, argument_lines};
 use super::error::CliError;
 use super::follow::Follow;
 use super::interrupt::Interrupt;
 use super::output::Output;
+use super::paint::Paint;
 use super::past_calls::read_past_calls;
 use super::prompt::{self, AskedItem, CallRecord, Prompt, Reply, Terminal};
 use super::refusal;
 use super::text::{block, list};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, Coverage, PendingItem, Resume, ResumeError, Scope};
+use crate::core::run::{Answer, Coverage, PendingCall, PendingItem, Resume, ResumeError, Scope};
 use crate::runner::{Report, RunnerError};
 use crate::service::binding_digest;
 
@@ -127,8 +130,19 @@ async fn prompt_through(
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
     let operator = follow.app.operator();
-    while let Some(asked) = round.asked() {
-        let item = asked.item.clone();
+    // The arguments of approved calls as they were shown, with the files that they change.
+    let mut shown = BTreeMap::new();
+    loop {
+        let Some(asked) = round.asked() else {
+            let changed = changed_files(round, &shown);
+            if changed.is_empty() {
+                break;
+            }
+            out.note("\n  A file changed after a call on it was approved, so nothing was decided about that call. Look again:");
+            round.reopen(&changed);
+            continue;
+        };
+        let (item, further) = (asked.item.clone(), asked.further.clone());
         let asking = ask_about(prompt, follow, run, asked);
         follow.left_open.insert(named(&item));
         let reply = tokio::select! {
@@ -178,6 +192,13 @@ async fn prompt_through(
                     out.note(format!("  {error}"));
                     continue;
                 }
+                let approves = |call: &CallId| answers.iter().any(|(answered, _)| answered == call);
+                let items = [&item].into_iter().chain(&further);
+                shown.extend(
+                    items.filter_map(|item| {
+                        Some((item.call_id().filter(|call| approves(call))?.clone(), present(item)))
+                    }),
+                );
                 for covered in round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {
                     let line = round.named(covered).unwrap_or_default();
                     out.note(format!("  {line}: approved too, because your approval covers it"));
@@ -207,6 +228,19 @@ async fn prompt_through(
         }
     }
     Ok(())
+}
+
+/// The approved calls whose file is another one than the one that was shown.
+fn changed_files(round: &Round, shown: &BTreeMap<CallId, Vec<String>>) -> Vec<usize> {
+    let is_other =
+        |item: &PendingItem| item.call_id().and_then(|call| shown.get(call)).is_some_and(|was| *was != present(item));
+    round.approved().filter(|(_, item)| is_other(item)).map(|(at, _)| at).collect()
+}
+
+/// The arguments of a call as they are shown now, compared with the present file.
+fn present(item: &PendingItem) -> Vec<String> {
+    let lines = |call: PendingCall<'_>| argument_lines(&call.arguments, PresentFile::Compared, Paint::Plain);
+    item.call().map(lines).unwrap_or_default()
 }
 
 /// Asks about an item on a thread of its own. `None` if the terminal cannot be read.

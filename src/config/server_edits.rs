@@ -13,6 +13,11 @@ pub fn with_server(text: &str, definition: &str) -> Option<String> {
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         return is_block.then(|| format!("{text}{gap}\nservers:\n{definition}"));
     }
+    if let Some(at) = lines.iter().position(|line| line.trim_end() == "servers: {}") {
+        let mut changed: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+        *changed.get_mut(at)? = format!("servers:\n{}", definition.trim_end());
+        return Some(changed.join("\n") + "\n");
+    }
     let section = Block::find(&lines, 0, 0..lines.len(), "servers")?;
     let indent = section.indent(&lines).unwrap_or(2);
     let deeper = " ".repeat(indent.checked_sub(2)?);

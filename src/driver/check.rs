@@ -156,13 +156,15 @@ impl Driver<'_> {
                 policy: None,
                 answer_timeout_s: judgement.answer_timeout_s,
                 on_timeout: judgement.on_timeout.without_approval(),
+                may_be_denied: judgement.may_be_denied,
             },
             (Verdict::Allow, None) => {
                 CallVerdict::Run { by: Authorization::Policy { rule: judgement.rule, policy: mark() } }
             }
             (Verdict::Ask, reapproval_reason) => {
                 let judgement = if reapproval_reason.is_some() { judgement.asked_otherwise() } else { judgement };
-                match self.covering_grant(run, call, tool).await.filter(|_| reapproval_reason.is_none()) {
+                let grant = self.covering_grant(run, call, tool, judgement.may_be_denied).await;
+                match grant.filter(|_| reapproval_reason.is_none()) {
                     Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant } },
                     None => CallVerdict::Ask {
                         rule: judgement.rule,
@@ -170,6 +172,7 @@ impl Driver<'_> {
                         policy: mark(),
                         answer_timeout_s: judgement.answer_timeout_s,
                         on_timeout: judgement.on_timeout,
+                        may_be_denied: judgement.may_be_denied,
                     },
                 }
             }
@@ -178,8 +181,8 @@ impl Driver<'_> {
 
     /// The grant that covers a call. A call that is handed over is not compared again later, so its grant is confirmed
     /// here.
-    async fn covering_grant(&self, run: &Run, call: &Call, tool: &Tool) -> Option<GrantId> {
-        let grant = run.granted(tool, call.arguments(), self.ports.clock.now())?;
+    async fn covering_grant(&self, run: &Run, call: &Call, tool: &Tool, exactly: bool) -> Option<GrantId> {
+        let grant = run.granted(tool, call.arguments(), self.ports.clock.now(), exactly)?;
         let is_looked_at_again = call.is_sent_by_us();
         let holds = is_looked_at_again || self.ended_grants([grant.clone()].into()).await.is_empty();
         holds.then(|| grant.clone())

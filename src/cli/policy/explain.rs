@@ -125,7 +125,8 @@ impl Explain {
         };
         let (judgement, findings) = (policy.judge(&subject), policy.explain(&subject));
         let is_asked = judgement.verdict == Verdict::Ask;
-        let covering: Vec<&Grant> = grants.iter().filter(|grant| is_asked && covers(grant, &subject)).collect();
+        let covering: Vec<&Grant> =
+            grants.iter().filter(|grant| is_asked && covers(grant, &subject, judgement.may_be_denied)).collect();
         if self.json {
             out.pretty(&as_json(&policy, &subject, &judgement, &findings, &covering));
         } else {
@@ -203,8 +204,9 @@ impl HypotheticalTool {
     }
 }
 
-/// Whether a grant covers the call. Without arguments, only one for any arguments does.
-fn covers(grant: &Grant, subject: &Subject<'_>) -> bool {
+/// Whether a grant covers the call. Without arguments, only one for any arguments does. `exactly`: only one for the same
+/// arguments.
+fn covers(grant: &Grant, subject: &Subject<'_>, exactly: bool) -> bool {
     let is_for_any = grant.arguments.is_none() && grant.when.is_none();
     let covers_arguments = match subject.arguments {
         Some(object) => {
@@ -217,6 +219,7 @@ fn covers(grant: &Grant, subject: &Subject<'_>) -> bool {
         && grant.definition == subject.tool.hash
         && grant.principal.as_ref() == subject.principal
         && covers_arguments
+        && (!exactly || grant.arguments.is_some())
 }
 
 fn covered(grant: &Grant) -> String {

@@ -67,8 +67,8 @@ impl<C: Console> Prompt<C> {
                 several => format!("calls {} of {of} change", list(several)),
             };
             self.say(&format!(
-                "  ! {others} this file too: the calls of one reply run at the same time, and the \
-                 difference shown is from the present file"
+                "  ! {others} this file too: the calls of one reply run at the same time, and \
+                 each may find another content than the present one"
             ))?;
         }
         if let Some(withdrawn) = &asked.withdrawn {
@@ -173,7 +173,13 @@ impl<C: Console> Prompt<C> {
 
     /// Whether the person says yes.
     pub(super) fn confirmed(&mut self, question: &str) -> io::Result<bool> {
-        Ok(matches!(self.key(question)?.as_deref().map(str::trim), Some("y" | "yes")))
+        loop {
+            match self.key(question)?.as_deref().map(str::trim) {
+                Some("y" | "yes") => return Ok(true),
+                None | Some("" | "n" | "no") => return Ok(false),
+                Some(_) => self.say("  that key is not offered")?,
+            }
+        }
     }
 }
 

@@ -134,7 +134,10 @@ impl<C: Console> Prompt<C> {
         };
         let (question, menu) = match proposals.is_empty() {
             true => {
-                self.say("  no condition is proposed for these arguments; type one, such as args.amount < 100")?;
+                let runs_command = arguments.as_object().and_then(command_argument).is_some();
+                let example =
+                    if runs_command { "args.commandStartsWith(['npm', 'test'])" } else { "args.amount < 100" };
+                self.say(&format!("  no condition is proposed for these arguments; type one, such as {example}"))?;
                 ("  calls with (a condition; empty: none): ", Menu::default())
             }
             false => (
@@ -208,12 +211,15 @@ impl<C: Console> Prompt<C> {
 
     /// Asks for the scope of an approval of these calls.
     pub(super) fn reach(&mut self, calls: &str) -> io::Result<Option<Scope>> {
-        let answer = self.key(&format!("  {calls} from now on: in this [s]ession, or al[w]ays (empty: neither): "))?;
-        Ok(match answer.as_deref().map(str::trim) {
-            Some("s" | "session") => Some(Scope::Session),
-            Some("w" | "always") => Some(Scope::Always),
-            Some(_) | None => None,
-        })
+        let question = format!("  {calls} from now on: in this [s]ession, or al[w]ays (empty: neither): ");
+        loop {
+            match self.key(&question)?.as_deref().map(str::trim) {
+                Some("s" | "session") => return Ok(Some(Scope::Session)),
+                Some("w" | "always") => return Ok(Some(Scope::Always)),
+                None | Some("") => return Ok(None),
+                Some(_) => self.say("  that key is not offered")?,
+            }
+        }
     }
 }
 

@@ -69,7 +69,7 @@ impl Round {
 
     /// The numbers of the other calls that change the file of the current one, without those that the person denied.
     fn same_file(&self) -> Vec<usize> {
-        let file = |item: &PendingItem| changed_file(&item.call()?.arguments).map(str::to_owned);
+        let file = |item: &PendingItem| std::path::absolute(changed_file(&item.call()?.arguments)?).ok();
         let Some(own) = self.current().and_then(file) else { return Vec::new() };
         let is_other = |at: usize| at != self.at && !self.held.get(&at).is_some_and(Held::is_denial);
         let others =
@@ -131,6 +131,20 @@ impl Round {
         self.at = previous;
         self.withdrawn = self.held.get(&previous).and_then(|held| held.answer.decision().cloned());
         self.held.retain(|at, held| *at != previous && held.covered_by != Some(previous));
+    }
+
+    /// The calls that the person was asked about and approved.
+    pub(super) fn approved(&self) -> impl Iterator<Item = (usize, &PendingItem)> {
+        let is_approved = |held: &Held| held.covered_by.is_none() && !held.is_denial();
+        let held = self.held.iter().filter(move |(_, held)| is_approved(held));
+        held.filter_map(|(at, _)| Some((*at, self.items.get(*at)?)))
+    }
+
+    /// Drops the answers about these items, and those that followed from them, and goes back to the first one.
+    pub(super) fn reopen(&mut self, items: &[usize]) {
+        let is_dropped = |at: usize| items.contains(&at);
+        self.held.retain(|at, held| !is_dropped(*at) && !held.covered_by.is_some_and(is_dropped));
+        self.at = items.iter().copied().min().unwrap_or(self.at);
     }
 
     /// Takes the answers that are not recorded yet, each with its item, in order.

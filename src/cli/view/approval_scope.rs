@@ -73,9 +73,10 @@ pub(super) fn covered(granted: &[ToolGrant]) -> impl Iterator<Item = String> {
     })
 }
 
-/// The calls that a grant with a condition covers.
+/// The calls that a grant with a condition covers, to follow *only*.
 pub(super) fn when_met(condition: &str) -> String {
-    let words = condition_in_words(condition).map(|words| escape_untrusted(&words));
+    let words = condition_in_words(condition);
+    let words = words.map(|words| escape_untrusted(words.strip_prefix("only ").unwrap_or(&words)));
     words.unwrap_or_else(|| format!("when `{}`", escape_untrusted(condition)))
 }
 

@@ -11,7 +11,7 @@ struct RuleResults<'a> {
     strictest: Option<&'a Rule>,
     /// The strictest rule that matches because of a claim of an untrusted server.
     claimed: Option<&'a Rule>,
-    /// The first rule with a criterion that cannot be evaluated, and why.
+    /// The first rule with a criterion that cannot be evaluated, and why; one that denies before the others.
     unclear: Option<(&'a Rule, UnclearCriterion)>,
     /// The uses of the limits of all rules that match.
     limits: Vec<LimitUse>,
@@ -138,7 +138,13 @@ impl Policy {
                         *among = Some(rule);
                     }
                 }
-                Finding::Unclear(criterion) => drop(results.unclear.get_or_insert((rule, criterion))),
+                Finding::Unclear(criterion) => {
+                    let is_stricter =
+                        |(found, _): &(&Rule, _)| rule.verdict == Verdict::Deny && found.verdict != Verdict::Deny;
+                    if results.unclear.as_ref().is_none_or(is_stricter) {
+                        results.unclear = Some((rule, criterion));
+                    }
+                }
                 Finding::Depends => {
                     results.may_allow |= rule.verdict != Verdict::Deny && !rule.rests_on_claim(facts.subject.tool);
                     if stricter(rule, results.depends) {
@@ -153,14 +159,12 @@ impl Policy {
     /// At least *ask*, with the criterion and its error in the reason.
     fn unless_clear(&self, settled: Judgement, rule: &Rule, criterion: &UnclearCriterion, speaks: bool) -> Judgement {
         let note = criterion.note(&rule.id, &rule.reason);
-        match settled.verdict {
-            Verdict::Deny => settled,
-            Verdict::Ask if speaks => {
-                let reason = format!("{} ({note})", settled.reason);
-                Judgement { reason, ..settled }.asked_otherwise()
-            }
-            Verdict::Ask | Verdict::Allow => self.judgement(rule, Verdict::Ask, note).asked_otherwise(),
-        }
+        let asked = match settled.verdict {
+            Verdict::Deny => return settled,
+            Verdict::Ask if speaks => Judgement { reason: format!("{} ({note})", settled.reason), ..settled },
+            Verdict::Ask | Verdict::Allow => self.judgement(rule, Verdict::Ask, note),
+        };
+        Judgement { may_be_denied: rule.verdict == Verdict::Deny, ..asked.asked_otherwise() }
     }
 
     pub(super) fn judgement(&self, rule: &Rule, verdict: Verdict, reason: String) -> Judgement {
@@ -170,6 +174,7 @@ impl Policy {
             reason,
             answer_timeout_s: rule.answer_timeout_s.or(self.answer_timeout_s),
             on_timeout: self.on_timeout_of(rule),
+            may_be_denied: false,
             limits: Vec::new(),
         }
     }
@@ -203,6 +208,7 @@ impl Policy {
             reason,
             answer_timeout_s: self.answer_timeout_s,
             on_timeout: self.on_timeout,
+            may_be_denied: false,
             limits: Vec::new(),
         }
     }
@@ -233,6 +239,7 @@ impl Judgement {
             let further: Vec<LimitUse> = less.limits.into_iter().filter(is_new).collect();
             strictest.limits.extend(further);
         }
+        strictest.may_be_denied |= less.may_be_denied;
         strictest
     }
 

@@ -93,6 +93,8 @@ pub struct Judgement {
     pub answer_timeout_s: Option<u64>,
     /// The effect of no answer in time.
     pub on_timeout: OnTimeout,
+    /// Whether a rule that denies cannot be evaluated for the call: only a grant for exactly its arguments covers it.
+    pub may_be_denied: bool,
     /// The uses that the call makes of the limits of all rules that allow it, in file order. The call runs only if each is
     /// counted.
     pub limits: Vec<LimitUse>,

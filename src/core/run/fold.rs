@@ -305,10 +305,11 @@ impl Run {
                 }
                 CallState::Authorized
             }
-            CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout } => {
+            CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout, may_be_denied } => {
                 call.deadline = Deadline::new(event, *answer_timeout_s);
                 let (rule, reason, policy) = (rule.clone(), reason.clone(), policy.clone());
-                CallState::Asked { rule, reason, policy, outcome_unknown, on_timeout: *on_timeout }
+                let (on_timeout, may_be_denied) = (*on_timeout, *may_be_denied);
+                CallState::Asked { rule, reason, policy, outcome_unknown, on_timeout, may_be_denied }
             }
             CallVerdict::Rejected { reason, message, .. } => rejected(*reason, message),
         };

@@ -1,5 +1,6 @@
 //! The pending calls that the grant from a decision would cover, before the grant exists.
 
+use super::turn::CallState;
 use super::{Coverage, Decision, DecisionKind, Run, Scope};
 use crate::id::CallId;
 use crate::policy::Condition;
@@ -15,7 +16,9 @@ impl Run {
         if !is_wider || !is_same_tool || other.reapproval_reason().is_some() {
             return false;
         }
+        let may_be_denied = matches!(other.state, CallState::Asked { may_be_denied: true, .. });
         match &decision.coverage {
+            Coverage::Tool | Coverage::When(_) if may_be_denied => false,
             Coverage::Tool => true,
             Coverage::Arguments => {
                 let would_run = decision.edited_arguments.as_ref().unwrap_or_else(|| approved.arguments());

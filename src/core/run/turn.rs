@@ -102,6 +102,8 @@ pub enum CallState {
         outcome_unknown: bool,
         /// The effect of no answer in time.
         on_timeout: OnTimeout,
+        /// Whether a rule that denies could not be evaluated.
+        may_be_denied: bool,
     },
     /// It may run.
     Authorized,

@@ -42,6 +42,9 @@ pub enum CallVerdict {
         /// The effect of no answer in that time.
         #[serde(default, skip_serializing_if = "OnTimeout::is_expire")]
         on_timeout: OnTimeout,
+        /// Whether a rule that denies could not be evaluated: only a grant for exactly these arguments covers the call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_be_denied: bool,
     },
     /// The call is rejected; the model reads why.
     Rejected {

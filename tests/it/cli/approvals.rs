@@ -487,3 +487,38 @@ turns:
     let resumed = asking().toolgate(&["resume", "last", "--answer", "ask=red"]).expect(0);
     assert_eq!(resumed.out, "red\n");
 }
+
+/// A relative path may be the one that the rule denies.
+#[test]
+fn a_grant_covers_no_other_call_that_a_rule_may_deny() {
+    let note = |id: &str, of: &str| {
+        format!("  - calls: [{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: {of}, text: x }} }}]\n")
+    };
+    let turns = ["/a", "b", "b", "c"].into_iter().zip(["one", "two", "three", "four"]);
+    let turns: String = turns.map(|(of, id)| note(id, of)).collect();
+    let desk = Desk::empty();
+    desk.write("conversation.yaml", &format!("turns:\n{turns}  - {{ say: Done. }}\n"));
+    desk.write(
+        "toolgate.yaml",
+        "
+models: { played: { scripted: { file: conversation.yaml } } }
+servers: { shop: { stdio: { command: toolgate, args: [demo-server] } } }
+agents:
+  desk:
+    model: played
+    servers: [shop]
+    policy:
+      default: ask
+      rules: [{ id: secret, match: { tool: '*' }, when: \"args.customer_id.within('/secret')\", verdict: deny, reason: It is secret. }]
+",
+    );
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    let wide = ["approvals", "approve", "last", "one", "--scope", "session", "--match", "tool"];
+    let pending = desk.toolgate(&wide).expect(10).err;
+    assert!(pending.contains("secret"), "{pending}");
+    let covered = desk.toolgate(&["policy", "explain", "mcp_shop_add_note", r#"{"customer_id": "c"}"#]).expect(0).out;
+    assert!(!covered.contains("grant"), "{covered}");
+    let exact = desk.toolgate(&["approvals", "approve", "last", "two", "--scope", "session"]).expect(10).err;
+    assert!(exact.contains("four") && !exact.contains("three"), "the same call runs: {exact}");
+    desk.toolgate(&["approvals", "deny", "last", "four"]).expect(0);
+}

@@ -143,6 +143,7 @@ fn expired_items_have_spans_of_their_kind() {
         policy: None,
         answer_timeout_s: Some(1),
         on_timeout: OnTimeout::Expire,
+        may_be_denied: false,
     };
     let told = ended_late("mcp_files_read", ask);
     let expired = named(&told, "approval");

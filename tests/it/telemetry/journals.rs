@@ -188,6 +188,7 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
             policy: None,
             answer_timeout_s: None,
             on_timeout: OnTimeout::Expire,
+            may_be_denied: false,
         },
     });
     journal

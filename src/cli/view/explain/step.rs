@@ -195,7 +195,7 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (CallStatus, S
         CallVerdict::Run { by: Authorization::HumanApproval } => {
             (CallStatus::Cleared, Step { reason: "may run: approved".to_owned(), ..step })
         }
-        CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout } => {
+        CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout, .. } => {
             let otherwise =
                 if on_timeout.is_expire() { String::new() } else { format!(", otherwise {}", on_timeout.as_str()) };
             let within = answer_timeout_s.map(|seconds| format!(", within {seconds} s{otherwise}")).unwrap_or_default();

@@ -10,7 +10,7 @@ impl Lifecycle {
     pub(super) fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<LifecycleKind> {
         match verdict {
             CallVerdict::Run { .. } => self.external_requested(call),
-            CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout } => {
+            CallVerdict::Ask { rule, reason, policy, answer_timeout_s, on_timeout, .. } => {
                 vec![LifecycleKind::ApprovalRequested {
                     call: self.call_ref(call),
                     rule: rule.clone(),

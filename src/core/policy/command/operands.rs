@@ -1,5 +1,5 @@
 //! Operands of programs that print files and folders: a grant for the first words of such a program covers what is in the
-//! folder of the command, and no hidden file.
+//! folder of the command, and no hidden file. `grep -r` reads hidden files as well, `rg` does not.
 
 use super::options::base_name;
 
@@ -47,7 +47,20 @@ pub(in crate::policy) fn is_reader(program: &str) -> bool {
 /// files or folders. Links in the folder are not resolved.
 pub(in crate::policy) fn outside_folder<'a>(program: &str, words: &'a [String]) -> Option<&'a str> {
     let is_printing = is_reader(program) && base_name(program) != "echo";
-    words.iter().filter(|_| is_printing).map(String::as_str).find(|word| may_be_outside(word))
+    let is_outside = |word: &&str| may_be_outside(word) || reads_hidden(base_name(program), word);
+    words.iter().filter(|_| is_printing).map(String::as_str).find(is_outside)
+}
+
+/// Whether a word makes a program read the hidden files of a folder that it is given, whatever their names.
+fn reads_hidden(program: &str, word: &str) -> bool {
+    let (short, long): (&[char], &[&str]) = match program {
+        "grep" => (&['r', 'R', 'd'], &["--recursive", "--dereference-recursive", "--directories"]),
+        "diff" => (&['r'], &["--recursive"]),
+        "rg" => (&['.', 'u'], &["--hidden", "--unrestricted"]),
+        _ => return false,
+    };
+    let is_short = word.starts_with('-') && !word.starts_with("--") && word.contains(short);
+    is_short || long.iter().any(|option| word.starts_with(option))
 }
 
 fn may_be_outside(word: &str) -> bool {
@@ -66,7 +79,12 @@ mod tests {
     fn paths_outside_the_folder_and_hidden_files_are_found() {
         for (outside, command) in [
             (None, "cat src/t.txt"),
-            (None, "grep -rn needle src ."),
+            (None, "grep -n needle src/t.txt"),
+            (None, "rg needle src"),
+            (Some("-rn"), "grep -rn needle src ."),
+            (Some("--recursive"), "grep --recursive needle"),
+            (Some("-uu"), "rg -uu needle"),
+            (Some("-r"), "diff -r a b"),
             (None, "tail -n 30"),
             (None, "cargo test /srv"),
             (None, "echo /etc"),

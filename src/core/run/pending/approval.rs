@@ -63,7 +63,9 @@ pub struct PendingApproval {
 
 impl PendingApproval {
     pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
-        let CallState::Asked { rule, reason, policy, outcome_unknown, on_timeout } = &call.state else { return None };
+        let CallState::Asked { rule, reason, policy, outcome_unknown, on_timeout, .. } = &call.state else {
+            return None;
+        };
         Some(Self {
             call_id: call.requested.id.clone(),
             summary: summary(&tool.origin, call.arguments()),

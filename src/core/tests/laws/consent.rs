@@ -113,7 +113,7 @@ proptest! {
             let mut run = state;
             let Step::CheckCalls(calls) = run.next() else { continue };
             let call = calls[0].clone();
-            let verdict = CallVerdict::Ask { rule: None, reason: "?".into(), policy: None, answer_timeout_s: Some(within), on_timeout };
+            let verdict = CallVerdict::Ask { rule: None, reason: "?".into(), policy: None, answer_timeout_s: Some(within), on_timeout, may_be_denied: false };
             let asked = Event::CallChecked { call: call.clone(), verdict, advisory: Vec::new() };
             if run.apply_at(&asked, start).is_err() {
                 continue;

@@ -34,6 +34,7 @@ pub(crate) fn asked(reason: &str) -> CallVerdict {
         policy: None,
         answer_timeout_s: None,
         on_timeout: OnTimeout::Expire,
+        may_be_denied: false,
     }
 }
 

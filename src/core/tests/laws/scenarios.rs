@@ -41,9 +41,9 @@ fn a_grant_does_not_outlive_its_toolset() {
     let name = tool.name.clone();
     hand.record(Event::ApprovalsResolved { granted: vec![granted(name)].into() });
     let arguments = Arguments::from_value(json!({}));
-    assert!(hand.run.granted(&tool, &arguments, noon()).is_some());
+    assert!(hand.run.granted(&tool, &arguments, noon(), false).is_some());
     hand.record(Event::ToolsListed { toolset: smaller_toolset() });
-    assert!(hand.run.granted(&tool, &arguments, noon()).is_none());
+    assert!(hand.run.granted(&tool, &arguments, noon(), false).is_none());
 }
 
 #[test]

@@ -246,7 +246,7 @@ impl World {
             } else {
                 match tool.verdict {
                     Verdict::Allow => CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } },
-                    Verdict::Ask => match self.run.granted(&tool, call.arguments(), self.now) {
+                    Verdict::Ask => match self.run.granted(&tool, call.arguments(), self.now, false) {
                         Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant: grant.clone() } },
                         None => asked("the rule says so"),
                     },
