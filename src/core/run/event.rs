@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     CallEstimate, CallVerdict, Channel, Decision, Ending, Limit, Limits, OutputVerdict, Segment, Started, ToolGrant,
-    UndoCall,
+    UndoCall, Wait,
 };
 use crate::chat::{Message, Reply, Usage};
 use crate::error::Failure;
@@ -35,6 +35,17 @@ pub enum Event {
         /// The limits of a fork or a retry, whose own budget starts here; absent in every other execution.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<Box<Limits>>,
+    },
+    /// The execution waited, and goes on now. Waits of a few milliseconds are not recorded.
+    #[serde(rename = "execution.waited")]
+    Waited { waits: Vec<Wait> },
+    /// The execution stopped in the middle: its process released the run, or died.
+    #[serde(rename = "execution.interrupted")]
+    Interrupted {
+        /// When a process that died was last known to be alive; `None` for a process that released the run, at the time of
+        /// this event.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alive_at: Option<Timestamp>,
     },
     /// The tools that the model can use from now on.
     #[serde(rename = "tools.listed")]
@@ -354,6 +365,8 @@ impl Event {
             | Self::TaskStarted { call, .. } => (slice::from_ref(call), &[]),
             Self::Started(_)
             | Self::Resumed { .. }
+            | Self::Waited { .. }
+            | Self::Interrupted { .. }
             | Self::ToolsListed { .. }
             | Self::ApprovalsResolved { .. }
             | Self::ModelCalled { .. }
@@ -406,6 +419,8 @@ impl Event {
         match self {
             Self::Started(_) => "execution.started",
             Self::Resumed { .. } => "execution.resumed",
+            Self::Waited { .. } => "execution.waited",
+            Self::Interrupted { .. } => "execution.interrupted",
             Self::ToolsListed { .. } => "tools.listed",
             Self::ApprovalsResolved { .. } => "approvals.resolved",
             Self::ModelCalled { .. } => "llm.call.started",

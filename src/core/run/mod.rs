@@ -56,6 +56,7 @@ mod trigger_kind;
 mod turn;
 mod unusable;
 mod verdict;
+mod wait;
 mod warning;
 
 pub use answer::Answer;
@@ -89,4 +90,5 @@ pub use tasks::OpenTask;
 pub use trigger_kind::TriggerKind;
 pub use turn::{AnsweredElicitation, Call, CallAuthorization, CallState, HeldElicitation, Settlement};
 pub use verdict::{Authorization, CallVerdict, OutputVerdict, Rejection};
+pub use wait::{Wait, WaitCause};
 pub use warning::RunWarning;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Ending, Event, Input, Started, UndoCall};
+use super::{Answer, Ending, Event, Input, Started, UndoCall, WaitCause};
 use crate::chat::{Message, Part, Reply};
 use crate::error::Failure;
 use crate::redact::Secrets;
@@ -51,7 +51,15 @@ impl Event {
                 of_option(reason, secrets)
             }
             Self::CompensationStarted { ending, undo } => of_compensation(ending, undo, secrets),
+            Self::Waited { waits } => {
+                for wait in waits {
+                    if let WaitCause::Server { error, .. } = &mut wait.cause {
+                        of_option(error, secrets);
+                    }
+                }
+            }
             Self::Resumed { .. }
+            | Self::Interrupted { .. }
             | Self::ToolsListed { .. }
             | Self::ApprovalsResolved { .. }
             | Self::ModelCalled { .. }

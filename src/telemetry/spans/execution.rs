@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_core::chat::Usage;
 use toolgate_core::error::Failure;
 use toolgate_core::id::ModelName;
-use toolgate_core::run::{Call, PendingItem, ToolAccess, labels};
+use toolgate_core::run::{Call, PendingItem, ToolAccess, Wait, labels};
 use toolgate_core::trace::{SpanId, Trace};
 
 use super::attributes::{Attributes, truncate, truncate_value};
@@ -28,6 +28,8 @@ pub(super) struct Execution {
     /// The root span of the previous execution.
     pub(super) link: Option<Link>,
     pub(super) model: Option<OpenModelCall>,
+    /// The waits for servers whose spans are finished by the next fact.
+    pub(super) waits: Vec<Wait>,
     /// The calls sent to their servers.
     pub(super) calls: Vec<OpenCall>,
     /// The last answer, which is validated next.
@@ -131,6 +133,7 @@ impl Execution {
             last: at,
             link,
             model: None,
+            waits: Vec::new(),
             calls: Vec::new(),
             answer: None,
             pending: None,

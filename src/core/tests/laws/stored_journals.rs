@@ -25,6 +25,7 @@ const WORDS: &[&str] = &[
     "action",
     "answer",
     "code",
+    "for",
     "form",
     "kind",
     "limit",
