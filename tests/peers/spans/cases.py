@@ -205,7 +205,7 @@ CASES = {
         outcomes=["completed"],
     ),
     "a process that is killed while a tool is at work": dict(
-        delay_ms=1500,
+        delay_ms=5000,
         turns=[{"calls": [POINTS]}, {"say": "She has some."}],
         steps=[("killed", "run", "How many points?"), (0, "resume", "last")],
         # Of the first process, toolgate reports only the facts that its successor can read in the journal: the
@@ -214,6 +214,23 @@ CASES = {
         expect=dict(traces=2, roots=2, agents=2, llm=1, tool=2, errors=1, spans=6),
         flags=["--resumed-ids", "call_points", "--off", "O1,O2,O3,O4"],
         outcomes=["interrupted", "completed"],
+    ),
+    "a server that starts slowly, in a run and in the process that resumes it": dict(
+        start_ms=800,
+        turns=[{"calls": [("call_note", "mcp_shop_add_note", {"customer_id": "C-1001", "text": "late"})]}, {"say": "Noted."}],
+        steps=[(10, "run", "Note it."), (0, "resume", "last", "--approve", "call_note")],
+        expect=dict(traces=2, agents=2, llm=2, tool=1, guardrail=1, errors=0, chain=2, spans=8, pending=1),
+        flags=["--resumed-ids", "call_note"],
+        outcomes=["pending", "completed"],
+    ),
+    "two runs, of which one waits for admission": dict(
+        delay_ms=1500,
+        gateway={"listen": "127.0.0.1:0", "anonymous": True, "runs": {"max_active": 1}},
+        turns=[{"calls": [POINTS]}, {"say": "Some."}, {"say": "As I said: some."}],
+        steps=[("served", "How many points?", "Sure?")],
+        expect=dict(traces=2, agents=2, llm=3, tool=1, errors=0, chain=3, spans=9),
+        flags=["--one-at-a-time"],
+        outcomes=["completed", "completed"],
     ),
     "over http/json": dict(
         protocol="http/json",
