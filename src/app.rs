@@ -39,7 +39,9 @@ use crate::driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults,
 pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
-use crate::ports::{AccessKeys, ApprovalCache, EventSink, IdempotencyStore, RuleCounters, RunStore, Webhooks};
+use crate::ports::{
+    AccessKeys, ApprovalCache, EventSink, IdempotencyStore, RuleCounters, RunStore, StreamTickets, Webhooks,
+};
 use crate::runner::{self, AgentRunner, Capacity, DrainTimes};
 use crate::service::WebhookWakeSignal;
 pub use crate::service::{Service, Worker};
@@ -100,7 +102,7 @@ pub struct App {
 
 /// Store behind all storage ports, with `close`, which is not part of a port.
 #[async_trait]
-trait Storage: RunStore + AccessKeys + Webhooks + IdempotencyStore + ApprovalCache + RuleCounters {
+trait Storage: RunStore + AccessKeys + StreamTickets + Webhooks + IdempotencyStore + ApprovalCache + RuleCounters {
     /// Writes queued changes and closes files.
     async fn close(&self) {}
 }

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files whose text people read.
-const PLACES: [&str; 22] = [
+const PLACES: [&str; 23] = [
     "src",
+    "clients",
     "tests",
     "examples",
     "benches",

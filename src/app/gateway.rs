@@ -48,7 +48,8 @@ impl App {
             .backends(Arc::new(Adapters::new(&self.settings, &self.models, &self.servers)))
             .origins(origins)
             .keys(self.store.clone())
-            .idempotency(self.store.clone());
+            .idempotency(self.store.clone())
+            .stream_tickets(self.store.clone());
         if let Some(meter) = self.telemetry.request_meter() {
             builder = builder.measured(meter);
         }

@@ -39,6 +39,7 @@ pub(super) struct Telemetry {
 pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
     let env = |name: &str| std::env::var(name).ok();
     all_switches_known()?;
+    settings.log.as_deref().map_or(Ok(()), logging::check_filter).map_err(|error| AppError::telemetry(&error))?;
     TraceSampler::from_env(env).map_err(|error| AppError::telemetry(&error))?;
     export_settings(settings)?.resolve(env).map_err(|error| AppError::telemetry(&error))?;
     export_settings(settings)?.resolve_logs(env).map_err(|error| AppError::telemetry(&error))?;

@@ -53,6 +53,17 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
     }
 }
 
+/// The file whose content the call replaces or edits, if the names of the arguments say so.
+pub(super) fn changed_file(arguments: &Arguments) -> Option<&str> {
+    let members = arguments.as_object()?;
+    let text = |members: &Map<String, Value>, name: &str| members.get(name).is_some_and(Value::is_string);
+    let is_edit =
+        |members: &Map<String, Value>| EDITS.iter().any(|(old, new)| text(members, old) && text(members, new));
+    let has_edits = members.values().filter_map(Value::as_array).flatten().filter_map(Value::as_object).any(is_edit);
+    let is_change = has_edits || is_edit(members) || CONTENTS.iter().any(|name| text(members, name));
+    PATHS.iter().find_map(|name| members.get(*name)?.as_str()).filter(|_| is_change)
+}
+
 struct Writer {
     file: PresentFile,
     paint: Paint,
@@ -213,6 +224,23 @@ mod tests {
                 "        c"
             ]
         );
+    }
+
+    #[test]
+    fn a_call_changes_the_file_whose_content_or_edits_it_has() {
+        let changed = |arguments: Value| changed_file(&Arguments::from_value(arguments)).map(str::to_owned);
+        for arguments in [
+            json!({"path": "a", "content": ""}),
+            json!({"file_path": "a", "old_string": "x", "new_string": "y"}),
+            json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}]}),
+        ] {
+            assert_eq!(changed(arguments).as_deref(), Some("a"));
+        }
+        for arguments in
+            [json!({"path": "a"}), json!({"content": "x"}), json!({"path": "a", "edits": [{"oldText": "x"}]})]
+        {
+            assert_eq!(changed(arguments), None);
+        }
     }
 
     #[test]

@@ -150,9 +150,7 @@ fn log_as(level: &str, format: logging::Format, output: logging::Output) -> Resu
     match logging::init(level, format, output, environment) {
         // A command that opens the program a second time has a log already.
         Ok(()) | Err(logging::LoggingError::Taken(_)) => Ok(()),
-        Err(error @ (logging::LoggingError::Filter { .. } | logging::LoggingError::Thread(_))) => {
-            Err(CliError::new(ErrorCode::Configuration, error.to_string()))
-        }
+        Err(error) => Err(CliError::new(ErrorCode::Configuration, error.to_string())),
     }
 }
 

@@ -127,8 +127,9 @@ async fn prompt_through(
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
     let operator = follow.app.operator();
-    while let Some(item) = round.current().cloned() {
-        let asking = ask_about(prompt, follow, run, round, item.clone());
+    while let Some(asked) = round.asked() {
+        let item = asked.item.clone();
+        let asking = ask_about(prompt, follow, run, asked);
         follow.left_open.insert(named(&item));
         let reply = tokio::select! {
             answered = asking => {
@@ -213,23 +214,21 @@ fn ask_about(
     mut prompt: Prompt<Terminal>,
     follow: &Follow<'_>,
     run: &RunId,
-    round: &Round,
-    item: PendingItem,
+    asked: AskedItem,
 ) -> impl Future<Output = Option<(Prompt<Terminal>, Reply)>> + use<> {
     let (runner, of_run, runtime) = (follow.app.runner.clone(), run.clone(), Handle::current());
-    let (further, place) = (round.further(), round.place());
     let asking = tokio::task::spawn_blocking(move || {
         let past = || {
-            let call = item.call()?;
+            let call = asked.item.call()?;
             runtime.block_on(read_past_calls(&runner, &of_run, &call)).ok()
         };
         let refusal = |condition: &str| {
             let wanted = approval(Scope::Session, Some(Coverage::When(condition.to_owned())), None);
             let state = runtime.block_on(runner.load(&of_run)).ok()?;
-            state.unusable_decision(item.call_id()?, &wanted).map(|error| error.to_string())
+            state.unusable_decision(asked.item.call_id()?, &wanted).map(|error| error.to_string())
         };
         let record = CallRecord { past: &past, refusal: &refusal };
-        let reply = prompt.ask(&AskedItem { item: &item, further: &further, place }, record);
+        let reply = prompt.ask(&asked, record);
         reply.map(|reply| (prompt, reply))
     });
     async move { asking.await.ok()?.ok() }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio_util::task::TaskTracker;
-use toolgate_ports::{AccessKeys, IdempotencyStore, RequestMeter};
+use toolgate_ports::{AccessKeys, IdempotencyStore, RequestMeter, StreamTickets};
 use toolgate_service::{Caller, Service};
 
 use super::backends::{Backends, NoBackends};
@@ -24,6 +24,7 @@ pub struct Builder {
     backends: Arc<dyn Backends>,
     request_metrics: RequestMetrics,
     idempotency: Option<Arc<dyn IdempotencyStore>>,
+    stream_tickets: Option<Arc<dyn StreamTickets>>,
 }
 
 impl Gateway {
@@ -45,6 +46,7 @@ impl Builder {
             backends: Arc::new(NoBackends),
             request_metrics: RequestMetrics::default(),
             idempotency: None,
+            stream_tickets: None,
         }
     }
 
@@ -81,6 +83,13 @@ impl Builder {
     #[must_use]
     pub fn idempotency(mut self, store: Arc<dyn IdempotencyStore>) -> Self {
         self.idempotency = Some(store);
+        self
+    }
+
+    /// Sets the store of stream tickets; without it, the gateway has none.
+    #[must_use]
+    pub fn stream_tickets(mut self, store: Arc<dyn StreamTickets>) -> Self {
+        self.stream_tickets = Some(store);
         self
     }
 
@@ -121,6 +130,7 @@ impl Builder {
             backends: ArcSwap::from_pointee(self.backends),
             request_metrics: self.request_metrics,
             idempotency: self.idempotency,
+            stream_tickets: self.stream_tickets,
             requests: TaskTracker::new(),
         })
     }

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `router` | all routes, and the layers in the order in which a request passes them |
 //! | `state`, `builder`, `settings`, `backends` | [`Gateway`] and its parts |
-//! | `runs`, `sessions`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys`, `me` | the nouns of the API, with their handlers and views |
+//! | `runs`, `events`, `sessions`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys`, `stream_tickets`, `me` | the nouns of the API, with their handlers and views |
 //! | `access` | authentication, scopes, limits, origins, body timeouts |
 //! | `idempotency`, `completion` | requests that are handled once, and to their end |
 //! | `problem`, `problem_body`, `panic`, `redact` | refusals |
@@ -32,6 +32,7 @@ mod builder;
 mod client_trace;
 mod completion;
 mod etag;
+mod events;
 mod grants;
 mod guarded_body;
 mod health;
@@ -58,6 +59,7 @@ mod servers;
 mod sessions;
 mod settings;
 mod state;
+mod stream_tickets;
 mod tools;
 mod webhooks;
 

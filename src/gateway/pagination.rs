@@ -46,6 +46,11 @@ impl<T> Page<T> {
         Self { has_more, ..Self::new(found, limit, id, view) }
     }
 
+    /// The same page with another cursor of the next page, for a list whose cursor can be past its last item.
+    pub(super) fn until(self, last: String, has_more: bool) -> Self {
+        Self { last_id: Some(last), has_more, ..self }
+    }
+
     /// A list that is short enough to need no pages.
     pub(super) fn whole<R>(all: Vec<R>, id: impl Fn(&R) -> String, view: impl Fn(R) -> T) -> Self {
         Self::new(all, usize::MAX, id, view)

@@ -14,8 +14,8 @@ use utoipa_axum::router::OpenApiRouter;
 use super::problem::Problem;
 use super::state::Gateway;
 use super::{
-    access_log, agents, approvals, completion, grants, health, idempotency, keys, me, models, openapi, panic,
-    problem_body, request_id, runs, servers, sessions, tools, webhooks,
+    access_log, agents, approvals, completion, events, grants, health, idempotency, keys, me, models, openapi, panic,
+    problem_body, request_id, runs, servers, sessions, stream_tickets, tools, webhooks,
 };
 use crate::access::{self, Origins, require_scope};
 
@@ -35,6 +35,8 @@ impl Gateway {
             // Detaches requests that may change something from their connection, and handles them to their end; before
             // every layer that waits, so that a whole request is handled although its client has gone.
             .layer(from_fn_with_state(gateway(), completion::complete))
+            // Replaces a stream ticket with the credentials of its creator.
+            .layer(from_fn_with_state(gateway(), access::redeem_ticket))
             // Authenticates the caller: every later layer counts or checks it. Ends streams whose credentials expire.
             .layer(from_fn_with_state(gateway(), access::authenticate))
             // Limits the caller's rate and concurrency, so that a refused request costs no more than its head.
@@ -92,6 +94,7 @@ pub fn description() -> OpenApi {
 fn api() -> OpenApiRouter<Gateway> {
     OpenApiRouter::with_openapi(openapi::head())
         .merge(runs::routes())
+        .merge(events::routes())
         .merge(sessions::routes())
         .merge(approvals::routes())
         .merge(grants::routes())
@@ -101,6 +104,7 @@ fn api() -> OpenApiRouter<Gateway> {
         .merge(models::routes())
         .merge(webhooks::routes())
         .merge(keys::routes())
+        .merge(stream_tickets::routes())
         .merge(me::routes())
 }
 
@@ -118,7 +122,9 @@ mod tests {
             for method in item.as_object().unwrap().keys() {
                 let Ok(method) = method.to_uppercase().parse::<Method>() else { continue };
                 let scope = required(&method, path);
-                assert_eq!(scope.is_some(), path != "/v1/me", "{method} {path}");
+                // A ticket needs the scope of its stream, which its body names.
+                let has_scope = !["/v1/me", "/v1/stream-tickets"].contains(&path.as_str());
+                assert_eq!(scope.is_some(), has_scope, "{method} {path}");
                 assert_eq!(required(&method, &format!("/api/v1/agents{path}")), scope, "{method} {path}");
             }
         }

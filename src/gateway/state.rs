@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use tokio_util::task::TaskTracker;
 use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::run::Channel;
-use toolgate_ports::IdempotencyStore;
+use toolgate_ports::{IdempotencyStore, StreamTickets, TicketedStream};
 use toolgate_runner::{Activity, AgentRunner};
 use toolgate_service::{Caller, FollowSettings, Service, TenantRunner};
 
@@ -29,6 +29,7 @@ pub(super) struct Shared {
     pub(super) backends: ArcSwap<Arc<dyn Backends>>,
     pub(super) request_metrics: RequestMetrics,
     pub(super) idempotency: Option<Arc<dyn IdempotencyStore>>,
+    pub(super) stream_tickets: Option<Arc<dyn StreamTickets>>,
     /// Requests that are handled to their end, even if their connections close.
     pub(super) requests: TaskTracker,
 }
@@ -93,14 +94,20 @@ impl Gateway {
         format!("{}/v1/runs/{run}", self.settings().public_url)
     }
 
-    /// The address of a session. Its id may have any characters.
+    /// The address of a session.
     pub(super) fn address_of_session(&self, session: &SessionId) -> String {
-        let escaped = |byte: u8| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-            byte => format!("%{byte:02X}"),
-        };
-        let id: String = session.as_str().bytes().map(escaped).collect();
-        format!("{}/v1/sessions/{id}", self.settings().public_url)
+        format!("{}/v1/sessions/{}", self.settings().public_url, escaped(session))
+    }
+
+    /// The address of a stream that a ticket opens.
+    pub(super) fn address_of_stream(&self, stream: &TicketedStream) -> String {
+        let base = &self.settings().public_url;
+        match stream {
+            TicketedStream::Run(run) => format!("{}/events", self.address_of(run)),
+            TicketedStream::Session(session) => format!("{base}/v1/events?session_id={}", escaped(session)),
+            TicketedStream::Events => format!("{base}/v1/events"),
+            TicketedStream::Approvals => format!("{base}/v1/approvals/events"),
+        }
     }
 
     pub(super) fn access(&self) -> &Access {
@@ -114,6 +121,11 @@ impl Gateway {
     /// The store of idempotency records, if there is one.
     pub(super) fn idempotency(&self) -> Option<&Arc<dyn IdempotencyStore>> {
         self.shared.idempotency.as_ref()
+    }
+
+    /// The store of stream tickets, if there is one.
+    pub(super) fn stream_tickets(&self) -> Option<&Arc<dyn StreamTickets>> {
+        self.shared.stream_tickets.as_ref()
     }
 
     /// The source of information that only adapters have.
@@ -130,4 +142,13 @@ impl Gateway {
     pub(super) fn runner_of(&self, caller: &Caller) -> TenantRunner {
         self.service().for_caller(caller.clone(), Channel::Api)
     }
+}
+
+/// The id of a session in an address. It may have any characters.
+fn escaped(session: &SessionId) -> String {
+    let escaped = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    session.as_str().bytes().map(escaped).collect()
 }

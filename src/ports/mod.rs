@@ -5,6 +5,7 @@ mod access_keys;
 mod approval_cache;
 mod blob_store;
 mod clock;
+mod commit_log;
 mod context_builder;
 mod event_sink;
 mod governor;
@@ -18,6 +19,7 @@ mod rule_counters;
 mod run_store;
 mod session_store;
 mod store_error;
+mod stream_tickets;
 mod validators;
 mod webhooks;
 
@@ -25,6 +27,7 @@ pub use access_keys::{AccessKey, AccessKeys, KeyFilter, KeyHash};
 pub use approval_cache::{ApprovalCache, ApprovedCall, Grant, GrantContext, GrantFilter, GuardedTool, Revoked};
 pub use blob_store::{BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES, check_blob_size};
 pub use clock::{Clock, Ids};
+pub use commit_log::{COMMITS_KEPT, Commit, CommitLog};
 pub use context_builder::{Context, ContextBuilder};
 pub use event_sink::{EventSink, Update};
 pub use governor::{Governor, PlannedCall};
@@ -45,6 +48,7 @@ pub use session_store::{
     SessionSettings, SessionStore,
 };
 pub use store_error::StoreError;
+pub use stream_tickets::{StreamTicket, StreamTickets, TicketedStream};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
     Announcement, Attempt, DeliveryFilter, DeliveryResult, DeliveryState, Disabled, DueEndpoint, EndpointFilter,

@@ -12,7 +12,7 @@ use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, NodeId, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 
-use super::{BlobStore, SessionClaim, SessionRow, SessionStore, StoreError};
+use super::{BlobStore, CommitLog, SessionClaim, SessionRow, SessionStore, StoreError};
 
 /// Events to append to a run's journal.
 #[derive(Clone, Debug)]
@@ -84,8 +84,18 @@ pub struct RunRow {
     pub purged_at: Option<Timestamp>,
 }
 
+impl RunRow {
+    /// The word of lists for a run that is running while no process executes it.
+    pub const INTERRUPTED: &str = "interrupted";
+
+    /// The status as lists show it: [`Self::INTERRUPTED`], or the status itself.
+    pub fn status_word(&self) -> &'static str {
+        if self.is_interrupted { Self::INTERRUPTED } else { self.status.as_str() }
+    }
+}
+
 /// A filter of runs, and the order of the list.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFilter {
     /// Only this run.
     pub run: Option<RunId>,
@@ -251,7 +261,7 @@ pub enum AppendError {
 
 /// The journals of all runs. Atomic: a refused append changes nothing.
 #[async_trait]
-pub trait RunStore: SessionStore {
+pub trait RunStore: SessionStore + CommitLog {
     /// Appends if the journal is exactly `at` long. Durable on return. No run begins in a deleted session, whether it
     /// claims it or not.
     async fn append(&self, append: Append) -> Result<(), AppendError>;

@@ -1,6 +1,8 @@
 //! Watching runs: every event in order, with the deltas in between, for runs that this process executes; and a
-//! notification about new events for runs that other processes write to.
+//! notification about new events for runs that other processes write to. Watchers of a tenant get notifications about its
+//! commits.
 
+mod commits;
 mod poller;
 mod reply_so_far;
 mod subscription;
@@ -9,11 +11,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use tokio::sync::Notify;
-use toolgate_core::id::RunId;
+use tokio::sync::{Notify, watch};
+use toolgate_core::id::{RunId, Tenant};
 use toolgate_core::lifecycle::{Delta, FragmentPosition};
+use toolgate_core::run::JournalEntry;
 use toolgate_ports::{EventSink, Update};
 
+pub use self::commits::CommitSubscription;
 pub(super) use self::poller::Poller;
 pub use self::reply_so_far::ReplySoFar;
 pub use self::subscription::RunSubscription;
@@ -25,11 +29,15 @@ const CAPACITY: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Broadcaster {
     live: Mutex<LiveRuns>,
+    /// Wakes the poller: this process wrote to a journal, and a tenant is watched.
+    committed: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct LiveRuns {
     watched: BTreeMap<RunId, Vec<Arc<Subscription>>>,
+    /// The latest known commits of watched tenants.
+    commits: BTreeMap<Tenant, watch::Sender<u64>>,
     /// The replies that models are streaming to this process, for watchers that join late.
     replies: BTreeMap<RunId, ReplySoFar>,
 }
@@ -169,10 +177,36 @@ impl Broadcaster {
         self.live().watched.keys().cloned().collect()
     }
 
+    /// The latest known commit of a tenant, which the poller updates.
+    fn commits_of(&self, tenant: &Tenant) -> watch::Receiver<u64> {
+        self.live().commits.entry(tenant.clone()).or_default().subscribe()
+    }
+
+    /// The watched tenants. Forgets those that are no longer watched.
+    fn tenants(&self) -> Vec<Tenant> {
+        let mut live = self.live();
+        live.commits.retain(|_, latest| latest.receiver_count() > 0);
+        live.commits.keys().cloned().collect()
+    }
+
+    /// Notifies the watchers of a tenant of its latest commit.
+    fn set_latest(&self, tenant: &Tenant, latest: u64) {
+        if let Some(known) = self.live().commits.get(tenant) {
+            known.send_if_modified(|known| std::mem::replace(known, latest.max(*known)) < latest);
+        }
+    }
+
     /// Notifies the watchers of a run that there are more events.
     fn set_behind(&self, run: &RunId) {
         for subscription in self.live().watched.get(run).into_iter().flatten() {
             subscription.set(|unread| unread.is_behind = true);
+        }
+    }
+
+    /// Wakes the poller if a tenant is watched.
+    fn note_commit(&self, live: &LiveRuns) {
+        if !live.commits.is_empty() {
+            self.committed.notify_one();
         }
     }
 
@@ -201,11 +235,18 @@ impl EventSink for Broadcaster {
             Update::Delta { delta, position: Some(position) } => live.add_to_reply(run, delta, *position),
             Update::Delta { position: None, .. } => {}
             // The driver writes nothing while a model streams: the reply is complete, or was abandoned.
-            Update::JournalEntry(_) => drop(live.replies.remove(run)),
+            Update::JournalEntry(_) => {
+                live.replies.remove(run);
+                self.note_commit(&live);
+            }
         }
         let Some(subscriptions) = live.watched.get(run) else { return };
         let update = Arc::new(update.clone());
         subscriptions.iter().for_each(|subscription| subscription.push(&update));
+    }
+
+    fn wrote_idle(&self, _run: &RunId, _history: &[JournalEntry], _facts: &[JournalEntry]) {
+        self.note_commit(&self.live());
     }
 
     fn released(&self, run: &RunId, _at: jiff::Timestamp) {

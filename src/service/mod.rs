@@ -13,7 +13,7 @@
 //! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
 //! | `answers`, `field_pointers` | the input of a resume, and the places of its errors |
 //! | `strict_objects`, `tagged_object` | the reading of objects in requests |
-//! | `api_keys` | creation of API keys |
+//! | `api_keys`, `stream_tickets` | creation of API keys and of stream tickets |
 //! | `event_stream` | the events of a run, with their ids |
 //! | `webhooks` | endpoints, deliveries and the dispatcher |
 //! | `worker` | background work: recovery, the deadline sweeper, polls of MCP tasks |
@@ -40,6 +40,7 @@ mod operator;
 mod runs;
 mod service;
 mod sessions;
+mod stream_tickets;
 mod strict_objects;
 mod tagged_object;
 mod tools;
@@ -54,13 +55,17 @@ pub use authorize::{Caller, Scope, Scopes};
 pub use decisions::binding_digest;
 pub use error::{CurrentState, FieldError, ServiceError};
 pub use error_reason::ErrorReason;
-pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until, events_of};
+pub use event_stream::{
+    EventId, EventPage, EventSelection, EventTopic, FollowSettings, RunEvent, StreamItem, Tail, TenantStreamItem,
+    TenantTail, Until, events_of,
+};
 pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};
 pub use name_rules::check_name;
 pub use operator::Operator;
 pub use runs::{TenantRun, TenantRunner};
 pub use sessions::TenantSession;
+pub use stream_tickets::{mint_ticket, unseal_ticket};
 pub use strict_objects::StrictObjects;
 pub use tagged_object::{TaggedObject, pointer, split_place};
 pub use webhooks::{

@@ -1,11 +1,13 @@
 //! In-memory store: for tests, and for runs that need not survive the process.
 
 mod access_key;
+mod commit_log;
 mod contents;
 mod idempotency;
 mod rule_counters;
 mod run_index;
 mod session;
+mod stream_ticket;
 mod webhooks;
 
 use std::cmp::Reverse;
@@ -67,6 +69,7 @@ impl RunStore for MemoryStore {
         } else if at == 0 {
             contents.check_not_deleted(&row)?;
         }
+        contents.log_commit(&row, at);
         let Contents { runs, run_index, webhooks, .. } = &mut *contents;
         webhooks.changed(&row);
         match runs.get_mut(&run) {

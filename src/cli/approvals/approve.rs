@@ -12,7 +12,8 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::time_arg::Moment;
-use crate::core::run::{Coverage, Decision, Scope};
+use crate::cli::view::any_command;
+use crate::core::run::{Coverage, Decision, PendingItem, Scope};
 use crate::core::tool::Arguments;
 
 const EXAMPLES: &str = "\
@@ -89,6 +90,11 @@ impl Approve {
     async fn decide(&self, app: &App, decision: Decision, out: &mut Output) -> Result<Exit, CliError> {
         let run = find(app, &self.calls.run).await?;
         let chosen = self.calls.choose(app, &run).await?;
+        if decision.coverage == Coverage::Tool {
+            let calls = chosen.items().iter().filter_map(PendingItem::call);
+            let wide = calls.filter_map(|call| any_command(&call, decision.scope));
+            wide.for_each(|line| out.warning(line));
+        }
         self.on.give(app, &run, chosen.decided(&decision), out).await
     }
 

@@ -39,6 +39,8 @@ pub(super) struct CallSelection {
 
 /// The selected calls and the digests that bind the decisions about them.
 pub(super) struct SelectedCalls {
+    /// The pending items of these calls.
+    items: Vec<PendingItem>,
     /// The calls, in the order in which the user named them or the model made them.
     calls: Vec<CallId>,
     /// The digests of the pending calls.
@@ -46,6 +48,11 @@ pub(super) struct SelectedCalls {
 }
 
 impl SelectedCalls {
+    /// The pending items of the calls.
+    pub(super) fn items(&self) -> &[PendingItem] {
+        &self.items
+    }
+
     /// The same decision about each call.
     pub(super) fn decided(mut self, decision: &Decision) -> Resume {
         let answers = self.calls.into_iter().map(|call| {
@@ -90,15 +97,21 @@ impl CallSelection {
                 return Err(nothing_waits(run));
             }
             let calls = waiting.iter().map(|waiting| waiting.call().clone()).collect();
-            return Ok(SelectedCalls { calls, digests: waiting.iter().filter_map(digest).collect() });
+            let digests = waiting.iter().filter_map(digest).collect();
+            return Ok(SelectedCalls { items: items(waiting), calls, digests });
         }
         let calls: Vec<CallId> = self.calls.iter().map(|call| CallId::from(call.as_str())).collect();
         let digests = match (&self.digest, calls.first()) {
             (Some(digest), Some(call)) => [(call.clone(), digest.clone().into_digest())].into(),
             _ => waiting.iter().filter(|waiting| calls.contains(waiting.call())).filter_map(digest).collect(),
         };
-        Ok(SelectedCalls { calls, digests })
+        waiting.retain(|waiting| calls.contains(waiting.call()));
+        Ok(SelectedCalls { items: items(waiting), calls, digests })
     }
+}
+
+fn items(waiting: Vec<InboxItem>) -> Vec<PendingItem> {
+    waiting.into_iter().map(|waiting| waiting.item).collect()
 }
 
 fn digest(waiting: &InboxItem) -> Option<(CallId, String)> {

@@ -13,12 +13,15 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::interrupt::Interrupts;
 use crate::cli::output::Output;
-use crate::cli::prompt::{self, Recall};
-use crate::cli::prompt_line::{Entered, next_line};
+use crate::cli::prompt::{self, Menu};
+use crate::cli::prompt_line::{Entered, LineInput, next_line};
 use crate::cli::report;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{count, one_line};
+use crate::cli::view::term;
 use crate::core::id::RunId;
+use crate::core::run::{AnswerForm, PendingCall};
+use crate::core::tool::summary;
 use crate::service::{Inbox, InboxFilter, InboxItem};
 
 /// Asks about the pending approvals and questions of all runs, until none is left or the person leaves.
@@ -42,8 +45,15 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
             out.note("left pending; `toolgate approvals` asks again");
             return Ok(Exit::Done);
         }
-        let runs = print(&waiting, out);
-        let Some(run) = chosen(&runs, out).await? else { return Ok(Exit::Done) };
+        let runs = by_run(&waiting, out);
+        out.note(format!("\n{} in {}", count(waiting.len(), "pending item"), count(runs.len(), "run")));
+        let chosen = match &runs[..] {
+            [(only, _)] => Some(only.clone()),
+            several => chosen(several, out).await?,
+        };
+        let Some(run) = chosen else { return Ok(Exit::Done) };
+        // The only run is chosen without a question, so one that cannot be resumed would be chosen again and again.
+        left.insert(run.clone());
         let known = app.runner.journal(&run).await?;
         let execution = match app.runner.resume_or_follow(&run).await {
             Ok(execution) => execution,
@@ -53,7 +63,6 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
             }
         };
         settle(app, execution, &known, Display::conversation(out), Tasks::InTerminal.into(), &again, out).await?;
-        left.insert(run);
     }
 }
 
@@ -64,30 +73,46 @@ async fn waiting(app: &App, out: &mut Output) -> Result<Vec<InboxItem>, CliError
     Ok(waiting)
 }
 
-/// Prints what is pending, each run with its number. Returns the runs.
-fn print(waiting: &[InboxItem], out: &mut Output) -> Vec<RunId> {
-    let (now, paint) = (Timestamp::now(), out.paint());
-    let mut runs: Vec<RunId> = Vec::new();
+/// The runs, each with its agent, its task, and a line for each item, because the prompts show the items whole.
+fn by_run(waiting: &[InboxItem], out: &Output) -> Vec<(RunId, String)> {
+    let room = out.width().saturating_sub(8).max(24);
+    let mut runs: Vec<(RunId, String)> = Vec::new();
     for item in waiting {
-        if !runs.contains(&item.run_id) {
-            runs.push(item.run_id.clone());
-            let asked_by = format!("{}. agent {}", runs.len(), item.agent);
-            let room = out.width().saturating_sub(asked_by.chars().count() + 2).max(24);
-            let task = one_line(&item.context.task, room);
-            out.line(format!("\n{}: {task}", paint.bold(asked_by)));
+        let line = format!("\n  {}", item_line(item, room));
+        match runs.iter_mut().find(|(run, _)| *run == item.run_id) {
+            Some((_, lines)) => lines.push_str(&line),
+            None => {
+                let task = one_line(&format!("agent {}: {}", item.agent, item.context.task), room);
+                runs.push((item.run_id.clone(), task + &line));
+            }
         }
-        list::lines(item, now, paint).iter().for_each(|line| out.line(line));
     }
-    out.note(format!("\n{} in {}", count(waiting.len(), "pending item"), count(runs.len(), "run")));
     runs
 }
 
+/// What waits, in a line.
+fn item_line(item: &InboxItem, room: usize) -> String {
+    let Some(PendingCall { tool, arguments, .. }) = item.item.call() else { return String::new() };
+    let called = || summary(&tool.origin, &arguments);
+    let line = match item.item.form() {
+        AnswerForm::Choice(ask) => format!("the model asks: {}", ask.question),
+        AnswerForm::Elicitation { .. } => format!("{} asks for input", called()),
+        AnswerForm::Decision(_)
+        | AnswerForm::Result { .. }
+        | AnswerForm::Background(_)
+        | AnswerForm::Continue { .. } => called(),
+    };
+    let term = term(&item.item, Timestamp::now()).map(|term| format!("  {term}")).unwrap_or_default();
+    one_line(&format!("{line}{term}"), room)
+}
+
 /// The run that the person chooses; `None` to leave.
-async fn chosen(runs: &[RunId], out: &mut Output) -> Result<Option<RunId>, CliError> {
+async fn chosen(runs: &[(RunId, String)], out: &mut Output) -> Result<Option<RunId>, CliError> {
     let mut interrupts = Interrupts::listen();
+    let menu = Menu::new(runs.iter().map(|(_, lines)| lines.clone()).collect()).marked_at(0);
     loop {
-        let question = "which run (its number; empty: the first; q: leave): ";
-        let line = match next_line(question, &Recall::default(), &mut interrupts).await {
+        let question = "which run (number; empty: marked; q, Esc: leave): ";
+        let line = match next_line(question, LineInput::Choice(menu.clone()), &mut interrupts).await {
             Entered::Line(line) => line,
             Entered::Interrupt | Entered::End | Entered::Leave => return Ok(None),
         };
@@ -97,7 +122,7 @@ async fn chosen(runs: &[RunId], out: &mut Output) -> Result<Option<RunId>, CliEr
             number => prompt::position(number, runs.len()),
         };
         match position.and_then(|position| runs.get(position)) {
-            Some(run) => return Ok(Some(run.clone())),
+            Some((run, _)) => return Ok(Some(run.clone())),
             None => out.note(format!("there is no number {}", one_line(&line, 20))),
         }
     }

@@ -113,7 +113,7 @@ fn call_lines(head: &str, origin: &Origin, arguments: &Arguments, paint: Paint) 
 }
 
 /// The lines about a pending item.
-pub(super) fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
+fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
     let Some(PendingCall { tool, arguments, .. }) = waiting.item.call() else { return Vec::new() };
     let mut lines = match waiting.item.form() {

@@ -19,8 +19,8 @@ use crate::ports::{GrantFilter, RunFilter};
 
 const ABOUT: &str = "\
 The output is a policy file that allows exactly the calls that were approved in recorded runs:
-the same tool, agent and principal, with the same arguments. It never contains a call that was also denied,
-nor a tool that a policy denied, that changed, or for which a grant was revoked, nor a call that no condition can express;
+the same tool, agent and principal, with the same arguments. It never contains a call that a person or a policy
+also denied, nor a tool that changed or for which a grant was revoked, nor a call that no condition can express;
 standard error lists what is left out. Review it, widen it as needed, and check it with `toolgate policy check`.";
 
 /// Print the narrowest policy rules that cover the approvals given so far
@@ -104,11 +104,13 @@ fn skipped_in_words(skipped: &SkippedTool<'_>, at_least: u32) -> String {
         SkipReason::Excluded(ExclusionReason::Refused { by, run }) => {
             format!("the same call was denied by {} in run {run}", escape_untrusted(by))
         }
-        SkipReason::Excluded(ExclusionReason::Denied { run }) => format!("denied by a policy in run {run}"),
+        SkipReason::Excluded(ExclusionReason::Denied { run }) => {
+            format!("the same call was denied by a policy in run {run}")
+        }
         SkipReason::Excluded(ExclusionReason::Changed { run }) => format!("it changed during run {run}"),
         SkipReason::Excluded(ExclusionReason::Revoked) => "a grant for it was revoked".to_owned(),
         SkipReason::DefinitionChanged => "its definition changed between the approvals".to_owned(),
-        SkipReason::TooFewApprovals => format!("less than {at_least} times (`--at-least`)"),
+        SkipReason::TooFewApprovals => format!("each call less than {at_least} times (`--at-least`)"),
         SkipReason::NotExpressible => "no rule can match exactly these calls".to_owned(),
     };
     let arguments = arguments.map(|arguments| format!(" ({})", arguments_line(&json!(arguments), COMPACT)));

@@ -12,8 +12,8 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::interrupt::Interrupts;
 use super::output::Output;
-use super::prompt::{self, Recall};
-use super::prompt_line::{Entered, next_line};
+use super::prompt::{self, Menu, Recall};
+use super::prompt_line::{Entered, LineInput, next_line};
 use super::session_arg;
 use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::text::{age, count, one_line};
@@ -103,7 +103,8 @@ impl Chat {
         let mut is_leaving = false;
         loop {
             recall.back_tab = Some(conversation.next_policy());
-            let entered = next_line(&conversation.question(), &recall, &mut interrupts).await;
+            let entered =
+                next_line(&conversation.question(), LineInput::Message(recall.clone()), &mut interrupts).await;
             let line = match entered {
                 Entered::Line(line) if line.trim().is_empty() && !conversation.is_pending().await? => continue,
                 Entered::Line(line) => line,
@@ -173,15 +174,16 @@ impl Chat {
             return Ok(None);
         }
         let now = jiff::Timestamp::now();
-        for (index, row) in rows.iter().enumerate() {
+        let options = rows.iter().map(|row| {
             let used = row.head.as_ref().map_or(row.updated_at, |head| head.updated_at);
             let runs = count(usize::try_from(row.runs).unwrap_or(usize::MAX), "turn");
             let title = one_line(&row.title, out.width().saturating_sub(40).max(20));
-            out.line(format!("  {:>2}. {:<9} {:>5} ago  {title}", index + 1, runs, age(used, now)));
-        }
+            format!("{:<9} {:>5} ago  {title}", runs, age(used, now))
+        });
+        let menu = Menu::new(options.collect());
         loop {
             let question = "which one (its number; empty: a new conversation): ";
-            match next_line(question, &Recall::default(), interrupts).await {
+            match next_line(question, LineInput::Choice(menu.clone()), interrupts).await {
                 Entered::Line(line) if line.trim().is_empty() => return Ok(None),
                 Entered::Line(line) => {
                     if let Some(row) = prompt::position(&line, rows.len()).and_then(|position| rows.get(position)) {

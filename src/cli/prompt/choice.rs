@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::Prompt;
 use super::console::Console;
+use super::{Menu, Prompt};
 use crate::core::tool::escape_untrusted;
 
 impl<C: Console> Prompt<C> {
@@ -14,9 +14,9 @@ impl<C: Console> Prompt<C> {
         options: &[String],
         usual: usize,
     ) -> io::Result<Option<usize>> {
-        self.offer(question, options)?;
+        let menu = self.offer(question, options)?.marked_at(usual);
         loop {
-            let Some(typed) = self.text(&format!("  a number [{}]: ", usual + 1))? else { return Ok(None) };
+            let Some(typed) = self.pick(&format!("  a number [{}]: ", usual + 1), &menu)? else { return Ok(None) };
             match numbers(&typed, options.len()).as_deref() {
                 Some([]) => return Ok(Some(usual)),
                 Some([one]) => return Ok(Some(*one)),
@@ -32,12 +32,12 @@ impl<C: Console> Prompt<C> {
         options: &[String],
         usual: &[usize],
     ) -> io::Result<Option<Vec<usize>>> {
-        self.offer(question, options)?;
+        let menu = self.offer(question, options)?;
         let usually: Vec<String> = usual.iter().map(|index| (index + 1).to_string()).collect();
         let usually = if usually.is_empty() { "none".to_owned() } else { usually.join(",") };
         loop {
             let asked = format!("  numbers with commas, or none [{usually}]: ");
-            let Some(typed) = self.text(&asked)? else { return Ok(None) };
+            let Some(typed) = self.pick(&asked, &menu)? else { return Ok(None) };
             match numbers(&typed, options.len()) {
                 _ if typed.trim() == "none" => return Ok(Some(Vec::new())),
                 Some(chosen) if chosen.is_empty() => return Ok(Some(usual.to_vec())),
@@ -47,13 +47,10 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    fn offer(&mut self, question: &str, options: &[String]) -> io::Result<()> {
+    fn offer(&mut self, question: &str, options: &[String]) -> io::Result<Menu> {
         let heading = self.console.paint().bold(question);
         self.say(&format!("\n{heading}"))?;
-        for (index, option) in options.iter().enumerate() {
-            self.say(&format!("  {:>2}. {}", index + 1, escape_untrusted(option)))?;
-        }
-        Ok(())
+        Ok(Menu::new(options.iter().map(|option| escape_untrusted(option)).collect()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::menu::Menu;
 use crate::cli::paint::Paint;
 
 /// The input that a question accepts.
@@ -15,6 +16,8 @@ pub(in crate::cli) enum Accepts<'a> {
     Change(&'a str),
     /// A letter that decides, without Enter. Pasted text is rejected.
     Key,
+    /// The number of an option, or text. The arrow keys mark an option, and Enter on an empty line takes it.
+    Choice(&'a Menu),
     /// A message of a conversation: text with history and completion. Alt-Enter, or Enter after a backslash, begins
     /// another line of it.
     Message(&'a Recall),
@@ -24,7 +27,7 @@ impl Accepts<'_> {
     /// Whether Esc leaves the question, as the end of the input does. A message or a text of several lines is not lost by it.
     pub(super) fn is_left_by_escape(self) -> bool {
         match self {
-            Self::Text | Self::Change(_) | Self::Key => true,
+            Self::Text | Self::Change(_) | Self::Key | Self::Choice(_) => true,
             Self::Lines | Self::Message(_) => false,
         }
     }
@@ -126,7 +129,10 @@ impl Console for Script {
         Ok(None)
     }
 
-    fn line(&mut self, question: &str, _: Accepts<'_>) -> io::Result<Option<Entry>> {
+    fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>> {
+        if let Accepts::Choice(menu) = accepts {
+            self.shown.push_str(&menu.text(menu.usual(), 80, usize::MAX));
+        }
         self.shown.push_str(&crate::cli::terminal_escape::escape(question, Paint::Plain));
         Ok(self.entries.next())
     }

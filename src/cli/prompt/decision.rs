@@ -6,12 +6,10 @@ use super::console::Console;
 use super::grant_choice::LikelyGrant;
 use super::{AskedItem, CallRecord, Place, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
-use crate::cli::text::{COMPACT, arguments_line, count};
+use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::cli::view;
 use crate::core::id::CallId;
-use crate::core::policy::analysis::command_argument;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
-use crate::core::tool::escape_untrusted;
 
 /// Help text for the keys.
 const KEYS: &str = "    a  this call runs, once (as does y)
@@ -31,8 +29,11 @@ const KEYS: &str = "    a  this call runs, once (as does y)
 /// The number of lines of arguments after which the heading is repeated below them.
 const LONG: usize = 12;
 
+/// The notice before a changed file is shown again.
+const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing was decided. Look again:";
+
 /// The choices at a call that requires approval.
-fn choices(asked: &AskedItem<'_>, likely: Option<&LikelyGrant>) -> String {
+fn choices(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
     let likely =
         likely.map(|likely| format!("  [g] not again in this session: {}\n", likely.words)).unwrap_or_default();
     let remaining = match asked.further.len() {
@@ -49,16 +50,30 @@ fn choices(asked: &AskedItem<'_>, likely: Option<&LikelyGrant>) -> String {
 impl<C: Console> Prompt<C> {
     pub(super) fn decision(
         &mut self,
-        asked: &AskedItem<'_>,
+        asked: &AskedItem,
         call: &PendingCall<'_>,
         record: CallRecord<'_>,
     ) -> io::Result<Reply> {
         let Place { number, of, .. } = asked.place;
-        let of = if of > 1 { format!("  ({number} of {of}), calls start after the last") } else { String::new() };
+        let place =
+            if of > 1 { format!("  ({number} of {of}), calls start together after the last") } else { String::new() };
         let likely = LikelyGrant::of(&call.arguments);
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
-        self.say(&format!("\n{heading}{of}"))?;
-        let mut shown = self.say_approval(asked.item, call)?;
+        self.say(&format!("\n{heading}{place}"))?;
+        let mut shown = self.say_approval(&asked.item, call)?;
+        if !asked.same_file.is_empty() {
+            let others = match &asked.same_file[..] {
+                [one] => format!("call {one} of {of} changes"),
+                several => format!("calls {} of {of} change", list(several)),
+            };
+            self.say(&format!(
+                "  ! {others} this file too: the calls of one reply run at the same time, and the \
+                 difference shown is from the present file"
+            ))?;
+        }
+        if let Some(withdrawn) = &asked.withdrawn {
+            self.say(&format!("  your decision before, taken back: {}", view::decided(withdrawn)))?;
+        }
         if shown.len() > LONG {
             // The heading may have left the screen.
             let arguments = arguments_line(&call.arguments.to_value(), COMPACT);
@@ -106,8 +121,8 @@ impl<C: Console> Prompt<C> {
             // Without a decision, the person came back from a further question.
             if let Some(decision) = decision {
                 if decision.answer == DecisionKind::Approve && self.argument_lines(&call.arguments) != shown {
-                    self.say("\n  The file changed after it was shown, so nothing was decided. Look again:")?;
-                    shown = self.say_approval(asked.item, call)?;
+                    self.say(FILE_CHANGED)?;
+                    shown = self.say_approval(&asked.item, call)?;
                     continue;
                 }
                 return Ok(Reply::Answered(vec![(call.id.clone(), by_terminal(decision))]));
@@ -124,17 +139,25 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Approves the item and all further ones, after the person has seen them.
-    fn remaining(&mut self, asked: &AskedItem<'_>) -> io::Result<Option<Vec<(CallId, Answer)>>> {
-        let items = || [asked.item].into_iter().chain(asked.further);
-        for (index, item) in items().enumerate() {
-            let Some(call) = item.call() else { continue };
-            let heading = self.console.paint().bold(format!("{}. {}", index + 1, call.name));
-            self.say(&format!("\n{heading}"))?;
-            self.say_approval(item, &call)?;
-        }
-        self.console.discard_typed_ahead()?;
+    fn remaining(&mut self, asked: &AskedItem) -> io::Result<Option<Vec<(CallId, Answer)>>> {
+        let items = || [&asked.item].into_iter().chain(&asked.further);
         let calls = count(asked.further.len() + 1, "call");
-        let is_approved = self.confirmed(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;
+        let is_approved = loop {
+            let mut shown = Vec::new();
+            for (index, item) in items().enumerate() {
+                let Some(call) = item.call() else { continue };
+                let heading = self.console.paint().bold(format!("{}. {}", index + 1, call.name));
+                self.say(&format!("\n{heading}"))?;
+                shown.push(self.say_approval(item, &call)?);
+            }
+            self.console.discard_typed_ahead()?;
+            let is_approved = self.confirmed(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;
+            let present = items().filter_map(PendingItem::call).map(|call| self.argument_lines(&call.arguments));
+            if !is_approved || present.eq(shown) {
+                break is_approved;
+            }
+            self.say(FILE_CHANGED)?;
+        };
         let answers = items().filter_map(PendingItem::call_id);
         let answers = answers.map(|call| (call.clone(), by_terminal(approval(Scope::Once, None, None))));
         Ok(is_approved.then(|| answers.collect()))
@@ -143,14 +166,8 @@ impl<C: Console> Prompt<C> {
     /// An approval of all further calls of the tool. Where an argument says what runs, it takes a second key.
     fn any_arguments(&mut self, call: &PendingCall<'_>, scope: Scope) -> io::Result<Option<Decision>> {
         let wide = || approval(scope, Some(Coverage::Tool), None);
-        let Some(argument) = call.arguments.as_object().and_then(command_argument) else { return Ok(Some(wide())) };
-        let reach = if scope == Scope::Session { "in this session" } else { "by this agent, in any session" };
-        self.say(&format!(
-            "  This covers every call of {} {reach}, with any arguments: whatever the model writes as `{}` runs, and you are \
-             not asked.",
-            call.name,
-            escape_untrusted(argument)
-        ))?;
+        let Some(warning) = view::any_command(call, scope) else { return Ok(Some(wide())) };
+        self.say(&format!("  {warning}"))?;
         Ok(self.confirmed("  allow any arguments: [y]es, [n]o: ")?.then(wide))
     }
 

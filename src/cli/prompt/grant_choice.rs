@@ -3,9 +3,9 @@
 
 use std::io;
 
-use super::Prompt;
 use super::choice::numbers;
 use super::console::Console;
+use super::{Menu, Prompt};
 use crate::cli::text::{count, list};
 use crate::core::policy::Condition;
 use crate::core::policy::analysis::{
@@ -132,18 +132,18 @@ impl<C: Console> Prompt<C> {
             Arguments::Object(object) => grant_proposals(object),
             Arguments::Malformed(_) => Vec::new(),
         };
-        let question = match proposals.is_empty() {
+        let (question, menu) = match proposals.is_empty() {
             true => {
                 self.say("  no condition is proposed for these arguments; type one, such as args.amount < 100")?;
-                "  calls with (a condition; empty: none): "
+                ("  calls with (a condition; empty: none): ", Menu::default())
             }
-            false => {
-                self.show(&proposals, (record.past)().as_ref())?;
-                "  calls with (its number, several with commas, or a condition; empty: none): "
-            }
+            false => (
+                "  calls with (its number, several with commas, or a condition; empty: none): ",
+                self.offered(&proposals, (record.past)().as_ref())?,
+            ),
         };
         loop {
-            let Some(line) = self.text(question)? else { return Ok(None) };
+            let Some(line) = self.pick(question, &menu)? else { return Ok(None) };
             if line.trim().is_empty() {
                 return Ok(None);
             }
@@ -182,24 +182,28 @@ impl<C: Console> Prompt<C> {
         self.confirmed("  allow it: [y]es, [n]o: ")
     }
 
-    fn show(&mut self, proposals: &[GrantProposal], past: Option<&PastCalls>) -> io::Result<()> {
-        let paint = self.console.paint();
-        for (index, proposal) in proposals.iter().enumerate() {
-            let condition = paint.dim(escape_untrusted(&proposal.condition));
-            self.say(&format!("  {}. {}   {condition}", index + 1, escape_untrusted(&proposal.words)))?;
-            let Some(coverage) = past.map(|past| proposal.coverage(&past.calls)).filter(|past| past.calls > 0) else {
-                continue;
-            };
-            let calls = format!("would also have allowed {}", count(coverage.calls, "past call"));
-            self.say(&match coverage.refused {
-                0 => format!("     {calls}"),
-                refused => format!("     {calls}, {}", paint.yellow(format!("{refused} of them refused"))),
-            })?;
+    /// The proposals, each with the past calls that it would also have allowed.
+    fn offered(&mut self, proposals: &[GrantProposal], past: Option<&PastCalls>) -> io::Result<Menu> {
+        let mut options = Vec::new();
+        for proposal in proposals {
+            let mut option =
+                format!("{}   {}", escape_untrusted(&proposal.words), escape_untrusted(&proposal.condition));
+            let coverage = past.map(|past| proposal.coverage(&past.calls)).filter(|past| past.calls > 0);
+            if let Some(coverage) = coverage {
+                option.push_str(&format!("\nwould also have allowed {}", count(coverage.calls, "past call")));
+                if coverage.refused > 0 {
+                    option.push_str(&format!(", {} of them refused", coverage.refused));
+                }
+            }
+            options.push(option);
         }
-        let Some(PastCalls { runs, calls }) = past else { return Ok(()) };
-        let (calls, runs) = (count(calls.len(), "other call"), count(*runs, "run"));
-        let counted = format!("  counted: {calls} of this tool in the newest {runs} of this agent");
-        self.say(&paint.dim(counted).to_string())
+        if let Some(PastCalls { runs, calls }) = past {
+            let (calls, runs) = (count(calls.len(), "other call"), count(*runs, "run"));
+            let counted = format!("  counted: {calls} of this tool in the newest {runs} of this agent");
+            let counted = self.console.paint().dim(counted);
+            self.say(&counted)?;
+        }
+        Ok(Menu::new(options))
     }
 
     /// Asks for the scope of an approval of these calls.

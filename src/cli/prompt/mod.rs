@@ -9,6 +9,7 @@ mod decision;
 mod edit;
 mod escape_key;
 mod grant_choice;
+mod menu;
 mod question;
 #[cfg(not(unix))]
 #[path = "plain.rs"]
@@ -26,6 +27,7 @@ use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};
 pub(super) use self::escape_key::EscapeKey;
 pub(super) use self::grant_choice::{CallRecord, PastCalls};
+pub(super) use self::menu::Menu;
 pub(super) use self::terminal::{Terminal, TerminalGuard, Withdrawal, typed_ahead};
 use super::answers::{json_or_text, who};
 use super::argument_lines::{PresentFile, argument_lines};
@@ -33,7 +35,7 @@ use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::id::CallId;
 use crate::core::run::{
-    Answer, AnswerForm, Channel, Delivery, ElicitationAnswer, HumanAnswer, PendingCall, PendingItem,
+    Answer, AnswerForm, Channel, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingCall, PendingItem,
 };
 use crate::core::tool::{Arguments, Ask, Choice, Question, escape_untrusted};
 
@@ -56,10 +58,14 @@ struct RefusedEdit {
 }
 
 /// A pending item to ask about, and what the person can do about the others from there.
-pub(super) struct AskedItem<'a> {
-    pub(super) item: &'a PendingItem,
+pub(super) struct AskedItem {
+    pub(super) item: PendingItem,
     /// The approvals that are asked about after it.
-    pub(super) further: &'a [PendingItem],
+    pub(super) further: Vec<PendingItem>,
+    /// The numbers of the other calls that change the same file.
+    pub(super) same_file: Vec<usize>,
+    /// The decision that the person took back.
+    pub(super) withdrawn: Option<Decision>,
     pub(super) place: Place,
 }
 
@@ -147,12 +153,12 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Asks about a pending item. Without an answer it stays pending.
-    pub(super) fn ask(&mut self, asked: &AskedItem<'_>, record: CallRecord<'_>) -> io::Result<Reply> {
+    pub(super) fn ask(&mut self, asked: &AskedItem, record: CallRecord<'_>) -> io::Result<Reply> {
         let Some(call) = asked.item.call() else { return Ok(Reply::LeftPending) };
         let answer = match asked.item.form() {
             AnswerForm::Decision(_) => return self.decision(asked, &call, record),
             AnswerForm::Result { schema } => self.result(&call, schema)?,
-            AnswerForm::Choice(ask) => self.answer(ask, asked.item)?,
+            AnswerForm::Choice(ask) => self.answer(ask, &asked.item)?,
             AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,
             AnswerForm::Background(_) | AnswerForm::Continue { .. } => None,
         };
@@ -165,12 +171,10 @@ impl<C: Console> Prompt<C> {
         if let Some(term) = view::term(item, jiff::Timestamp::now()) {
             self.say(&format!("  {term}"))?;
         }
-        for (index, option) in ask.options.iter().enumerate() {
-            self.say(&format!("  {}. {}", index + 1, escape_untrusted(option)))?;
-        }
+        let menu = Menu::new(ask.options.iter().map(|option| escape_untrusted(option)).collect());
         self.console.discard_typed_ahead()?;
         loop {
-            let Some(line) = self.text("  your answer (empty: leave it pending): ")? else { return Ok(None) };
+            let Some(line) = self.pick("  your answer (empty: leave it pending): ", &menu)? else { return Ok(None) };
             if line.trim().is_empty() {
                 return Ok(None);
             }
@@ -258,6 +262,11 @@ impl<C: Console> Prompt<C> {
     /// Reads a line of text; a paste may contain several lines.
     fn text(&mut self, question: &str) -> io::Result<Option<String>> {
         self.entry(question, Accepts::Text)
+    }
+
+    /// Reads the number of an option, or text.
+    pub(super) fn pick(&mut self, question: &str, menu: &Menu) -> io::Result<Option<String>> {
+        self.entry(question, Accepts::Choice(menu))
     }
 
     fn entry(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<String>> {

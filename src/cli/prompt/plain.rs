@@ -31,6 +31,10 @@ impl Terminal {
 }
 
 impl Console for Terminal {
+    fn paint(&self) -> Paint {
+        Paint::Plain
+    }
+
     fn say(&mut self, text: &str) -> io::Result<()> {
         writeln!(io::stderr(), "{}", terminal_escape::escape(text, Paint::Plain))
     }
@@ -43,7 +47,10 @@ impl Console for Terminal {
         Ok(None)
     }
 
-    fn line(&mut self, question: &str, _: Accepts<'_>) -> io::Result<Option<Entry>> {
+    fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>> {
+        if let Accepts::Choice(menu) = accepts {
+            self.say(menu.text(menu.usual(), usize::MAX, usize::MAX).trim_end())?;
+        }
         write!(io::stderr(), "{}", terminal_escape::escape(question, Paint::Plain))?;
         io::stderr().flush()?;
         let mut line = String::new();

@@ -1,5 +1,6 @@
 use super::console::Script;
 use super::*;
+use crate::cli::answers::denial;
 use crate::core::policy::OnTimeout;
 use crate::core::run::{
     Coverage, DecisionKind, PendingApproval, PendingExternalResult, PendingInput, PendingTask, Resume, Scope,
@@ -78,7 +79,8 @@ fn ask_on(items: &[PendingItem], console: Script) -> (Resume, String) {
 /// The reply to the question about an item, without further approvals.
 fn asked(prompt: &mut Prompt<Script>, item: &PendingItem, number: usize, of: usize) -> Reply {
     let place = Place { number, of, has_previous: number > 1 };
-    prompt.ask(&AskedItem { item, further: &[], place }, NO_RECORD).unwrap()
+    let asked = AskedItem { item: item.clone(), further: Vec::new(), same_file: Vec::new(), withdrawn: None, place };
+    prompt.ask(&asked, NO_RECORD).unwrap()
 }
 
 #[test]
@@ -120,12 +122,18 @@ fn keys_about_other_calls_are_offered_only_where_there_are_others() {
     let reply = |further: &[PendingItem], has_previous, typed| {
         let mut prompt = Prompt::new(Script::typing(typed));
         let place = Place { number: 1, of: 3, has_previous };
-        let reply = prompt.ask(&AskedItem { item: &item, further, place }, NO_RECORD).unwrap();
+        let (item, further) = (item.clone(), further.to_vec());
+        let asked =
+            AskedItem { item, further, same_file: vec![3], withdrawn: Some(denial(Some("late".into()))), place };
+        let reply = prompt.ask(&asked, NO_RECORD).unwrap();
         (reply, prompt.console.shown)
     };
     let (all, shown) = reply(&further, true, "r\nn\nr\ny\n");
     assert!(matches!(&all, Reply::Answered(answers) if answers.len() == 3), "{all:?}");
     assert!(shown.contains("\n3. mcp_shop_add_note\n  text: \"late\""), "{shown}");
+    for line in ["! call 3 of 3 changes this file too", "your decision before, taken back: denied: late\n"] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
     assert!(matches!(reply(&further, true, "b\n").0, Reply::Back));
     // Without others, both are unknown keys.
     let (left, shown) = reply(&[], false, "b\nr\nq\n");

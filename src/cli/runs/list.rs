@@ -23,9 +23,9 @@ pub(super) struct List {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Only runs that are running, pending, completed, failed, cancelled, incomplete or expired
-    #[arg(long, value_name = "STATUS", value_parser = status)]
-    status: Option<Status>,
+    /// Only runs that are running, interrupted, pending, completed, failed, cancelled, incomplete or expired
+    #[arg(long, value_name = "STATUS", value_parser = listed_status)]
+    status: Option<ListedStatus>,
 
     /// Only runs of this agent
     #[arg(long, value_name = "NAME")]
@@ -52,9 +52,21 @@ pub(super) struct List {
     json: bool,
 }
 
-fn status(word: &str) -> Result<Status, String> {
-    let known = || list(Status::ALL.iter().map(|status| status.as_str()));
-    Status::parse(word).ok_or_else(|| format!("a status is one of {}", known()))
+/// A status as the list shows it ([`RunRow::status_word`]).
+#[derive(Clone, Copy, Debug)]
+struct ListedStatus {
+    /// The status in the store.
+    stored: Status,
+    word: &'static str,
+}
+
+fn listed_status(word: &str) -> Result<ListedStatus, String> {
+    if word == RunRow::INTERRUPTED {
+        return Ok(ListedStatus { stored: Status::Running, word: RunRow::INTERRUPTED });
+    }
+    let known = || list(Status::ALL.iter().map(|status| status.as_str()).chain([RunRow::INTERRUPTED]));
+    let found = Status::parse(word).map(|stored| ListedStatus { stored, word: stored.as_str() });
+    found.ok_or_else(|| format!("a status is one of {}", known()))
 }
 
 fn trigger(word: &str) -> Result<TriggerKind, String> {
@@ -67,24 +79,32 @@ impl List {
         let app = setup::open(setup::settings(&self.config)?).await?;
         setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let filter = RunFilter {
-            statuses: self.status.into_iter().collect(),
+            statuses: self.status.iter().map(|status| status.stored).collect(),
             agent: self.agent.as_deref().map(Into::into),
             session: self.session.as_deref().map(Into::into),
             trigger: self.trigger,
             schedule: self.schedule.clone(),
-            limit: self.limit as usize,
+            // The store does not tell a running run from an interrupted one.
+            limit: if self.status.is_some_and(|status| status.stored == Status::Running) {
+                usize::MAX
+            } else {
+                self.limit as usize
+            },
             ..RunFilter::default()
         };
+        let is_filtered = filter != RunFilter { limit: filter.limit, ..RunFilter::default() };
         let rows = app.runner.list(&filter).await;
         let runner = app.runner.clone();
         setup::close(app, out).await;
-        let rows = rows?;
+        let mut rows = rows?;
+        rows.retain(|row| self.status.is_none_or(|status| status.word == row.status_word()));
+        rows.truncate(self.limit as usize);
         let is_blocked = |row: &&RunRow| !row.status.is_ended() && runner.agent(&row.agent).is_err();
         let blocked = |row| Some(row).filter(is_blocked).map(|row| no_such_agent(&row.agent));
         if self.json {
             rows.iter().for_each(|row| out.json(&RunListRow { row, blocked: blocked(row) }));
         } else if rows.is_empty() {
-            out.note("no runs; `toolgate run \"…\"` starts one");
+            out.note(if is_filtered { "no runs match" } else { "no runs; `toolgate run \"…\"` starts one" });
         } else {
             let now = Timestamp::now();
             let ids = run_arg::shown(rows.iter().map(|row| row.id.as_str()), out);
@@ -114,11 +134,10 @@ fn no_such_agent(name: &AgentName) -> String {
 }
 
 fn cells(row: &RunRow, id: String, now: Timestamp) -> [String; 7] {
-    let status = if row.is_interrupted { "interrupted" } else { row.status.as_str() };
     let took = row.result.as_ref().and_then(|result| result.duration_ms);
     [
         id,
-        status.to_owned(),
+        row.status_word().to_owned(),
         age(row.created_at, now),
         took.map_or_else(|| "-".to_owned(), duration),
         row.agent.as_str().to_owned(),

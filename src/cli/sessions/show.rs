@@ -124,7 +124,6 @@ fn state(row: &SessionRow, paint: Paint) -> String {
 }
 
 fn run_line(run: &RunRow, paint: Paint) -> String {
-    let status = if run.is_interrupted { "interrupted" } else { run.status.as_str() };
-    let status = paint.dim(format!("{status:<11}"));
+    let status = paint.dim(format!("{:<11}", run.status_word()));
     format!("    {}  {status}  {}  {}", run.id, clock(run.created_at), one_line(&run.title, 60))
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::prompt::Place;
+use crate::cli::argument_lines::changed_file;
+use crate::cli::prompt::{AskedItem, Place};
 use crate::cli::text::{COMPACT, arguments_line};
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Decision, DecisionKind, PendingItem};
@@ -18,6 +19,8 @@ pub(super) struct Round {
     held: BTreeMap<usize, Held>,
     /// The items before this one are recorded, or answered by another process.
     first_open: usize,
+    /// The decision about the current item that the person took back.
+    withdrawn: Option<Decision>,
 }
 
 /// An answer that is not recorded yet.
@@ -30,7 +33,7 @@ struct Held {
 
 impl Round {
     pub(super) fn new(items: Vec<PendingItem>) -> Self {
-        Self { items, at: 0, held: BTreeMap::new(), first_open: 0 }
+        Self { items, at: 0, held: BTreeMap::new(), first_open: 0, withdrawn: None }
     }
 
     /// The call of an item, with its arguments and its number.
@@ -53,14 +56,25 @@ impl Round {
             .map(|(_, item)| item)
     }
 
-    /// The approvals after the current item.
-    pub(super) fn further(&self) -> Vec<PendingItem> {
-        self.remaining().skip(1).filter(|item| is_approval(item)).cloned().collect()
+    /// The current item, with what the person can do from there; `None` after the last.
+    pub(super) fn asked(&self) -> Option<AskedItem> {
+        Some(AskedItem {
+            item: self.current()?.clone(),
+            further: self.remaining().skip(1).filter(|item| is_approval(item)).cloned().collect(),
+            same_file: self.same_file(),
+            withdrawn: self.withdrawn.clone(),
+            place: Place { number: self.at + 1, of: self.items.len(), has_previous: self.previous().is_some() },
+        })
     }
 
-    /// The place of the current item among the others.
-    pub(super) fn place(&self) -> Place {
-        Place { number: self.at + 1, of: self.items.len(), has_previous: self.previous().is_some() }
+    /// The numbers of the other calls that change the file of the current one, without those that the person denied.
+    fn same_file(&self) -> Vec<usize> {
+        let file = |item: &PendingItem| changed_file(&item.call()?.arguments).map(str::to_owned);
+        let Some(own) = self.current().and_then(file) else { return Vec::new() };
+        let is_other = |at: usize| at != self.at && !self.held.get(&at).is_some_and(Held::is_denial);
+        let others =
+            self.items.iter().enumerate().filter(|(at, item)| is_other(*at) && file(item).as_ref() == Some(&own));
+        others.map(|(at, _)| at + 1).collect()
     }
 
     /// Holds answers, and answers of their own for the calls that a grant from one of them will cover. Goes to the next item.
@@ -94,14 +108,12 @@ impl Round {
     /// Whether the person denied the same call in this round.
     fn is_denied(&self, item: &PendingItem) -> bool {
         let call = |item: &PendingItem| item.call().map(|call| (call.name.to_string(), call.arguments.to_value()));
-        self.held.iter().any(|(at, held)| {
-            let is_denial = held.answer.decision().is_some_and(|decision| decision.answer == DecisionKind::Deny);
-            is_denial && self.items.get(*at).and_then(call) == call(item)
-        })
+        self.held.iter().any(|(at, held)| held.is_denial() && self.items.get(*at).and_then(call) == call(item))
     }
 
     /// Goes to the next item without an answer, for example because the answer is recorded.
     pub(super) fn next(&mut self) {
+        self.withdrawn = None;
         self.at += 1;
         while self.held.contains_key(&self.at) {
             self.at += 1;
@@ -117,6 +129,7 @@ impl Round {
     pub(super) fn back(&mut self) {
         let Some(previous) = self.previous() else { return };
         self.at = previous;
+        self.withdrawn = self.held.get(&previous).and_then(|held| held.answer.decision().cloned());
         self.held.retain(|at, held| *at != previous && held.covered_by != Some(previous));
     }
 
@@ -134,6 +147,10 @@ impl Round {
 }
 
 impl Held {
+    fn is_denial(&self) -> bool {
+        self.answer.decision().is_some_and(|decision| decision.answer == DecisionKind::Deny)
+    }
+
     /// The decision about a call that an approval of another one covers.
     fn covered(call: &CallId, decision: &Decision, approved: &CallId, covered_by: usize) -> Self {
         let reason = Some(format!("covered by the approval of {approved}"));
@@ -156,7 +173,9 @@ pub(super) fn is_approval(item: &PendingItem) -> bool {
 mod tests {
     use super::*;
     use crate::cli::prompt::tests::{approval_item, external_item};
-    use crate::core::run::{Coverage, Scope};
+    use crate::core::run::{Coverage, PendingApproval, Scope};
+    use crate::core::tool::Arguments;
+    use serde_json::json;
 
     fn round(ids: &[&str]) -> Round {
         Round::new(ids.iter().map(|id| approval_item(id)).collect())
@@ -178,14 +197,14 @@ mod tests {
     #[test]
     fn the_way_back_ends_at_what_is_recorded() {
         let mut round = round(&["1", "2", "3"]);
-        assert!(!round.place().has_previous);
+        assert!(!round.asked().unwrap().place.has_previous);
         round.hold(approval("1", Scope::Once), |_, _, _| false);
         round.back();
         assert_eq!(at(&round), Some("1"));
         round.next();
         round.fix();
         round.next();
-        assert_eq!((at(&round), round.place().has_previous), (Some("3"), false));
+        assert_eq!((at(&round), round.asked().unwrap().place.has_previous), (Some("3"), false));
     }
 
     #[test]
@@ -196,7 +215,9 @@ mod tests {
         assert_eq!(at(&round), Some("3"));
         assert_eq!(round.named(2).unwrap(), r#"mcp_shop_add_note text: "late" (2 of 3)"#);
         round.back();
-        assert_eq!((at(&round), round.further().len()), (Some("1"), 2));
+        let again = round.asked().unwrap();
+        assert_eq!((at(&round), again.further.len()), (Some("1"), 2));
+        assert_eq!(again.withdrawn.map(|decision| decision.scope), Some(Scope::Session));
         round.hold(approval("1", Scope::Once), |_, _, _| false);
         assert_eq!(at(&round), Some("2"));
         assert_eq!(held(&mut round), ["1"]);
@@ -212,9 +233,29 @@ mod tests {
     }
 
     #[test]
+    fn calls_that_change_one_file_know_each_other() {
+        let write = |id: &str, path: &str| {
+            let PendingItem::Approval(approval) = approval_item(id) else { panic!("an approval") };
+            let arguments = Arguments::from_value(json!({"path": path, "content": id}));
+            PendingItem::Approval(PendingApproval { arguments, ..approval })
+        };
+        let mut round = Round::new(vec![write("1", "a"), write("2", "b"), write("3", "a"), approval_item("4")]);
+        let mut same_file = Vec::new();
+        while let Some(asked) = round.asked() {
+            same_file.push(asked.same_file);
+            round.next();
+        }
+        assert_eq!(same_file, [vec![3], vec![], vec![1], vec![]]);
+        let mut round = Round::new(vec![write("1", "a"), write("2", "a")]);
+        let denial = Decision::new(DecisionKind::Deny, "ada");
+        round.hold(vec![("1".into(), denial.into())], |_, _, _| false);
+        assert!(round.asked().unwrap().same_file.is_empty(), "a call that does not run changes nothing");
+    }
+
+    #[test]
     fn only_approvals_remain_to_be_approved_together() {
         let mut round = Round::new(vec![approval_item("1"), external_item("2"), approval_item("3")]);
-        assert_eq!(round.further().len(), 1);
+        assert_eq!(round.asked().unwrap().further.len(), 1);
         let both = [approval("1", Scope::Once), approval("3", Scope::Once)].concat();
         round.hold(both, |_, _, _| false);
         assert_eq!(at(&round), Some("2"));

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::approval::clock;
 use crate::cli::text::count;
-use crate::core::policy::analysis::condition_in_words;
-use crate::core::run::{Coverage, Scope, ToolGrant};
+use crate::core::policy::analysis::{command_argument, condition_in_words};
+use crate::core::run::{Coverage, Decision, DecisionKind, PendingCall, Scope, ToolGrant};
 use crate::core::tool::{ToolName, escape_untrusted};
 
 /// The text after `approved`; empty for an approval of one call.
@@ -26,6 +26,33 @@ pub(super) fn reach(scope: Scope, coverage: &Coverage, until: Option<Timestamp>)
     };
     let until = until.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
     format!("{whose}, {which}{until},")
+}
+
+/// A decision as text: `approved for this session, any arguments`, `denied: too early`.
+pub(in crate::cli) fn decided(decision: &Decision) -> String {
+    let Decision { answer, scope, coverage, expires_at, reason, .. } = decision;
+    match answer {
+        DecisionKind::Approve => format!("approved{}", reach(*scope, coverage, *expires_at).trim_end_matches(',')),
+        DecisionKind::Deny => match reason {
+            Some(reason) => format!("denied: {}", escape_untrusted(reason)),
+            None => "denied".to_owned(),
+        },
+    }
+}
+
+/// The warning about an approval of all further calls of a tool, where an argument says what runs. `None` for one call.
+pub(in crate::cli) fn any_command(call: &PendingCall<'_>, scope: Scope) -> Option<String> {
+    let reach = match scope {
+        Scope::Once => return None,
+        Scope::Session => "in this session",
+        Scope::Always => "by this agent, in any session",
+    };
+    let argument = escape_untrusted(call.arguments.as_object().and_then(command_argument)?);
+    let name = &call.name;
+    Some(format!(
+        "this covers every call of {name} {reach}, with any arguments: whatever the model writes as `{argument}` runs, and \
+         you are not asked"
+    ))
 }
 
 /// The tools with grants, each with the calls that the grants cover.

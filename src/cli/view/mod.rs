@@ -20,6 +20,7 @@ mod words;
 
 pub(super) use activity::Activities;
 pub(super) use approval::{because, by_way_of, circumstances, clock, origin, second_look_at_arguments, term, whole};
+pub(super) use approval_scope::{any_command, decided};
 pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
 pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView};

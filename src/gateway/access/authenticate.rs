@@ -36,7 +36,7 @@ pub(crate) async fn authenticate(
 }
 
 /// The client's address, if the server knows it.
-fn address(request: &Parts) -> Option<IpAddr> {
+pub(super) fn address(request: &Parts) -> Option<IpAddr> {
     request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn required(method: &Method, route: &str) -> Option<Scope> {
     let (collection, of_one) = route.split_once('/').unwrap_or((route, ""));
     let reads = method.is_safe();
     Some(match (collection, reads) {
-        ("runs" | "sessions", true) => Scope::RunsRead,
+        ("runs" | "sessions" | "events", true) => Scope::RunsRead,
         ("runs" | "sessions", false) => Scope::RunsWrite,
         ("approvals" | "approval-grants", true) => Scope::ApprovalsRead,
         ("approvals" | "approval-grants", false) => Scope::ApprovalsDecide,

@@ -13,6 +13,7 @@ mod cors;
 mod limits;
 mod oidc;
 mod revalidate_stream;
+mod stream_ticket;
 mod tenant_keys;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub(super) use cors::check_origin;
 pub(super) use limits::{Admitted, Limiter, StreamPermit, limit_caller};
 pub use limits::{Limits, Rate};
 pub use oidc::{Claims, OidcAuthenticator, OidcError, OidcSettings};
+pub(super) use stream_ticket::redeem_ticket;
 pub(super) use tenant_keys::TenantKeys;
 
 use toolgate_service::Caller;

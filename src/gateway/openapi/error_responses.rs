@@ -16,7 +16,7 @@ pub(super) fn add(description: &mut OpenApi) {
     for (path, item) in &mut description.paths.paths {
         let names_something = path.contains('{');
         for (method, operation) in operations(item) {
-            let names_session = operation.operation_id.as_deref().is_some_and(|id| NAME_A_SESSION.contains(&id));
+            let names_elsewhere = operation.operation_id.as_deref().is_some_and(|id| NAME_ELSEWHERE.contains(&id));
             let takes_body = operation.request_body.is_some();
             let changes = method != HttpMethod::Get;
             for (status, meaning) in REFUSALS
@@ -24,7 +24,7 @@ pub(super) fn add(description: &mut OpenApi) {
                 .filter(|(.., when)| match when {
                     AppliesTo::Always => true,
                     AppliesTo::Named => names_something,
-                    AppliesTo::NamedOrSession => names_something || names_session,
+                    AppliesTo::NamedAnywhere => names_something || names_elsewhere,
                     AppliesTo::Body => takes_body,
                     AppliesTo::Changes => changes,
                 })
@@ -41,16 +41,17 @@ enum AppliesTo {
     Always,
     /// The path has a parameter.
     Named,
-    /// The path has a parameter, or the body names a session.
-    NamedOrSession,
+    /// The path has a parameter, or another part of the request names something that may be gone.
+    NamedAnywhere,
     /// The operation has a body.
     Body,
     /// The operation changes something.
     Changes,
 }
 
-/// Operations without a parameter in the path whose body names a session.
-const NAME_A_SESSION: [&str; 3] = ["createRun", "createSession", "createApprovalGrant"];
+/// Operations without a parameter in the path whose body names a run or a session, or whose query has a cursor that may be too old.
+const NAME_ELSEWHERE: [&str; 6] =
+    ["createStreamTicket", "createRun", "createSession", "createApprovalGrant", "watchEvents", "watchApprovals"];
 
 const REFUSALS: [(&str, &str, AppliesTo); 14] = [
     ("400", "The request is malformed", AppliesTo::Always),
@@ -60,7 +61,7 @@ const REFUSALS: [(&str, &str, AppliesTo); 14] = [
     ("406", "No representation matches `Accept`", AppliesTo::Always),
     ("408", "The body did not arrive in time", AppliesTo::Body),
     ("409", "The request conflicts with the resource's state, or another request was first", AppliesTo::Changes),
-    ("410", "The resource no longer exists", AppliesTo::NamedOrSession),
+    ("410", "The resource no longer exists", AppliesTo::NamedAnywhere),
     ("412", "The resource has changed since it was read", AppliesTo::Changes),
     ("413", "The body is too large", AppliesTo::Body),
     ("415", "The body's media type or encoding is not supported", AppliesTo::Body),

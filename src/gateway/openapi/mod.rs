@@ -36,6 +36,7 @@ use super::state::Gateway;
     security(("key" = [])),
     tags(
         (name = "runs", description = "Start, resume, follow and cancel runs"),
+        (name = "events", description = "Follow all runs"),
         (name = "sessions", description = "Conversations of successive runs"),
         (name = "approvals", description = "Pending approvals, and grants"),
         (name = "tools", description = "Agents and models, their tools, and the MCP servers that provide tools"),

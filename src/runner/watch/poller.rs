@@ -1,15 +1,18 @@
-//! Poller of watched runs. Other processes write to the same store, which sends no notifications. One task therefore
-//! queries the positions of all watched runs at once, and wakes the watchers of those that changed. Its interval has
-//! jitter, so that processes that started together do not poll in lockstep.
+//! Poller of watched runs and tenants. Other processes write to the same store, which sends no notifications. One task
+//! therefore queries the positions of all watched runs at once, and wakes the watchers of those that changed; in the same way
+//! it queries the latest commits of all watched tenants, also when this process wrote to a journal. Its interval has jitter,
+//! so that processes that started together do not poll in lockstep.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use toolgate_core::id::{NodeId, RunId};
-use toolgate_ports::{RunPosition, RunStore};
+use tokio::time::sleep;
+use toolgate_core::id::{NodeId, RunId, Tenant};
+use toolgate_ports::{RunPosition, RunStore, StoreError};
 
 use super::Broadcaster;
 use crate::registry::ActiveRuns;
@@ -27,6 +30,12 @@ struct PollPace {
     node: NodeId,
     interval: Duration,
     polls: u64,
+}
+
+/// What one poll looks for.
+struct Watched {
+    runs: Vec<RunId>,
+    tenants: Vec<Tenant>,
 }
 
 #[derive(Debug, Default)]
@@ -52,12 +61,12 @@ impl Poller {
         task.tasks.spawn(poll(Arc::downgrade(self), runs.clone(), active_runs.clone(), pace));
     }
 
-    /// The watched runs; `None` if there are none, in which case the task must end.
-    fn watched_or_end(&self) -> Option<Vec<RunId>> {
+    /// The watched runs and tenants; `None` if there are none, in which case the task must end.
+    fn watched_or_end(&self) -> Option<Watched> {
         // A watch that is registered after this check starts the task again.
         let mut task = self.task();
-        let watched = self.broadcaster.runs();
-        task.is_polling = !watched.is_empty();
+        let watched = Watched { runs: self.broadcaster.runs(), tenants: self.broadcaster.tenants() };
+        task.is_polling = !watched.runs.is_empty() || !watched.tenants.is_empty();
         task.is_polling.then_some(watched)
     }
 
@@ -69,11 +78,21 @@ impl Poller {
 async fn poll(poller: Weak<Poller>, runs: Arc<dyn RunStore>, active_runs: Arc<ActiveRuns>, mut pace: PollPace) {
     let mut known: BTreeMap<RunId, RunPosition> = BTreeMap::new();
     let mut is_failing = false;
+    let Some(committed) = poller.upgrade().map(|poller| poller.broadcaster.committed.clone()) else { return };
+    let mut pause = pin!(sleep(pace.pause()));
     loop {
-        tokio::time::sleep(pace.pause()).await;
+        let is_due = tokio::select! {
+            () = &mut pause => true,
+            () = committed.notified() => false,
+        };
         let Some(watched) = poller.upgrade().and_then(|poller| poller.watched_or_end()) else { return };
+        report_commits(&poller, &*runs, &watched.tenants, &mut is_failing).await;
+        if !is_due {
+            continue;
+        }
+        pause.set(sleep(pace.pause()));
         // This process sees the updates of its own active runs without polling.
-        let elsewhere: Vec<RunId> = watched.into_iter().filter(|run| active_runs.driven(run).is_none()).collect();
+        let elsewhere: Vec<RunId> = watched.runs.into_iter().filter(|run| active_runs.driven(run).is_none()).collect();
         if elsewhere.is_empty() {
             known.clear();
             continue;
@@ -88,12 +107,32 @@ async fn poll(poller: Weak<Poller>, runs: Arc<dyn RunStore>, active_runs: Arc<Ac
                 }
                 known = positions.into_iter().map(|position| (position.run.clone(), position)).collect();
             }
-            Err(error) => {
-                if !std::mem::replace(&mut is_failing, true) {
-                    tracing::warn!(%error, "failed to poll watched runs");
-                }
+            Err(error) => note_failure(&mut is_failing, &error),
+        }
+    }
+}
+
+/// Notifies the watchers of tenants of the latest commits.
+async fn report_commits(poller: &Weak<Poller>, runs: &dyn RunStore, tenants: &[Tenant], is_failing: &mut bool) {
+    if tenants.is_empty() {
+        return;
+    }
+    match runs.latest_commits(tenants).await {
+        Ok(latest) => {
+            *is_failing = false;
+            let Some(poller) = poller.upgrade() else { return };
+            for (tenant, latest) in tenants.iter().zip(latest) {
+                poller.broadcaster.set_latest(tenant, latest);
             }
         }
+        Err(error) => note_failure(is_failing, &error),
+    }
+}
+
+/// Logs the first of several failures in a row.
+fn note_failure(is_failing: &mut bool, error: &StoreError) {
+    if !std::mem::replace(is_failing, true) {
+        tracing::warn!(%error, "failed to poll watched runs");
     }
 }
 

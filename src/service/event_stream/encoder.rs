@@ -62,8 +62,7 @@ impl EventEncoder {
         let count = events.len();
         let named =
             events.into_iter().enumerate().map(|(index, event)| (EventId::new(recorded.seq, index, count), event));
-        let unseen = named.filter(|(id, _)| self.seen.is_none_or(|seen| id.is_after(seen)));
-        unseen.map(|(id, event)| RunEvent { id: Some(id), event }).collect()
+        RunEvent::unseen(named, self.seen).collect()
     }
 
     /// The model call whose reply is in progress, by the position of its `llm.call.started`, if the client may read the

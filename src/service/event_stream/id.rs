@@ -30,6 +30,11 @@ impl EventId {
         Self { seq, part: None }
     }
 
+    /// Whether it is the id of the last event of a fact.
+    pub fn is_whole(self) -> bool {
+        self.part.is_none()
+    }
+
     /// Whether it comes later in the journal than the other one.
     pub fn is_after(self, other: Self) -> bool {
         let place = |id: Self| (id.seq, id.part.unwrap_or(u32::MAX));

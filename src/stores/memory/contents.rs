@@ -1,6 +1,6 @@
 //! Contents of the store in memory: the records of runs, sessions, grants, blobs, keys, requests and webhooks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,8 +10,8 @@ use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId
 use toolgate_core::policy::LimitAmount;
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow, StoredResponse,
-    WebhookDelivery, WebhookEndpoint,
+    AccessKey, Claim, Commit, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow,
+    StoredResponse, StreamTicket, WebhookDelivery, WebhookEndpoint,
 };
 
 use super::run_index::RunIndex;
@@ -20,6 +20,7 @@ use super::run_index::RunIndex;
 pub(super) struct Contents {
     pub(super) runs: BTreeMap<RunId, Run>,
     pub(super) run_index: RunIndex,
+    pub(super) commits: BTreeMap<Tenant, VecDeque<Commit>>,
     pub(super) sessions: BTreeMap<(Tenant, SessionId), SessionRow>,
     pub(super) segments: BTreeMap<(Tenant, RunId), Segment>,
     pub(super) grants: BTreeMap<GrantId, Grant>,
@@ -27,6 +28,7 @@ pub(super) struct Contents {
     pub(super) grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
     pub(super) blobs: BTreeMap<BlobHandle, BlobRecord>,
     pub(super) keys: BTreeMap<KeyHash, AccessKey>,
+    pub(super) tickets: BTreeMap<KeyHash, StreamTicket>,
     pub(super) requests: BTreeMap<RequestKey, StoredRequest>,
     pub(super) webhooks: WebhookContents,
     /// The uses of each counter of a rule, by identity.

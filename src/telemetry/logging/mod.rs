@@ -11,4 +11,4 @@ pub use export_layer::export_to;
 pub use run_files::RunLogFiles;
 pub use sink::LogSink;
 pub use stderr::{Stderr, dropped, flush, redact};
-pub use subscriber::{Format, LoggingError, Output, init};
+pub use subscriber::{Format, LoggingError, Output, check_filter, init};

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::TryInitError;
 
 use super::export_layer::{ExportFilter, ExportLayer};
@@ -34,12 +34,20 @@ pub enum Output {
 pub enum LoggingError {
     /// The filter cannot be parsed.
     #[error(
-        "the log filter `{filter}` cannot be read: {source}. Set RUST_LOG to something like `info,toolgate=debug`."
+        "the log filter `{filter}` cannot be read: {source}. Set `log` or RUST_LOG to something like `info,toolgate=debug`."
     )]
     Filter {
         /// The filter as written.
         filter: String,
         source: ParseError,
+    },
+    /// A word of the setting is no level. As a directive it would log everything that the module of this name reports.
+    #[error(
+        "`log` has `{word}`, which is no level: use off, error, warn, info, debug or trace, or `{word}=debug` for a module"
+    )]
+    Level {
+        /// The word as written.
+        word: String,
     },
     /// The writer thread cannot be started.
     #[error("no thread can be started to write the log: {0}")]
@@ -81,14 +89,31 @@ pub fn init(
     Ok(())
 }
 
+/// Whether the log filter of a configuration can be read.
+pub fn check_filter(level: &str) -> Result<(), LoggingError> {
+    filter(None, level).map(drop)
+}
+
 /// The filter. Verbose libraries log only warnings unless the operator names them.
 fn filter(rust_log: Option<&str>, level: &str) -> Result<EnvFilter, LoggingError> {
     const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rmcp=warn";
     let filter = match rust_log.map(str::trim).filter(|filter| !filter.is_empty()) {
         Some(filter) => format!("{QUIET},{filter}"),
-        None => format!("{QUIET},{level}"),
+        None => {
+            check_words(level)?;
+            format!("{QUIET},{level}")
+        }
     };
     EnvFilter::try_new(&filter).map_err(|source| LoggingError::Filter { filter, source })
+}
+
+/// Whether each word of the setting `log` is a level or a directive. In RUST_LOG a word alone is a module, by its convention.
+fn check_words(level: &str) -> Result<(), LoggingError> {
+    let is_clear = |word: &&str| word.is_empty() || word.contains(['=', '[']) || word.parse::<LevelFilter>().is_ok();
+    match level.split(',').map(str::trim).find(|word| !is_clear(word)) {
+        Some(word) => Err(LoggingError::Level { word: word.to_owned() }),
+        None => Ok(()),
+    }
 }
 
 fn chosen_format(env: Option<&str>, configured: Format) -> Format {
@@ -115,6 +140,12 @@ mod tests {
     fn an_invalid_filter_is_rejected_by_name() {
         let refused = filter(Some("toolgate=loud"), "warn").expect_err("refused");
         assert!(refused.to_string().contains("toolgate=loud"), "{refused}");
+        let refused = filter(None, "toolgate=info, warm").expect_err("refused");
+        assert!(refused.to_string().contains("`log` has `warm`, which is no level"), "{refused}");
+        let readable = ["INFO", "0", "off", "warn,toolgate=info", "toolgate[run{id=1}]=debug", "[run]", "", "warn,"];
+        let unread: Vec<_> = readable.iter().filter_map(|level| filter(None, level).err()).collect();
+        assert!(unread.is_empty(), "{unread:?}");
+        assert!(filter(Some("hyper"), "warn").is_ok(), "a module alone, by the convention of RUST_LOG");
     }
 
     #[test]

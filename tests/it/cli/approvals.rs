@@ -364,17 +364,20 @@ fn a_late_answer_is_rejected_and_leaves_the_run_to_expire() {
 fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
     let desk = pending(TWO);
     approvals(&desk, &["approve", "last", "--all"]).expect(0);
-    let [suggested] = &approvals(&desk, &["suggest", "--json"]).expect(0).json_lines()[..] else { panic!("one rule") };
+    let suggest = ["suggest", "--at-least", "1"];
+    let [suggested] = &approvals(&desk, &[&suggest[..], &["--json"]].concat()).expect(0).json_lines()[..] else {
+        panic!("one rule")
+    };
     assert_eq!((&suggested["covered"], &suggested["rule"]["verdict"]), (&json!(2), &json!("allow")));
     let when =
         r#"principal == null && args in [{"customer_id":"C-1001","text":"a"}, {"customer_id":"C-1001","text":"b"}]"#;
     assert_eq!(suggested["rule"]["when"], when);
-    let printed = approvals(&desk, &["suggest"]).expect(0).out;
+    let printed = approvals(&desk, &suggest).expect(0).out;
     assert!(printed.contains("# would have covered 2 past approvals"), "{printed}");
     desk.write("suggested.yaml", &printed);
     let checked = desk.toolgate(&["policy", "check", "--strict", "suggested.yaml"]).expect(0);
     assert!(!checked.err.contains("warning") && !checked.out.contains("warning"), "{}", checked.err);
-    let seldom = approvals(&desk, &["suggest", "--at-least", "3"]).expect(0);
+    let seldom = approvals(&desk, &["suggest"]).expect(0);
     assert!(
         seldom.out.starts_with("# nothing to suggest") && seldom.err.contains("nothing to suggest from 2 approvals"),
         "{}",
@@ -382,7 +385,7 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
     );
     desk.toolgate(&["run", "Again"]).expect(10);
     approvals(&desk, &["deny", "last", "--all"]).expect(0);
-    let refused = approvals(&desk, &["suggest", "--json"]).expect(0);
+    let refused = approvals(&desk, &[&suggest[..], &["--json"]].concat()).expect(0);
     assert!(refused.json_lines().is_empty(), "what was ever denied is not suggested: {}", refused.out);
 }
 

@@ -291,15 +291,20 @@ fn the_inbox_asks_about_one_run_after_the_other() {
     let desk = Desk::playing(NOTE);
     desk.toolgate(&["run", "Note it"]).expect(10);
     desk.toolgate(&["run", "Note it again"]).expect(10);
-    let which = "(its number; empty: the first; q: leave): ";
+    desk.toolgate(&["run", "Note it for the third time"]).expect(10);
+    let which = "(number; empty: marked; q, Esc: leave): ";
     let typed = [
-        ("2 pending items in 2 runs", ""),
+        ("3 pending items in 3 runs", ""),
         (which, "7\n"),
         ("there is no number 7", ""),
         (which, "2\n"),
         (DECIDE, "a"),
         ("completed", ""),
         (which, "\n"),
+        (DECIDE, "a"),
+        ("completed", ""),
+        // The only run that is left is asked about without a question.
+        ("1 pending item in 1 run", ""),
         (DECIDE, "q"),
         ("left pending; `toolgate approvals` asks again", ""),
     ];
@@ -313,6 +318,17 @@ fn the_inbox_asks_about_one_run_after_the_other() {
     );
     let unclear = desk.toolgate(&["approvals", "--config", "toolgate.yaml", "list"]).expect(2);
     assert!(unclear.err.contains("cannot be used with"), "{}", unclear.err);
+}
+
+#[test]
+fn the_inbox_leaves_a_run_that_cannot_be_resumed() {
+    let desk = Desk::playing(NOTE);
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("  desk:", "  office:"));
+    let typed = [("unknown agent `desk`", ""), ("left pending; `toolgate approvals` asks again", "")];
+    let screen = at_a_terminal(&desk, &["approvals"], &typed).expect(0);
+    assert_eq!(screen.text.matches("unknown agent").count(), 1, "{}", screen.text);
 }
 
 #[test]

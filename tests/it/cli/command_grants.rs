@@ -62,8 +62,8 @@ fn a_command_approved_by_its_first_words_runs_later_with_others() {
     let desk = running(&["git diff HEAD", "git diff --stat", "git diff; rm -rf /", "git push"]);
     let typed = [
         (DECIDE, "l"),
-        ("2. a command `git diff …`", ""),
         ("counted: 0 other calls of this tool in the newest 1 run of this agent", ""),
+        ("2. a command `git diff …`", ""),
         ("(its number, several with commas, or a condition; empty: none): ", "2\n"),
         ("calls of this tool with a command `git diff …`", ""),
         (", and any `timeout`", ""),
@@ -169,10 +169,10 @@ fn a_proposal_shows_the_past_calls_that_it_would_have_allowed() {
         ("why", "secret\n"),
         decide("a"),
         decide("l"),
+        ("counted: 3 other calls of this tool in the newest 1 run of this agent", ""),
         ("2. a command `git diff …`", ""),
         ("would also have allowed 2 past calls, ", ""),
         ("1 of them refused", ""),
-        ("counted: 3 other calls of this tool in the newest 1 run of this agent", ""),
         ("(its number, several with commas, or a condition; empty: none): ", "\n"),
         decide("a"),
         decide("a"),

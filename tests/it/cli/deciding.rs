@@ -236,11 +236,21 @@ fn a_prompt_is_drawn_once_after_the_editor() {
 fn the_inbox_names_the_agent_and_the_task_of_each_run() {
     let desk = three_approvals();
     desk.toolgate(&["run", "Note the late parcel"]).expect(10);
+    desk.toolgate(&["run", "Note the broken cup"]).expect(10);
     let mut shell = shell(&desk, "toolgate approvals");
     shell.sees("1. agent desk");
     shell.sees("Note the late parcel");
-    shell.sees("q: leave): ");
-    shell.types("q\r").sees("ready> ");
+    shell.sees("Esc: leave): ");
+    shell.types("\x1b").sees("ready> ");
+    // The arrow keys choose as well as the number.
+    shell.types("toolgate approvals\r").sees("\u{276f} 1. agent desk");
+    shell.sees("Esc: leave): ");
+    shell.types("\x1b[B").sees("\u{276f} 2. agent desk");
+    shell.types("\r").sees(DECIDE);
+    shell.types("l").sees("empty: none): ");
+    shell.types("\x1b[B").sees("\u{276f} 1. the same");
+    shell.types("\r").sees("from now on: in this [s]ession");
+    shell.types("\x03");
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn the_inbox_lists_what_waits() {
         desk.toolgate(&["run", "Note the call"]).expect(10);
     }
     scene("inbox", &desk, |shell| {
-        shell.runs("toolgate approvals").sees("q: leave): ");
+        shell.runs("toolgate approvals").sees("Esc: leave): ");
     });
 }
 

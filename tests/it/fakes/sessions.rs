@@ -1,8 +1,28 @@
-//! Sessions of a store that another store holds.
+//! Sessions and the commit log of a store that another store holds.
 
-/// `delegate_sessions!(Store, member)`: implements the sessions of `Store` with those of the store in this member.
+/// `delegate_sessions!(Store, member)`: implements the sessions and the commit log of `Store` with those of the store in
+/// this member.
 macro_rules! delegate_sessions {
     ($store:ty, $inner:tt) => {
+        #[async_trait::async_trait]
+        impl toolgate::ports::CommitLog for $store {
+            async fn commits(
+                &self,
+                tenant: &toolgate::core::id::Tenant,
+                after: u64,
+                limit: usize,
+            ) -> Result<Vec<toolgate::ports::Commit>, toolgate::ports::StoreError> {
+                self.$inner.commits(tenant, after, limit).await
+            }
+
+            async fn latest_commits(
+                &self,
+                tenants: &[toolgate::core::id::Tenant],
+            ) -> Result<Vec<u64>, toolgate::ports::StoreError> {
+                self.$inner.latest_commits(tenants).await
+            }
+        }
+
         #[async_trait::async_trait]
         impl toolgate::ports::SessionStore for $store {
             async fn session(

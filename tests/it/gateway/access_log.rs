@@ -22,8 +22,9 @@ use crate::runner::world::{Kept, given_an_agent, say};
 static ANOTHER: LazyLock<Dispatch> =
     LazyLock::new(|| Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish()));
 
+/// The log of a test.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -38,7 +39,7 @@ impl Write for Log {
 
 impl Log {
     /// The log of this thread, while the guard lives.
-    fn begun() -> (Self, DefaultGuard) {
+    pub(super) fn begun() -> (Self, DefaultGuard) {
         LazyLock::force(&ANOTHER);
         let log = Self::default();
         let writer = log.clone();
@@ -46,9 +47,14 @@ impl Log {
         (log, tracing::subscriber::set_default(lines.finish()))
     }
 
+    /// All lines.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
     /// The lines about requests.
     fn requests(&self) -> Vec<Value> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let text = self.text();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["target"] == "toolgate::http").collect()
     }

@@ -17,8 +17,8 @@ use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
 use toolgate::core::run::{JournalEntry, Segment};
 use toolgate::gateway::ServeSettings;
 use toolgate::ports::{
-    Append, AppendError, Claim, RunFilter, RunRow, RunStore, SessionFilter, SessionRow, SessionSaved, SessionStore,
-    StoreError,
+    Append, AppendError, Claim, Commit, CommitLog, RunFilter, RunRow, RunStore, SessionFilter, SessionRow,
+    SessionSaved, SessionStore, StoreError,
 };
 use toolgate::runner::AgentRunner;
 use toolgate::stores::MemoryStore;
@@ -194,6 +194,17 @@ impl RunStore for Panicking {
     }
 
     async fn purge(&self, _: &RunId, _: u64, _: jiff::Timestamp) -> Result<toolgate::ports::Purged, StoreError> {
+        panic!("the disk said hunter2")
+    }
+}
+
+#[async_trait::async_trait]
+impl CommitLog for Panicking {
+    async fn commits(&self, _: &Tenant, _: u64, _: usize) -> Result<Vec<Commit>, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn latest_commits(&self, _: &[Tenant]) -> Result<Vec<u64>, StoreError> {
         panic!("the disk said hunter2")
     }
 }

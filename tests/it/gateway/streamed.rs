@@ -18,6 +18,8 @@ pub(crate) struct Stream {
     pub(crate) comments: Vec<String>,
     /// The reconnection delay that the server sent.
     pub(crate) retry: Option<String>,
+    /// The last id that the server sent.
+    position: Option<String>,
 }
 
 /// One event.
@@ -52,17 +54,30 @@ impl Stream {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["cache-control"], "no-cache");
         assert_eq!(response.headers()["x-accel-buffering"], "no");
-        Self { response, read: String::new(), comments: Vec::new(), retry: None }
+        Self { response, read: String::new(), comments: Vec::new(), retry: None, position: None }
     }
 
     /// The next event; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
-            while let Some(end) = self.read.find("\n\n") {
-                let block: String = self.read.drain(..end + 2).collect();
-                if let Some(frame) = self.take(&block) {
-                    return Some(frame);
-                }
+            let block = self.block().await?;
+            if let Some(frame) = self.take(&block) {
+                return Some(frame);
+            }
+        }
+    }
+
+    /// The id that the first frame has: where a client resumes that received no event.
+    pub(crate) async fn beginning(&mut self) -> String {
+        let block = self.block().await.unwrap();
+        assert_eq!(self.take(&block), None);
+        self.position.clone().unwrap()
+    }
+
+    async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.read.find("\n\n") {
+                return Some(self.read.drain(..end + 2).collect());
             }
             let chunk = tokio::time::timeout(PATIENCE, self.response.chunk());
             match chunk.await.expect("the stream is silent for too long").unwrap() {
@@ -89,6 +104,7 @@ impl Stream {
                 other => panic!("{other} is not a field of an event"),
             }
         }
+        self.position = id.clone().or(self.position.take());
         let frame = Frame { id, event: event?, data: data? };
         assert_eq!(frame.data["type"], frame.event.as_str(), "{frame:?}");
         assert_eq!(frame.data["id"].as_str(), frame.id.as_deref(), "{frame:?}");

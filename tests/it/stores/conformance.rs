@@ -3,6 +3,7 @@
 mod access_keys;
 mod appending;
 mod blobs;
+mod commits;
 mod counting;
 mod granting;
 mod idempotency;
@@ -10,16 +11,19 @@ mod listing;
 mod ownership;
 mod purging;
 mod sessions;
+mod tickets;
 mod webhooks;
 
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, Webhooks};
+use toolgate::ports::{
+    AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, StreamTickets, Webhooks,
+};
 
 pub(crate) use self::{
-    access_keys::*, appending::*, blobs::*, counting::*, granting::*, idempotency::*, listing::*, ownership::*,
-    purging::*, sessions::*, webhooks::*,
+    access_keys::*, appending::*, blobs::*, commits::*, counting::*, granting::*, idempotency::*, listing::*,
+    ownership::*, purging::*, sessions::*, tickets::*, webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -30,12 +34,21 @@ pub(crate) struct Opened<S> {
 
 /// The traits that the suite requires of a store.
 pub(crate) trait Store:
-    RunStore + ApprovalCache + BlobStore + AccessKeys + IdempotencyStore + Webhooks + RuleCounters + 'static
+    RunStore + ApprovalCache + BlobStore + AccessKeys + StreamTickets + IdempotencyStore + Webhooks + RuleCounters + 'static
 {
 }
 
-impl<S: RunStore + ApprovalCache + BlobStore + AccessKeys + IdempotencyStore + Webhooks + RuleCounters + 'static> Store
-    for S
+impl<
+    S: RunStore
+        + ApprovalCache
+        + BlobStore
+        + AccessKeys
+        + StreamTickets
+        + IdempotencyStore
+        + Webhooks
+        + RuleCounters
+        + 'static,
+> Store for S
 {
 }
 
@@ -51,6 +64,9 @@ macro_rules! conforms {
             an_append_without_events_changes_the_row_alone
             of_concurrent_appends_to_one_position_one_wins
             appends_to_many_runs_do_not_disturb_each_other
+            each_append_is_a_commit_of_its_tenant
+            an_append_that_adds_nothing_is_no_commit
+            concurrent_appends_are_numbered_without_gaps
             a_journal_is_loaded_from_any_position
             events_are_loaded_exactly_as_written
             a_listing_is_newest_first_and_pages
@@ -123,6 +139,8 @@ macro_rules! conforms {
             the_last_use_of_a_key_never_goes_back
             keys_are_listed_newest_first_and_by_tenant
             pages_of_keys_have_each_key_once
+            a_ticket_is_found_by_the_hash_of_its_secret
+            expired_tickets_are_deleted_when_one_is_added
             a_request_is_recorded_once_with_its_response
             of_concurrent_begins_of_one_request_one_wins
             a_request_belongs_to_its_caller

@@ -10,7 +10,7 @@ use toolgate::core::id::Tenant;
 use toolgate::core::json;
 use toolgate::core::run::{Event, OutputVerdict, Status};
 use toolgate::ports::{
-    AppendError, ApprovalCache, GrantFilter, RunFilter, RunRow, RunStore, SessionStore as _, StoreError,
+    AppendError, ApprovalCache, CommitLog as _, GrantFilter, RunFilter, RunRow, RunStore, SessionStore as _, StoreError,
 };
 use toolgate::stores::SqliteStore;
 
@@ -84,6 +84,10 @@ async fn a_file_without_sessions_is_migrated() {
     store.append(old.clone()).await.unwrap();
     store.close().await;
     for sql in [
+        "DROP TRIGGER run_created",
+        "DROP TRIGGER run_advanced",
+        "DROP TABLE commit_log",
+        "DROP TABLE stream_ticket",
         "DROP TABLE session",
         "DROP TABLE segment",
         "ALTER TABLE run DROP COLUMN predecessor",
@@ -131,6 +135,10 @@ async fn a_file_without_principals_and_metadata_is_migrated() {
     store.append(bare.clone()).await.unwrap();
     store.close().await;
     for sql in [
+        "DROP TRIGGER run_created",
+        "DROP TRIGGER run_advanced",
+        "DROP TABLE commit_log",
+        "DROP TABLE stream_ticket",
         "DROP INDEX run_by_tenant_principal",
         "ALTER TABLE run DROP COLUMN principal",
         "ALTER TABLE run DROP COLUMN metadata",
@@ -149,6 +157,27 @@ async fn a_file_without_principals_and_metadata_is_migrated() {
     let tenant = Some(Tenant::default());
     let filter = RunFilter { principal, tenant, ..RunFilter::default() };
     assert_eq!(store.list(&filter).await.unwrap(), [known]);
+}
+
+#[tokio::test]
+async fn the_last_commits_of_a_tenant_are_kept() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    for number in 1..4 {
+        store.append(append(run(number), 0, 1)).await.unwrap();
+    }
+    store.close().await;
+    let moved = "UPDATE commit_log SET position = CASE position WHEN 1 THEN 1000 WHEN 2 THEN 1001 ELSE 100999 END";
+    tamper(&file(&directory), moved);
+
+    let store = open(&file(&directory)).await;
+    store.append(append(run(4), 0, 1)).await.unwrap();
+
+    let tenant = Tenant::default();
+    let kept = store.commits(&tenant, 0, 10).await.unwrap();
+    let positions: Vec<u64> = kept.iter().map(|commit| commit.position).collect();
+    assert_eq!(positions, [1001, 100_999, 101_000]);
+    assert_eq!(store.latest_commits(std::slice::from_ref(&tenant)).await.unwrap(), [101_000]);
 }
 
 #[tokio::test]

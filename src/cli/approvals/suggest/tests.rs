@@ -128,12 +128,12 @@ fn a_denial_leaves_out_only_the_call_that_was_denied() {
     refuse(&mut past, "run", &json!({"command": "rm -rf /"}));
     past.approvals.extend([approved("e", "pay", &json!({"to": "ann", "cents": 5}))]);
     refuse(&mut past, "pay", &json!({"cents": 5, "to": "ann"}));
-    let (suggested, left_out) = suggestions(&past, None, 2);
+    let (suggested, left_out) = suggestions(&past, None, 1);
     let policy = loaded(&suggested);
     for (command, verdict) in [("git diff", Verdict::Allow), ("make", Verdict::Allow), ("ls", Verdict::Ask)] {
         assert_eq!(judged(&policy, "run", None, &json!({"command": command})), verdict, "{command}");
     }
-    let lines: Vec<String> = left_out.iter().map(|left| skipped_in_words(left, 2)).collect();
+    let lines: Vec<String> = left_out.iter().map(|left| skipped_in_words(left, 1)).collect();
     let denied = "agent desk, approved 1 time: the same call was denied by ann in run run_2";
     let pay = format!(r#"mcp_shop_pay (to: "ann", cents: 5), {denied}"#);
     assert_eq!(lines, [pay, format!(r#"mcp_shop_run (command: "ls"), {denied}"#)]);
@@ -149,6 +149,16 @@ fn denied_changed_or_rarely_approved_tools_are_not_suggested() {
     let mut changed = twice();
     changed[1].1.definition = "other".into();
     assert_eq!(suggested(&past(changed)), []);
+}
+
+#[test]
+fn approvals_and_denials_of_one_call_say_nothing_about_another() {
+    let mut past = past([note("a", "C-1", "x"), note("b", "C-1", "x"), note("c", "C-1", "y"), note("d", "C-2", "z")]);
+    refuse(&mut past, "add_note", &json!({"customer": "C-2", "text": "z"}));
+    let (suggested, left_out) = suggestions(&past, None, 2);
+    let [Suggestion { rule, covered: 2, .. }] = &suggested[..] else { panic!("{suggested:?}") };
+    assert_eq!(rule.when, r#"principal == null && args == {"customer":"C-1","text":"x"}"#);
+    assert_eq!(left_out.len(), 2);
 }
 
 #[test]
@@ -168,7 +178,8 @@ fn a_left_out_tool_is_named_with_its_reason() {
     );
     let tool = |tool: &str| Origin::Mcp { server: "shop".into(), tool: tool.into() };
     refuse(&mut past, "pay", &json!({}));
-    past.bar(&tool("send"), ExclusionReason::Denied { run: "run_3".into() });
+    let send = (tool("send"), arguments_hash(&Map::new()));
+    past.refused.insert(send, ExclusionReason::Denied { run: "run_3".into() });
     past.bar(&tool("wipe"), ExclusionReason::Changed { run: "run_4".into() });
     let (suggested, left_out) = suggestions(&past, None, 2);
     assert_eq!(suggested, []);
@@ -176,11 +187,11 @@ fn a_left_out_tool_is_named_with_its_reason() {
     assert_eq!(
         lines,
         [
-            "mcp_shop_add_note, agent desk for kim, approved 1 time: less than 2 times (`--at-least`)",
+            r#"mcp_shop_add_note (customer: "C-1", text: "x"), agent desk for kim, approved 1 time: each call less than 2 times (`--at-least`)"#,
             "mcp_shop_edit, agent desk, approved 2 times: its definition changed between the approvals",
-            "mcp_shop_look, agent desk, approved 2 times: no rule can match exactly these calls",
+            "mcp_shop_look (id: 18446744073709551615), agent desk, approved 2 times: no rule can match exactly these calls",
             "mcp_shop_pay (no arguments), agent desk, approved 1 time: the same call was denied by ann in run run_2",
-            "mcp_shop_send, agent desk, approved 1 time: denied by a policy in run run_3",
+            "mcp_shop_send (no arguments), agent desk, approved 1 time: the same call was denied by a policy in run run_3",
             "mcp_shop_wipe, agent desk, approved 1 time: it changed during run run_4",
         ]
     );

@@ -25,6 +25,7 @@ pub(super) const BURST: Duration = Duration::from_millis(50);
 /// The most reads of leftover input at the end of the program.
 const MOST_LEFTOVERS: usize = 1_000;
 const USUAL_COLUMNS: usize = 80;
+const USUAL_ROWS: usize = 24;
 
 /// The device for reading and writing.
 #[derive(Debug)]
@@ -67,6 +68,11 @@ impl Device {
     pub(super) fn columns(&self) -> usize {
         let size = tcgetwinsize(&self.output).ok().map(|size| usize::from(size.ws_col));
         size.filter(|columns| *columns > 0).unwrap_or(USUAL_COLUMNS)
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        let size = tcgetwinsize(&self.output).ok().map(|size| usize::from(size.ws_row));
+        size.filter(|rows| *rows > 0).unwrap_or(USUAL_ROWS)
     }
 
     /// Reads available bytes; `None` if there are no bytes yet. 0 bytes or an error mean that the terminal is gone.

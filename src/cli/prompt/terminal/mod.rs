@@ -24,6 +24,7 @@ use self::recalled::Recalled;
 pub(in crate::cli) use self::typed_ahead::text as typed_ahead;
 use self::view::View;
 use super::console::{Accepts, Console, Entry};
+use super::menu::Menu;
 use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;
 use crate::cli::wrap::wrap;
@@ -213,6 +214,16 @@ impl Terminal {
     fn write(&self, text: &str) -> io::Result<()> {
         self.device.write(text)
     }
+
+    /// A question as it is drawn, below the options of its menu.
+    fn asked(&self, question: &str, menu: Option<&Menu>, marked: Option<usize>) -> String {
+        let (columns, rows) = (self.device.columns(), self.device.rows());
+        let question = wrap(question, columns);
+        // A row is left for the answer, and one for the number of options that are not shown.
+        let room = rows.saturating_sub(question.split('\n').count() + 2);
+        let options = menu.map(|menu| menu.text(marked, columns, room)).unwrap_or_default();
+        terminal_escape::escape(&format!("{options}{question}"), Paint::Plain)
+    }
 }
 
 impl Console for Terminal {
@@ -250,14 +261,15 @@ impl Console for Terminal {
     }
 
     fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>> {
-        let question = terminal_escape::escape(&wrap(question, self.device.columns()), Paint::Plain);
-        let mut view = View::new(question, self.device.clone(), self.keyboard()?.echoes);
+        let menu = if let Accepts::Choice(menu) = accepts { Some(menu) } else { None };
+        let mut marked = menu.and_then(Menu::usual);
+        let mut view = View::new(self.asked(question, menu, marked), self.device.clone(), self.keyboard()?.echoes);
         let mut line = Line::default();
         let mut recalled = Recalled::new(accepts);
         match accepts {
             Accepts::Change(text) => line.replace(text),
             Accepts::Message(_) => line.replace(&typed_ahead::take()),
-            Accepts::Text | Accepts::Lines | Accepts::Key => {}
+            Accepts::Text | Accepts::Lines | Accepts::Key | Accepts::Choice(_) => {}
         }
         view.draw(&line)?;
         let mut rings_after = bell::after(accepts);
@@ -288,7 +300,13 @@ impl Console for Terminal {
                         return Ok(Some(Entry { dropped: dropped(&line, rest), ..Entry::new(&line) }));
                     }
                     Key::Enter if recalled.is_message() && line.continue_after_backslash() => {}
-                    Key::Earlier | Key::Later => recalled.step(&key, &mut line),
+                    Key::Earlier | Key::Later => match menu.filter(|_| self.device.is_smart() && line.is_empty()) {
+                        Some(menu) => {
+                            marked = menu.step(marked, key == Key::Later);
+                            view.ask(self.asked(question, Some(menu), marked));
+                        }
+                        None => recalled.step(&key, &mut line),
+                    },
                     Key::Char('\t') if recalled.is_message() => recalled.complete(&mut line),
                     Key::BackTab => {
                         if let Some(command) = recalled.back_tab() {
@@ -301,6 +319,9 @@ impl Console for Terminal {
                         }
                     }
                     Key::Enter => {
+                        if let Some(at) = marked.filter(|_| line.is_empty() && marked != menu.and_then(Menu::usual)) {
+                            line.replace(&(at + 1).to_string());
+                        }
                         view.finish(&line)?;
                         let rest = self.rest_of_burst(keys)?;
                         let is_last = rest.contains(&Key::EndOfInput);

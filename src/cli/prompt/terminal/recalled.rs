@@ -16,7 +16,7 @@ impl<'a> Recalled<'a> {
     pub(super) fn new(accepts: Accepts<'a>) -> Self {
         let recall = match accepts {
             Accepts::Message(recall) => Some(recall),
-            Accepts::Text | Accepts::Lines | Accepts::Change(_) | Accepts::Key => None,
+            Accepts::Text | Accepts::Lines | Accepts::Change(_) | Accepts::Key | Accepts::Choice(_) => None,
         };
         Self { recall, back: 0, typed: String::new() }
     }

@@ -22,6 +22,11 @@ impl View {
         Self { question, device, echoes, before: String::new(), after: String::new(), is_there: false }
     }
 
+    /// Asks another question in the place of this one.
+    pub(super) fn ask(&mut self, question: String) {
+        self.question = question;
+    }
+
     /// Draws the line.
     pub(super) fn draw(&mut self, line: &Line) -> io::Result<()> {
         let (before, after) = if self.echoes { line.display() } else { Default::default() };

@@ -15,7 +15,8 @@ pub struct DecisionHistory {
     pub approvals: BTreeMap<(RunId, CallId), Approval>,
     /// The tools that are never suggested, each with the first reason found.
     pub barred: BTreeMap<Origin, ExclusionReason>,
-    /// The calls that a person denied, by tool and [`arguments_hash`]. No rule covers them; rules for other arguments may.
+    /// The calls that a person or a policy denied, by tool and [`arguments_hash`]. No rule covers them; rules for other
+    /// arguments may.
     pub refused: BTreeMap<(Origin, String), ExclusionReason>,
     /// The runs whose journals cannot be read, with the error.
     pub unread: Vec<String>,
@@ -26,7 +27,7 @@ pub struct DecisionHistory {
 pub enum ExclusionReason {
     /// A person denied the same call.
     Refused { by: String, run: RunId },
-    /// A policy denied a call of the tool.
+    /// A policy denied the same call.
     Denied { run: RunId },
     /// The tool's definition changed, or a call differed from the call that was approved.
     Changed { run: RunId },
@@ -57,7 +58,7 @@ impl DecisionHistory {
         let mut reasons: Vec<(u64, Origin, ExclusionReason)> =
             journal.iter().flat_map(|entry| changed_tools(entry, run)).collect();
         for call in history.calls() {
-            reasons.extend(call.entries.iter().filter_map(|entry| spoils(entry, call, run)));
+            reasons.extend(call.entries.iter().filter_map(|entry| spoils(entry, run)));
             for entry in &call.entries {
                 self.refused.extend(refusal(entry, call, run));
             }
@@ -86,17 +87,17 @@ fn changed_tools(entry: &JournalEntry, run: &RunId) -> Vec<(u64, Origin, Exclusi
 }
 
 /// The tool that this entry of a call excludes from suggestions, with the reason.
-fn spoils(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<(u64, Origin, ExclusionReason)> {
-    let (run, origin) = (run.clone(), || call.tool().map(|tool| tool.origin.clone()));
-    if let Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. } = &entry.event {
-        return Some((entry.seq, origin()?, ExclusionReason::Denied { run }));
-    }
+fn spoils(entry: &JournalEntry, run: &RunId) -> Option<(u64, Origin, ExclusionReason)> {
     let Event::CallDrifted { tool: Some(tool), .. } = &entry.event else { return None };
-    Some((entry.seq, tool.origin.clone(), ExclusionReason::Changed { run }))
+    Some((entry.seq, tool.origin.clone(), ExclusionReason::Changed { run: run.clone() }))
 }
 
-/// The tool and the arguments that a person denied in this entry of a call.
+/// The tool and the arguments that a person or a policy denied in this entry of a call.
 fn refusal(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<((Origin, String), ExclusionReason)> {
+    if let Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. } = &entry.event {
+        let arguments = arguments_hash(call.before(entry.seq).arguments().as_object()?);
+        return Some(((call.tool()?.origin.clone(), arguments), ExclusionReason::Denied { run: run.clone() }));
+    }
     let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
     if decision.answer != DecisionKind::Deny || decision.is_by_timeout() {
         return None;

@@ -44,7 +44,7 @@ pub struct SkippedTool<'a> {
     pub principal: Option<&'a Principal>,
     /// The number of its approvals.
     pub approvals: usize,
-    /// The arguments of the call, if only that call is left out.
+    /// The arguments, if all these approvals have the same.
     pub arguments: Option<&'a Map<String, Value>>,
     pub reason: SkipReason<'a>,
 }
@@ -55,14 +55,14 @@ pub enum SkipReason<'a> {
     Excluded(&'a ExclusionReason),
     /// Its definition changed between the approvals.
     DefinitionChanged,
-    /// Fewer approvals than asked for.
+    /// Fewer approvals of each call than asked for.
     TooFewApprovals,
     /// No rule can match exactly the approved calls.
     NotExpressible,
 }
 
-/// One rule for each tool of each agent (or of `agent`) that was approved at least `at_least` times and never changed, for
-/// the calls that were never denied; and what is left out. A denial counts for all agents.
+/// One rule for each tool of each agent (or of `agent`) that never changed, for its calls that were approved at least
+/// `at_least` times and never denied; and what is left out. A denial counts for all agents.
 pub fn suggestions<'a>(
     past: &'a DecisionHistory,
     agent: Option<&AgentName>,
@@ -77,41 +77,56 @@ pub fn suggestions<'a>(
     }
     let is_steady = |origin: &Origin| definitions.get(origin).is_some_and(|hashes| hashes.len() == 1);
     let (mut suggested, mut left_out) = (Vec::<Suggestion>::new(), Vec::new());
-    for ((origin, of, principal), mut approvals) in groups {
+    for ((origin, of, principal), approvals) in groups {
         if agent.is_some_and(|agent| agent != of) {
             continue;
         }
-        let left = |approvals, reason| SkippedTool { origin, agent: of, principal, approvals, arguments: None, reason };
-        if !past.barred.contains_key(origin) {
-            let refusal =
-                |approval: &&Approval| past.refused.get(&(origin.clone(), arguments_hash(&approval.arguments)));
-            let mut refused: BTreeMap<String, SkippedTool<'_>> = BTreeMap::new();
-            for (approval, reason) in approvals.iter().filter_map(|approval| Some((approval, refusal(approval)?))) {
-                let skipped = refused.entry(arguments_hash(&approval.arguments)).or_insert_with(|| SkippedTool {
-                    arguments: Some(&approval.arguments),
-                    ..left(0, SkipReason::Excluded(reason))
-                });
-                skipped.approvals += 1;
-            }
-            left_out.extend(refused.into_values());
-            approvals.retain(|approval| refusal(approval).is_none());
-            if approvals.is_empty() {
-                continue;
+        let left = |approvals: &[&Approval], arguments, reason| SkippedTool {
+            origin,
+            agent: of,
+            principal,
+            approvals: approvals.len(),
+            arguments,
+            reason,
+        };
+        let whole_tool = match past.barred.get(origin) {
+            Some(excluded) => Some(SkipReason::Excluded(excluded)),
+            None => (!is_steady(origin)).then_some(SkipReason::DefinitionChanged),
+        };
+        if let Some(reason) = whole_tool {
+            left_out.push(left(&approvals, None, reason));
+            continue;
+        }
+        let mut calls: BTreeMap<String, Vec<&'a Approval>> = BTreeMap::new();
+        for approval in approvals {
+            calls.entry(arguments_hash(&approval.arguments)).or_default().push(approval);
+        }
+        let (mut kept, mut too_few) = (Vec::new(), Vec::new());
+        for (hash, same) in calls {
+            match past.refused.get(&(origin.clone(), hash)) {
+                Some(reason) => left_out.push(left(&same, arguments_of(&same), SkipReason::Excluded(reason))),
+                None if same.len() < at_least => too_few.extend(same),
+                None => kept.extend(same),
             }
         }
-        let found = match past.barred.get(origin) {
-            Some(excluded) => Err(SkipReason::Excluded(excluded)),
-            None if !is_steady(origin) => Err(SkipReason::DefinitionChanged),
-            None if approvals.len() < at_least => Err(SkipReason::TooFewApprovals),
-            None => suggestion(origin, of, principal, &approvals).ok_or(SkipReason::NotExpressible),
-        };
-        match found {
-            Ok(suggestion) => suggested.push(suggestion),
-            Err(reason) => left_out.push(left(approvals.len(), reason)),
+        if !too_few.is_empty() {
+            left_out.push(left(&too_few, arguments_of(&too_few), SkipReason::TooFewApprovals));
+        }
+        if !kept.is_empty() {
+            match suggestion(origin, of, principal, &kept) {
+                Some(suggestion) => suggested.push(suggestion),
+                None => left_out.push(left(&kept, arguments_of(&kept), SkipReason::NotExpressible)),
+            }
         }
     }
     make_ids_unique(&mut suggested);
     (suggested, left_out)
+}
+
+/// The arguments that all these approvals have.
+fn arguments_of<'a>(approvals: &[&'a Approval]) -> Option<&'a Map<String, Value>> {
+    let first = &approvals.first()?.arguments;
+    approvals.iter().all(|approval| approval.arguments == *first).then_some(first)
 }
 
 /// Makes the rule names unique.

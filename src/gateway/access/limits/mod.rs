@@ -8,6 +8,7 @@ mod reads;
 mod refusal;
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::HeaderMap;
@@ -21,6 +22,7 @@ use self::rate_limit::Rates;
 use self::reads::Reads;
 pub(crate) use self::reads::{Admitted, StreamPermit};
 use toolgate_core::error::ErrorCode;
+use toolgate_runner::Admission;
 
 use self::refusal::limited;
 use crate::guarded_body::holding;
@@ -60,6 +62,11 @@ impl Limiter {
             ),
             reads: Reads::new(),
         }
+    }
+
+    /// The queue in which reads take turns.
+    pub(crate) fn turns(&self) -> Arc<Admission> {
+        self.reads.turns()
     }
 
     /// Handles a request, which holds a permit while it is worked on; a stream holds one of its own for as long as it

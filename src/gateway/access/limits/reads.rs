@@ -57,6 +57,11 @@ impl Reads {
         Self(Arc::new(Admission::new(capacity)))
     }
 
+    /// The queue itself, for streams that read more than once.
+    pub(super) fn turns(&self) -> Arc<Admission> {
+        self.0.clone()
+    }
+
     /// Waits for a permit for a caller.
     pub(super) async fn permit(&self, limiter: &ConcurrencyLimiter, who: &Who) -> Result<ReadPermit, Problem> {
         let (tenant, _): &(Tenant, _) = who;

@@ -3,6 +3,7 @@
 mod view;
 
 use std::convert::Infallible;
+use std::future::ready;
 use std::time::Duration;
 
 use axum::Json;
@@ -14,13 +15,12 @@ use futures::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-pub(crate) use self::view::FrameDescription;
+pub(crate) use self::view::{EventDescription, FrameDescription, item_frame};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::lifecycle::Content;
 use toolgate_runner::Watch;
-use toolgate_service::{EventId, StreamItem, Tail, TenantRun, TenantRunner, Until};
+use toolgate_service::{EventId, Tail, TenantRun, TenantRunner, Until};
 
-use self::view::{EventDescription, frame};
 use crate::access::StreamPermit;
 use crate::body::{Path, Query};
 use crate::negotiation::Form;
@@ -95,7 +95,7 @@ pub(super) async fn events(
     let form = Form::wanted(&headers, &[Form::Stream, Form::Json])?;
     let most = limit(which.limit)?;
     let run = runner.run(&run).await?;
-    let (content, seen) = (Include::content(which.include), which.resume_position(&headers)?);
+    let (content, seen) = (Include::content(which.include), last_event_id(&headers)?.or(which.after));
     if form == Form::Json {
         let events = run.events_so_far(content, seen, most).await?;
         let page =
@@ -106,12 +106,12 @@ pub(super) async fn events(
     if tail.is_over(run.row.status).await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    Ok(streamed(&gateway, tail))
+    Ok(of_run(&gateway, tail))
 }
 
 /// A stream of all events of a run, until it is pending or has ended.
 pub(super) fn whole(gateway: &Gateway, run: &TenantRun, content: Content) -> Result<Response, Problem> {
-    Ok(streamed(gateway, run.events(content, None, Until::Idle, gateway.follow())?))
+    Ok(of_run(gateway, run.events(content, None, Until::Idle, gateway.follow())?))
 }
 
 /// A stream of an execution's events, from the fact that began it until the run is pending or has ended.
@@ -121,43 +121,45 @@ pub(super) async fn execution(
     content: Content,
     watch: Watch,
 ) -> Result<Response, Problem> {
-    Ok(streamed(gateway, run.events_of_execution(content, watch, gateway.follow()).await?))
+    Ok(of_run(gateway, run.events_of_execution(content, watch, gateway.follow()).await?))
 }
 
-fn streamed(gateway: &Gateway, tail: Tail) -> Response {
-    let beginning = stream::once(async { Ok(Event::default().retry(RETRY)) });
+/// The response with an event stream, which ends at the first error. `beginning` is its first frame, to which the
+/// reconnection delay is added.
+pub(crate) fn streamed(
+    gateway: &Gateway,
+    beginning: Event,
+    frames: impl Stream<Item = Result<Event, Problem>> + Send + 'static,
+) -> Response {
+    let beginning = stream::once(async { Ok(beginning.retry(RETRY)) });
+    // After an error the connection closes, and the client resumes after the last event it received.
+    let frames = frames.scan((), |(), frame: Result<Event, Problem>| {
+        let frame = frame.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "event stream aborted"));
+        ready(frame.ok().map(Ok::<_, Infallible>))
+    });
+    let frames = beginning.chain(frames);
     let alive = KeepAlive::new().interval(gateway.settings().heartbeat).text("ping");
-    let sse = Sse::new(beginning.chain(frames(tail))).keep_alive(alive);
+    let sse = Sse::new(frames).keep_alive(alive);
     // A proxy that buffers responses would delay the events.
     let unbuffered = (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     ([unbuffered], sse).into_response()
 }
 
-fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
+/// The stream of a run.
+fn of_run(gateway: &Gateway, tail: Tail) -> Response {
     // Boxed, because the future of each step holds it twice: as it came and as it is used.
-    stream::unfold(Some(Box::new(tail)), |tail| async move {
-        let mut tail = tail?;
-        let frame = match tail.next().await {
-            Ok(Some(StreamItem::Event(event))) => frame(&event).map(|frame| (Ok(frame), Some(tail))),
-            Ok(Some(StreamItem::Draining)) => {
-                let frame = Event::default().event("server.draining").data(r#"{"type":"server.draining"}"#);
-                Ok((Ok(frame), None))
-            }
-            Ok(None) => return None,
-            Err(error) => Err(error.into()),
-        };
-        // The connection closes, and the client resumes after the last event it received.
-        frame.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "event stream aborted")).ok()
-    })
+    let frames = stream::unfold(Box::new(tail), |mut tail| async move {
+        let item = tail.next().await.transpose()?;
+        Some((item.map_err(Problem::from).and_then(|item| item_frame(&item)), tail))
+    });
+    streamed(gateway, Event::default(), frames)
 }
 
-impl EventParams {
-    fn resume_position(&self, headers: &HeaderMap) -> Result<Option<EventId>, Problem> {
-        let Some(last) = headers.get(LAST_EVENT_ID).filter(|last| !last.is_empty()) else { return Ok(self.after) };
-        let text = last.to_str().unwrap_or_default();
-        let id = text.parse().map_err(|detail: String| Problem::new(ErrorCode::InvalidRequest, detail))?;
-        Ok(Some(id))
-    }
+/// The `Last-Event-ID` of a request, if it has one.
+pub(crate) fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Problem> {
+    let Some(last) = headers.get(LAST_EVENT_ID).filter(|last| !last.is_empty()) else { return Ok(None) };
+    let text = last.to_str().unwrap_or_default();
+    text.parse().map(Some).map_err(|detail: String| Problem::new(ErrorCode::InvalidRequest, detail))
 }
 
 impl Include {

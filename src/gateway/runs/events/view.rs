@@ -4,7 +4,7 @@ use axum::response::sse;
 use serde::Serialize;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::timestamp::optional_millis;
-use toolgate_service::RunEvent;
+use toolgate_service::{RunEvent, StreamItem};
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
@@ -13,7 +13,7 @@ use crate::problem::Problem;
 #[derive(Serialize, ToSchema)]
 #[schema(as = Event)]
 #[allow(dead_code)] // the lifecycle writes it; this describes what it writes
-pub(super) struct EventDescription {
+pub(crate) struct EventDescription {
     /// The event's place in the run's journal, for `Last-Event-ID` and `after`. Fragments, and `execution.pending`,
     /// have none.
     #[schema(example = "14")]
@@ -46,8 +46,17 @@ pub(crate) struct FrameDescription {
     data: String,
 }
 
-/// The event as a server-sent event.
-pub(super) fn frame(event: &RunEvent) -> Result<sse::Event, Problem> {
+/// An item of a stream as a server-sent event.
+pub(crate) fn item_frame(item: &StreamItem) -> Result<sse::Event, Problem> {
+    match item {
+        StreamItem::Event(event) => frame(event),
+        StreamItem::Draining => {
+            Ok(sse::Event::default().event("server.draining").data(r#"{"type":"server.draining"}"#))
+        }
+    }
+}
+
+fn frame(event: &RunEvent) -> Result<sse::Event, Problem> {
     let frame = sse::Event::default().event(event.name());
     let frame = event.id.iter().fold(frame, |frame, id| frame.id(id.to_string()));
     frame.json_data(event).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))

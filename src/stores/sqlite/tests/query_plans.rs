@@ -19,6 +19,7 @@ fn every_lookup_uses_an_index() {
         (run("status = ?1 AND owner IS NULL ORDER BY id LIMIT 1"), "SEARCH run USING INDEX run_by_status (status=?)"),
         (read::POSITIONS.to_owned(), "SEARCH run USING PRIMARY KEY (id=?)"),
         (read::JOURNAL.to_owned(), "SEARCH journal USING INDEX sqlite_autoindex_journal_1 (run=? AND seq>?)"),
+        (commit_log::COMMITS.to_owned(), "SEARCH run USING PRIMARY KEY (id=?)"),
         (blob::GET.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (

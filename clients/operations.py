@@ -1,0 +1,183 @@
+"""Generates the operations of both clients from the API description: one method for each operation, grouped by tag.
+
+`operations.py OPENAPI python|typescript` prints the module. A method takes the parameters of the path and the body in this
+order, and every other parameter by its name; it returns the JSON of a successful response.
+"""
+
+import json
+import re
+import sys
+from typing import NamedTuple
+
+# Parameters of streams and of conditional reads, whose responses have another form.
+OMITTED = {"include", "If-None-Match"}
+KINDS = {"query": "query", "header": "headers"}
+FORMS = {"application/json": "json", "application/octet-stream": "bytes", "application/x-ndjson": "text", "": "none"}
+SCALARS = {
+    "python": {"string": "str", "integer": "int", "boolean": "bool"},
+    "typescript": {"string": "string", "integer": "number", "boolean": "boolean"},
+}
+
+
+class Operation(NamedTuple):
+    group: str
+    words: list[str]
+    summary: str
+    verb: str
+    path: str
+    places: list[str]
+    body: str | None
+    body_required: bool
+    options: list[dict]
+    form: str
+    result: str
+
+
+def operations(description):
+    for path, verbs in description["paths"].items():
+        for verb, operation in verbs.items():
+            # The clients have methods by hand for streams.
+            if verb != "get" or "text/event-stream" not in success(operation).get("content", {}):
+                yield parsed(path, verb, operation)
+
+
+def parsed(path, verb, operation):
+    group = operation["tags"][0]
+    words = re.findall("[A-Z]?[a-z]+", operation["operationId"])
+    # `listRuns` of the group `runs` is `runs.list`, and `createRun` is `runs.create`.
+    if len(words) == 2 and words[1].lower() in (group, group[:-1]):
+        words = words[:1]
+    body = operation.get("requestBody", {})
+    content, media = next(iter(success(operation).get("content", {}).items()), ("", {}))
+    return Operation(
+        group=group,
+        words=[word.lower() for word in words],
+        summary=operation["summary"],
+        verb=verb.upper(),
+        path=path,
+        places=re.findall(r"{(\w+)}", path),
+        body=reference(body["content"]["application/json"]["schema"]) if body else None,
+        body_required=body.get("required", False),
+        options=[o for o in operation.get("parameters", []) if o["in"] in KINDS and o["name"] not in OMITTED],
+        form=FORMS[content],
+        result=reference(media["schema"]) if content == "application/json" else "",
+    )
+
+
+def success(operation):
+    """The first successful response."""
+    return next(response for status, response in operation["responses"].items() if status[0] == "2")
+
+
+def reference(schema):
+    return schema["$ref"].rpartition("/")[2]
+
+
+def annotation(schema, language):
+    """The type of a parameter."""
+    if "enum" in schema:
+        values = [json.dumps(value) for value in schema["enum"]]
+        return f"Literal[{', '.join(values)}]" if language == "python" else " | ".join(values)
+    if schema.get("type") == "array":
+        item = annotation(schema["items"], language)
+        return f"Sequence[{item}]" if language == "python" else f"({item})[]"
+    return reference_type(schema, language) if "$ref" in schema else SCALARS[language][schema["type"]]
+
+
+def reference_type(schema, language):
+    name = reference(schema)
+    return f"models.{name}" if language == "python" else f'Schemas["{name}"]'
+
+
+def groups(all_operations):
+    return sorted({operation.group for operation in all_operations})
+
+
+def snake(name):
+    return name.lower().replace("-", "_")
+
+
+def camel(words):
+    return words[0] + "".join(word.capitalize() for word in words[1:])
+
+
+def python(all_operations):
+    yield '"""Operations of the API, generated from its description."""\n'
+    yield "from __future__ import annotations\n"
+    yield "from collections.abc import Sequence"
+    yield "from typing import Literal\n"
+    yield "from .. import models"
+    yield "from .transport import AsyncTransport, quoted"
+    for group in groups(all_operations):
+        yield f'\n\nclass Async{group.capitalize()}:\n    """Operations of the group `{group}`."""\n'
+        yield "    def __init__(self, transport: AsyncTransport) -> None:\n        self._transport = transport"
+        for operation in all_operations:
+            if operation.group == group:
+                yield from python_method(operation)
+
+
+def python_method(operation):
+    result = {"none": "None", "bytes": "bytes", "text": "str"}.get(operation.form)
+    result = result or f"models.{operation.result.replace('_', '')}"
+    arguments = ["self", *(f"{place}: str" for place in operation.places)]
+    if operation.body:
+        arguments.append(f"body: models.{operation.body}" + ("" if operation.body_required else " | None = None"))
+    if operation.options:
+        arguments.append("*")
+        for option in operation.options:
+            arguments.append(f"{snake(option['name'])}: {annotation(option['schema'], 'python')} | None = None")
+    named = {kind: [f'"{o["name"]}": {snake(o["name"])}' for o in operation.options if o["in"] == kind] for kind in KINDS}
+    sent = [f"{field}={{{', '.join(named[kind])}}}" for kind, field in KINDS.items() if named[kind]]
+    sent += ["body=body"] if operation.body else []
+    path = re.sub(r"{(\w+)}", r"{quoted(\1)}", operation.path)
+    call = ", ".join([f'"{operation.verb}"', f'f"{path}"', f'"{operation.form}"', *sent])
+    yield f"\n    async def {'_'.join(operation.words)}({', '.join(arguments)}) -> {result}:"
+    yield f'        """{operation.summary}."""'
+    yield f"        return await self._transport.call({call})"
+
+
+def typescript(all_operations):
+    yield "// Operations of the API, generated from its description.\n"
+    yield 'import type { components } from "./schemas.js";'
+    yield 'import type { Transport } from "./transport.js";\n'
+    yield 'export type Schemas = components["schemas"];'
+    for group in groups(all_operations):
+        yield f"\n/** Operations of the group `{group}`. */"
+        yield f"export class {group.capitalize()} {{\n  constructor(private readonly transport: Transport) {{}}"
+        for operation in all_operations:
+            if operation.group == group:
+                yield from typescript_method(operation)
+        yield "}"
+
+
+def typescript_method(operation):
+    result = {"none": "void", "bytes": "Uint8Array", "text": "string"}.get(operation.form)
+    result = result or f'Schemas["{operation.result}"]'
+    arguments = [f"{place}: string" for place in operation.places]
+    if operation.body:
+        arguments.append(f"body{'' if operation.body_required else '?'}: Schemas[\"{operation.body}\"]")
+    # A parameter of the query keeps its name, as members of bodies do; the name of a header is in camel case.
+    names = {option["name"]: option["name"] if option["in"] == "query" else camel(snake(option["name"]).split("_")) for option in operation.options}
+    members = [f"{names[option['name']]}?: {annotation(option['schema'], 'typescript')}" for option in operation.options]
+    arguments.append(f"options: {{ {'; '.join([*members, 'signal?: AbortSignal'])} }} = {{}}")
+    named = {kind: [f'"{o["name"]}": options.{names[o["name"]]}' for o in operation.options if o["in"] == kind] for kind in KINDS}
+    sent = [f"{field}: {{ {', '.join(named[kind])} }}" for kind, field in KINDS.items() if named[kind]]
+    sent += ["body"] if operation.body else []
+    path = re.sub(r"{(\w+)}", r"${encodeURIComponent(\1)}", operation.path)
+    call = f'"{operation.verb}", `{path}`, "{operation.form}", {{ {", ".join([*sent, "signal: options.signal"])} }}'
+    yield f"\n  /** {operation.summary}. */"
+    yield f"  {camel(operation.words)}({', '.join(arguments)}): Promise<{result}> {{"
+    yield f"    return this.transport.call({call});"
+    yield "  }"
+
+
+def main():
+    path, language = sys.argv[1:]
+    with open(path, encoding="utf-8") as file:
+        found = list(operations(json.load(file)))
+    write = {"python": python, "typescript": typescript}[language]
+    print("\n".join(write(found)))
+
+
+if __name__ == "__main__":
+    main()

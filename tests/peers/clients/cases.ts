@@ -1,0 +1,123 @@
+// Cases of the TypeScript client, in the environment of run_cases.py.
+
+import assert from "node:assert/strict";
+import {
+  ApiError, ConnectionFailed, type Event, InvalidWebhook, type Schemas, Toolgate, ToolError, type ToolFunctions, verifyWebhook,
+} from "toolgate-client";
+
+const tools: ToolFunctions = {
+  lookup_order: async ({ id }: { id: string }, call) => {
+    assert.deepEqual(call.arguments, { id });
+    if (id !== "A-1077") throw new ToolError(`there is no order ${id}`);
+    return { state: "late" };
+  },
+};
+
+function newRun(agent = "orders", metadata: Record<string, unknown> = {}): Schemas["NewRun"] {
+  const external_tools = [{ name: "lookup_order", description: "Looks an order up." }];
+  return { agent, input: "How are A-1077 and A-1041?", external_tools, metadata };
+}
+
+/** No event is missing or comes twice, and the fragments of each reply are its text. */
+function checkEvents(events: Event[], whole: (string | null)[]) {
+  assert.deepEqual(events.flatMap((event) => event.id ?? []), whole);
+  const texts: string[] = [];
+  let text = "";
+  for (const event of events) {
+    if (event.type === "llm.text.delta") {
+      assert.equal(event.index, [...text].length);
+      text += event.text;
+    }
+    if (event.type === "llm.call.completed") {
+      assert.ok(event.text.startsWith(text), `${text} begins ${event.text}`);
+      texts.push(text);
+      text = "";
+    }
+  }
+  assert.ok(texts.some((one) => one.includes("🚚")), texts.join());
+}
+
+async function all(events: AsyncGenerator<Event>): Promise<Event[]> {
+  const found: Event[] = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
+async function runsWithTools(client: Toolgate) {
+  const run = await client.runWithTools(newRun("orders", { case: "typescript" }), tools);
+  assert.equal(run.status, "completed");
+  assert.match(await client.runs.export(run.id), /there is no order A-1041/);
+  // The response to the first request was lost; the repeated one found the same run.
+  const listed = await client.runs.list({ metadata: JSON.stringify({ case: "typescript" }), status: ["completed", "failed"] });
+  assert.deepEqual(listed.data.map((row) => row.id), [run.id]);
+}
+
+async function otherExceptionsAreThrown(client: Toolgate) {
+  const { id } = await client.runs.create(newRun());
+  const broken: ToolFunctions = { lookup_order: () => { throw new RangeError("broken"); } };
+  await assert.rejects(client.answerCalls(id, broken), RangeError);
+  assert.equal((await client.runs.read(id)).status, "pending");
+  assert.equal(await client.answerCalls(id, tools), true);
+}
+
+async function streamsResume(client: Toolgate, direct: Toolgate) {
+  const { id } = await client.runs.create(newRun(), { prefer: "respond-async" });
+  const events = await all(client.eventsWithTools(id, tools, { include: "content" }));
+  checkEvents(events, (await all(direct.events(id))).map((event) => event.id));
+  assert.deepEqual(await all(client.events(id, { after: events.at(-1)?.id ?? undefined })), []);
+}
+
+async function streamsAreAborted(client: Toolgate) {
+  const { id } = await client.runs.create(newRun());
+  const abort = new AbortController();
+  const read = async () => {
+    for await (const event of client.events(id, { signal: abort.signal })) if (event.type === "execution.pending") abort.abort();
+  };
+  await assert.rejects(read(), { name: "AbortError" });
+}
+
+async function approvalsAreDecided(client: Toolgate) {
+  const run = await client.runWithTools(newRun("desk"), tools);
+  assert.deepEqual(run.pending.map((item) => item.type), ["approval"]);
+  const approval = (await client.approvals.list()).data.find((one) => one.run_id === run.id);
+  assert.ok(approval);
+  await client.approvals.decide(approval.id, { decision: "approve", digest: approval.digest });
+  assert.equal((await all(client.events(run.id))).at(-1)?.type, "execution.completed");
+  const second = client.approvals.decide(approval.id, { decision: "deny" });
+  await assert.rejects(second, (error) => error instanceof ApiError && error.reason === "already_decided" && !error.retryable);
+}
+
+async function errorsAreTyped(client: Toolgate) {
+  await assert.rejects(client.runs.create({ input: "?", agent: "unknown" }), (error) => {
+    assert.ok(error instanceof ApiError);
+    assert.deepEqual([error.status, error.code, error.problem.errors?.[0]?.pointer], [422, "validation", "/agent"]);
+    return true;
+  });
+  // The first request is refused with 503, and sent again.
+  assert.equal((await client.keys.readMe()).name, "key:tester");
+  await assert.rejects(new Toolgate({ url: "http://127.0.0.1:1", retries: 0 }).runs.list(), ConnectionFailed);
+}
+
+async function webhooksAreVerified() {
+  const { secret, body, headers, old_headers } = JSON.parse(process.env.SIGNED ?? "");
+  assert.deepEqual(await verifyWebhook(secret, body, headers), JSON.parse(body));
+  assert.deepEqual(await verifyWebhook(secret, body, new Headers(headers)), JSON.parse(body));
+  const forged: [string, string, Record<string, string>][] = [
+    ["whsec_bm9uZQ==", body, headers],
+    [secret, `${body} `, headers],
+    [secret, body, { ...headers, "webhook-id": "msg_2" }],
+    [secret, body, { ...headers, "webhook-signature": "v1,@@ v1, v1,é" }],
+    [secret, body, old_headers],
+    [secret, body, {}],
+  ];
+  for (const one of forged) await assert.rejects(verifyWebhook(...one), InvalidWebhook);
+}
+
+const client = new Toolgate();
+await runsWithTools(client);
+await otherExceptionsAreThrown(client);
+await streamsResume(client, new Toolgate({ url: process.env.DIRECT_URL }));
+await streamsAreAborted(client);
+await approvalsAreDecided(client);
+await errorsAreTyped(client);
+await webhooksAreVerified();
