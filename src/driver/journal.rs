@@ -437,9 +437,11 @@ fn source(event: &Event) -> Source {
         _ if event.is_expiry() => Source::Journal,
         Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => Source::World,
         Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => Source::World,
-        Event::Paused { .. } | Event::Unpaused { .. } | Event::Waited { .. } => Source::World,
+        Event::Paused { .. } | Event::Unpaused { .. } => Source::World,
+        Event::Admitted | Event::Waited { .. } => Source::World,
         Event::Expired { .. }
         | Event::Resumed { .. }
+        | Event::Queued
         | Event::Interrupted { .. }
         | Event::ToolsListed { .. }
         | Event::ApprovalsResolved { .. }

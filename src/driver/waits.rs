@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use futures::FutureExt as _;
+use jiff::Timestamp;
 use toolgate_core::id::ServerId;
-use toolgate_core::run::{Event, Wait, WaitCause};
+use toolgate_core::run::{Event, ServerWait};
 
 use super::{DriveError, Driver, Journal, Ports};
 
+/// The shortest wait that is recorded, in milliseconds.
+const NOTICEABLE_MS: u64 = 10;
+
 /// The waits for servers since the last event of them, one for each server.
 #[derive(Debug, Default)]
-pub(super) struct ServerWaits(Mutex<BTreeMap<ServerId, Wait>>);
+pub(super) struct ServerWaits(Mutex<BTreeMap<ServerId, ServerWait>>);
 
 impl ServerWaits {
     /// Makes a request to a server, and records it if the execution waited for the answer. `failure` is the reason why the
@@ -33,15 +37,19 @@ impl ServerWaits {
         let until = ports.clock.now();
         let connected_at = ports.servers.connected_at(server).filter(|at| since < *at && *at <= until);
         // An opened connection is always recorded, so that the speed of a server does not decide about its span.
-        if connected_at.is_some() || Wait::is_noticeable(since, until) {
+        if connected_at.is_some() || milliseconds(since, until) >= NOTICEABLE_MS {
             let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let (since, earlier) = match waits.get(server) {
-                Some(Wait { cause: WaitCause::Server { connect_ms, .. }, since, .. }) => (*since, *connect_ms),
-                Some(_) | None => (since, None),
+            let earlier = waits.remove(server);
+            let since = earlier.as_ref().map_or(since, |earlier| earlier.since);
+            let connect_ms = connected_at.map(|at| milliseconds(since, at));
+            let wait = ServerWait {
+                server: server.clone(),
+                since,
+                ms: milliseconds(since, until),
+                connect_ms: connect_ms.or_else(|| earlier?.connect_ms),
+                error: failure(&answer),
             };
-            let connect_ms = connected_at.map(|at| Wait::ms(since, at)).or(earlier);
-            let cause = WaitCause::Server { server: server.clone(), connect_ms, error: failure(&answer) };
-            waits.insert(server.clone(), Wait::new(since, until, cause));
+            waits.insert(server.clone(), wait);
         }
         answer
     }
@@ -56,4 +64,8 @@ impl Driver<'_> {
         }
         journal.stage(Event::Waited { waits: waits.into_values().collect() })
     }
+}
+
+fn milliseconds(since: Timestamp, until: Timestamp) -> u64 {
+    u64::try_from(until.duration_since(since).as_millis()).unwrap_or_default()
 }

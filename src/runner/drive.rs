@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 
 use super::admission::Permit;
 use super::calling::with_model_options;
-use super::execution_loop::ExecutionEnd;
+use super::execution_loop::{ExecutionEnd, stage_queued};
 use super::registry::{ActiveRun, RunGuard};
 use super::resume_input::{ValidatedInput, has_content, require_servers};
 use super::watch::Broadcaster;
@@ -174,12 +174,13 @@ impl AgentRunner {
         are_tasks_polled: bool,
     ) -> Result<Option<Execution>, DriveError> {
         let updates = self.watch(journal.id());
+        let turn = self.inner.admission.enter(journal.run().started().tenant.clone());
+        stage_queued(&mut journal, &turn)?;
         if journal.claim_and_commit(history).await? == Progress::CaughtUp {
             return Ok(None);
         }
         let tasks = journal.run().tasks().filter(|_| !are_tasks_polled);
         let unpolled = tasks.map(|(call, ..)| call.clone()).collect();
-        let turn = self.inner.admission.enter(journal.run().started().tenant.clone());
         Ok(Some(self.spawn_execution(guard, turn, journal, agent, updates, unpolled)))
     }
 
@@ -349,6 +350,7 @@ impl AgentRunner {
         // Subscribed before the first event is written, so that the watch misses nothing.
         let updates = self.watch(&run);
         self.share_blobs(&journal).await?;
+        stage_queued(&mut journal, &turn)?;
         match journal.claim_and_commit(history).await? {
             Progress::Committed => Ok(self.spawn_execution(guard, turn, journal, agent, updates, BTreeSet::new())),
             Progress::CaughtUp => Err(RunnerError::Lost(run)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use toolgate_core::id::CallId;
-use toolgate_core::run::{Event, Run, Step, Wait, WaitCause};
+use toolgate_core::run::{Event, Run, Step};
 use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, WakeSignal};
 
 use super::AgentRunner;
@@ -48,32 +48,30 @@ impl AgentRunner {
         }
     }
 
-    /// Waits for a permit, and records the wait. `None` means that the run has one. The first commit detects events that
-    /// other processes write in the meantime.
+    /// Waits for a permit. `None` means that the run has one. The first commit detects events that other processes write in
+    /// the meantime.
     async fn queued(
         &self,
         journal: &mut Journal,
         wake: &WakeSignal,
         turn: &mut Permit,
     ) -> Result<Option<ExecutionEnd>, DriveError> {
-        let clock = &self.inner.ports.clock;
-        let since = clock.now();
-        let end = loop {
+        let was_queued = !turn.is_granted();
+        loop {
             tokio::select! {
                 biased;
-                () = turn.granted() => break None,
-                () = self.inner.drain.begun.cancelled() => break Some(ExecutionEnd::Released),
+                () = turn.granted() => break,
+                () = self.inner.drain.begun.cancelled() => return Ok(Some(ExecutionEnd::Released)),
                 () = wake.notified() => journal.catch_up().await?,
             }
             if journal.run().ending().is_some() || journal.run().pause().is_some() {
                 return Ok(Some(ExecutionEnd::Idle));
             }
-        };
-        let now = clock.now();
-        if Wait::is_noticeable(since, now) {
-            journal.stage(Event::Waited { waits: vec![Wait::new(since, now, WaitCause::Admission)] })?;
         }
-        Ok(end)
+        if was_queued {
+            journal.stage(Event::Admitted)?;
+        }
+        Ok(None)
     }
 
     async fn drive_to_idle(&self, driver: &mut Driver<'_>, journal: &mut Journal) -> Result<ExecutionEnd, DriveError> {
@@ -88,6 +86,11 @@ impl AgentRunner {
             }
         }
     }
+}
+
+/// Stages the fact that the execution waits for admission, unless it has its permit.
+pub(super) fn stage_queued(journal: &mut Journal, permit: &Permit) -> Result<(), DriveError> {
+    if permit.is_granted() { Ok(()) } else { journal.stage(Event::Queued) }
 }
 
 /// Why this process stops executing a run.

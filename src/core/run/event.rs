@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    CallEstimate, CallVerdict, Channel, Decision, Ending, Limit, Limits, OutputVerdict, Segment, Started, ToolGrant,
-    UndoCall, Wait,
+    CallEstimate, CallVerdict, Channel, Decision, Ending, Limit, Limits, OutputVerdict, Segment, ServerWait, Started,
+    ToolGrant, UndoCall,
 };
 use crate::chat::{Message, Reply, Usage};
 use crate::error::Failure;
@@ -36,9 +36,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<Box<Limits>>,
     },
-    /// The execution waited, and goes on now. Waits of a few milliseconds are not recorded.
+    /// The execution waits for admission: as many runs are active as the configuration allows.
+    #[serde(rename = "execution.queued")]
+    Queued,
+    /// The wait for admission is over.
+    #[serde(rename = "execution.admitted")]
+    Admitted,
+    /// The execution waited for servers, and continues now. Waits of a few milliseconds are not recorded.
     #[serde(rename = "execution.waited")]
-    Waited { waits: Vec<Wait> },
+    Waited { waits: Vec<ServerWait> },
     /// The execution stopped in the middle: its process released the run, or died.
     #[serde(rename = "execution.interrupted")]
     Interrupted {
@@ -365,6 +371,8 @@ impl Event {
             | Self::TaskStarted { call, .. } => (slice::from_ref(call), &[]),
             Self::Started(_)
             | Self::Resumed { .. }
+            | Self::Queued
+            | Self::Admitted
             | Self::Waited { .. }
             | Self::Interrupted { .. }
             | Self::ToolsListed { .. }
@@ -419,6 +427,8 @@ impl Event {
         match self {
             Self::Started(_) => "execution.started",
             Self::Resumed { .. } => "execution.resumed",
+            Self::Queued => "execution.queued",
+            Self::Admitted => "execution.admitted",
             Self::Waited { .. } => "execution.waited",
             Self::Interrupted { .. } => "execution.interrupted",
             Self::ToolsListed { .. } => "tools.listed",

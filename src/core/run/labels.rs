@@ -14,7 +14,7 @@ pub fn listing(seq: u64, server: &ServerId) -> String {
     format!("listing/{seq}/{server}")
 }
 
-/// Waiting for admission; `seq` is the position of its `execution.waited`.
+/// Waiting for admission; `seq` is the position of its `execution.queued`.
 pub fn admission(seq: u64) -> String {
     format!("admission/{seq}")
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Ending, Event, Input, Started, UndoCall, WaitCause};
+use super::{Answer, Ending, Event, Input, Started, UndoCall};
 use crate::chat::{Message, Part, Reply};
 use crate::error::Failure;
 use crate::redact::Secrets;
@@ -53,12 +53,12 @@ impl Event {
             Self::CompensationStarted { ending, undo } => of_compensation(ending, undo, secrets),
             Self::Waited { waits } => {
                 for wait in waits {
-                    if let WaitCause::Server { error, .. } = &mut wait.cause {
-                        of_option(error, secrets);
-                    }
+                    of_option(&mut wait.error, secrets);
                 }
             }
             Self::Resumed { .. }
+            | Self::Queued
+            | Self::Admitted
             | Self::Interrupted { .. }
             | Self::ToolsListed { .. }
             | Self::ApprovalsResolved { .. }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_core::chat::Usage;
 use toolgate_core::error::Failure;
 use toolgate_core::id::ModelName;
-use toolgate_core::run::{Call, PendingItem, ToolAccess, Wait, labels};
+use toolgate_core::run::{Call, PendingItem, ServerWait, ToolAccess, labels};
 use toolgate_core::trace::{SpanId, Trace};
 
 use super::attributes::{Attributes, truncate, truncate_value};
@@ -29,7 +29,9 @@ pub(super) struct Execution {
     pub(super) link: Option<Link>,
     pub(super) model: Option<OpenModelCall>,
     /// The waits for servers whose spans are finished by the next fact.
-    pub(super) waits: Vec<Wait>,
+    pub(super) waits: Vec<ServerWait>,
+    /// Its wait for admission, if it waits: the position and the time of the fact.
+    pub(super) queued: Option<(u64, Timestamp)>,
     /// The calls sent to their servers.
     pub(super) calls: Vec<OpenCall>,
     /// The last answer, which is validated next.
@@ -134,6 +136,7 @@ impl Execution {
             link,
             model: None,
             waits: Vec::new(),
+            queued: None,
             calls: Vec::new(),
             answer: None,
             pending: None,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::id::{ModelName, RunId};
 use toolgate::core::policy::Verdict;
-use toolgate::core::run::{Event, JournalEntry, Wait, WaitCause};
+use toolgate::core::run::{Event, JournalEntry, ServerWait};
 use toolgate::core::tool::ToolCall;
 use toolgate::runner::DrainTimes;
 use toolgate::telemetry::spans::{Kind, Span, SpanContent, Status, Value, project};
@@ -79,6 +79,28 @@ async fn a_wait_for_admission_is_no_latency_of_a_server() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_that_left_the_queue_before_its_admission_only_waited_for_it() {
+    for cancels in [true, false] {
+        let turns = json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]);
+        let given = given_an_agent().with_tools("files", &["read"]).whose_model_says(turns).at_most(1);
+        let world = given.where_servers(|servers| servers.hang_in("read")).ready().await;
+        let (_first, second) = (world.start().await, world.start().await);
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        if cancels {
+            world.runner.cancel(&second.run, None, None).await.unwrap();
+        } else {
+            world.runner.drain(DRAIN).await;
+        }
+
+        let told = spans_of(&world, &second.run).await;
+
+        assert_eq!(durations(&told), [("admission", 600)], "{cancels}");
+        let root = named(&told, "invoke_agent clerk");
+        assert_eq!((ms(root), &root.status), (600, &Status::Ok));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_server_has_a_span_with_its_own_time() {
     let given = given_an_agent().with_tools("files", &["read"]).with_tools("web", &["get"]);
     let world = given.whose_model_says(json!([say("Done.")])).ready().await;
@@ -116,10 +138,12 @@ async fn a_resumed_execution_has_spans_of_the_servers_that_it_waited_for() {
 #[test]
 fn a_connection_that_was_opened_has_its_part_of_the_time() {
     let mut journal = Journal::start("connected", 41, START, |_| {});
-    let wait = |server: &str, ms, connect_ms, error: Option<&str>| Wait {
-        cause: WaitCause::Server { server: server.into(), connect_ms, error: error.map(str::to_owned) },
+    let wait = |server: &str, ms, connect_ms, error: Option<&str>| ServerWait {
+        server: server.into(),
         since: journal.now,
         ms,
+        connect_ms,
+        error: error.map(str::to_owned),
     };
     let waits = vec![wait("weather", 400, Some(350), None), wait("files", 200, None, Some("files is away"))];
     journal.now += Duration::from_millis(400);

@@ -25,7 +25,6 @@ const WORDS: &[&str] = &[
     "action",
     "answer",
     "code",
-    "for",
     "form",
     "kind",
     "limit",

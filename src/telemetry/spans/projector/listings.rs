@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolgate_core::id::ServerId;
-use toolgate_core::run::{Run, Step, Wait, WaitCause, labels};
+use toolgate_core::run::{Run, ServerWait, Step, labels};
 use toolgate_core::tool::Toolset;
 
-use super::Projector;
+use super::{Projector, milliseconds};
 use crate::spans::execution::Child;
 use crate::spans::listing::{self, Listing, ListingResult};
 use crate::spans::names;
@@ -16,23 +16,34 @@ use crate::spans::span::{Kind, Span, Status};
 use crate::spans::tool::CutShort;
 
 impl Projector {
-    /// The execution waited. The spans of servers are finished by the next fact.
-    pub(super) fn waited(&mut self, seq: u64, waits: &[Wait]) -> Option<Span> {
+    /// The execution waits for admission.
+    pub(super) fn queued(&mut self, seq: u64, at: Timestamp) {
+        if let Some(execution) = &mut self.execution {
+            execution.queued = Some((seq, at));
+        }
+    }
+
+    /// The wait for admission is over, or was cut short. A run that leaves the queue without admission did not fail.
+    pub(super) fn left_queue(&mut self, at: Timestamp) -> Option<Span> {
         let execution = self.execution.as_mut()?;
-        execution.waits.extend_from_slice(waits);
-        let admission = execution.waits.extract_if(.., |wait| wait.cause == WaitCause::Admission).last()?;
-        // A run is in the queue when its execution begins.
-        let start = admission.since.min(execution.last);
+        let (seq, since) = execution.queued.take()?;
         let child = Child {
             label: labels::admission(seq),
             name: "admission".to_owned(),
             kind: Kind::Internal,
-            start,
-            end: admission.until(),
+            start: since,
+            end: at,
             status: Status::Ok,
             events: Vec::new(),
         };
-        execution.child(child, |to| listing::admission(admission.ms, to))
+        execution.child(child, |to| listing::admission(milliseconds(at.duration_since(since)), to))
+    }
+
+    /// The execution waited for servers. Their spans are finished by the next fact.
+    pub(super) fn waited(&mut self, waits: &[ServerWait]) {
+        if let Some(execution) = &mut self.execution {
+            execution.waits.extend_from_slice(waits);
+        }
     }
 
     /// The servers were listed, all of them or those that the execution waited for.
@@ -45,8 +56,7 @@ impl Projector {
         // The other servers listed their tools at once. Without any waits, it is unknown how long they took.
         let others = waits.iter().map(|wait| wait.since).min().map_or((since, at), |begun| (begun, begun));
         let spans = servers.iter().filter_map(|server| {
-            let wait =
-                waits.iter().find(|wait| matches!(&wait.cause, WaitCause::Server { server: of, .. } if of == server));
+            let wait = waits.iter().find(|wait| wait.server == *server);
             let is_listed = is_first || waits.is_empty();
             match wait {
                 Some(wait) => self.wait_span(seq, wait, toolset),
@@ -78,13 +88,12 @@ impl Projector {
         servers.iter().filter_map(|server| self.listing_span(seq, interval, server, None, cut)).collect()
     }
 
-    fn wait_span(&mut self, seq: u64, wait: &Wait, tools: &Toolset) -> Option<Span> {
-        let WaitCause::Server { server, connect_ms, error } = &wait.cause else { return None };
-        let result = match error {
+    fn wait_span(&mut self, seq: u64, wait: &ServerWait, tools: &Toolset) -> Option<Span> {
+        let result = match &wait.error {
             Some(why) => ListingResult::Failed(tools, why),
             None => ListingResult::Found(tools),
         };
-        self.listing_span(seq, (wait.since, wait.until()), server, *connect_ms, result)
+        self.listing_span(seq, (wait.since, wait.until()), &wait.server, wait.connect_ms, result)
     }
 
     fn listing_span(

@@ -279,7 +279,15 @@ impl Projector {
             Event::TaskStarted { call, wire, .. } => {
                 self.call_ended(call, *at, CallResult::Suspended("task"), wire.as_deref()).into_iter().collect()
             }
-            Event::Waited { waits } => self.waited(*seq, waits).into_iter().collect(),
+            Event::Queued => {
+                self.queued(*seq, *at);
+                Vec::new()
+            }
+            Event::Admitted => self.left_queue(*at).into_iter().collect(),
+            Event::Waited { waits } => {
+                self.waited(waits);
+                Vec::new()
+            }
             Event::ToolsListed { toolset } => self.listed(*seq, *at, toolset),
             Event::CallChecked {
                 call,
@@ -345,7 +353,10 @@ impl Projector {
         let mut spans: Vec<Span> = self.model_lost(cut, at).into_iter().collect();
         let open = self.execution.as_mut().map(|execution| std::mem::take(&mut execution.calls)).unwrap_or_default();
         spans.extend(open.iter().filter_map(|call| self.call_cut_short(call, at, cut)));
-        spans.extend(self.listing_cut_short(at, cut));
+        match self.left_queue(at) {
+            Some(admission) => spans.push(admission),
+            None => spans.extend(self.listing_cut_short(at, cut)),
+        }
         spans
     }
 
