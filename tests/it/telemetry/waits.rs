@@ -79,6 +79,25 @@ async fn a_wait_for_admission_is_no_latency_of_a_server() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_resumed_execution_waits_for_admission_too() {
+    let turns = json!([{"calls": [{"id": "w", "name": "mcp_web_get"}]}, say("Done."), say("Never mind.")]);
+    let given = given_an_agent().with_tools("web", &["get"]).whose_model_says(turns).at_most(1);
+    let world = given.whose_policy_says(Verdict::Ask, "mcp_web_get").ready().await;
+    let pending = world.run().await;
+    world.servers.list_in_ms("web", 400);
+    let other = world.start().await;
+    world.resume(&pending.run_id, decisions([("w", yes())])).await.unwrap();
+    other.until_idle().await.unwrap();
+
+    let told = spans_of(&world, &pending.run_id).await;
+
+    let second = told.iter().position(|span| span.parent.is_none()).unwrap() + 1;
+    let expected = [("approval", 0), ("admission", 400), ("execute_tool mcp_web_get", 0), ("chat scripted", 0)];
+    assert_eq!(durations(&told[second..]), expected);
+    assert_eq!(gaps(&told), [0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_that_left_the_queue_before_its_admission_only_waited_for_it() {
     for cancels in [true, false] {
         let turns = json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]);
