@@ -284,9 +284,14 @@ pub trait RunStore: SessionStore + CommitLog {
     /// not keep it from others.
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
-    /// When the owner of a running run last renewed its lease, of that duration: until then its process was alive. `None` if
-    /// the run has no owner, or the store does not know.
-    async fn last_renewal(&self, _run: &RunId, _lease: Duration) -> Result<Option<Timestamp>, StoreError> {
+    /// When another node than this one, as the owner of a running run, last renewed its lease, of that duration: until then
+    /// its process was alive. `None` if the run has no such owner, or the store does not know.
+    async fn last_renewal(
+        &self,
+        _run: &RunId,
+        _node: &NodeId,
+        _lease: Duration,
+    ) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
     }
 

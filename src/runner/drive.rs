@@ -96,7 +96,6 @@ impl AgentRunner {
         trace: Option<Trace>,
         renewed: Option<Timestamp>,
     ) -> Result<Execution, RunnerError> {
-        let store = &self.inner.ports.store;
         loop {
             let (mut journal, history) = self.open_unless_over(run).await?;
             let (current, late) = journal.at_now()?;
@@ -137,7 +136,7 @@ impl AgentRunner {
                 },
             };
             let renewed = match renewed {
-                None if !waits => store.runs.last_renewal(run, store.lease).await.map_err(DriveError::from)?,
+                None if !waits => self.last_renewal(run).await?,
                 known => known,
             };
             journal.stage_all(Self::death(&journal, &history, renewed).into_iter().collect())?;
@@ -292,13 +291,17 @@ impl AgentRunner {
 
     /// The last renewal of the lease of each orphaned run, as far as they are known.
     async fn last_renewals(&self) -> Result<BTreeMap<RunId, Timestamp>, RunnerError> {
-        let store = &self.inner.ports.store;
         let mut renewals = BTreeMap::new();
         for run in self.orphaned().await? {
-            let renewed = store.runs.last_renewal(&run, store.lease).await.map_err(DriveError::from)?;
-            renewals.extend(renewed.map(|at| (run, at)));
+            renewals.extend(self.last_renewal(&run).await?.map(|at| (run, at)));
         }
         Ok(renewals)
+    }
+
+    /// The last renewal of the lease of a run by another process.
+    async fn last_renewal(&self, run: &RunId) -> Result<Option<Timestamp>, RunnerError> {
+        let store = &self.inner.ports.store;
+        Ok(store.runs.last_renewal(run, &store.node, store.lease).await.map_err(DriveError::from)?)
     }
 
     /// Orphaned runs, oldest first: their status is running, and no living process owns them. Returns at most one batch

@@ -164,10 +164,10 @@ impl RunStore for SqliteStore {
         self.writer.make(Renewal { owner: owner.clone(), runs: runs.to_vec(), lease }).await
     }
 
-    async fn last_renewal(&self, run: &RunId, lease: Duration) -> Result<Option<Timestamp>, StoreError> {
-        let until: Vec<(i64,)> = self.lookups.all(query(claim::LEASE).bind(run.as_str())).await?;
-        let renewed = until.first().and_then(|(until,)| Timestamp::from_millisecond(*until - millis(lease)).ok());
-        Ok(renewed)
+    async fn last_renewal(&self, run: &RunId, node: &NodeId, lease: Duration) -> Result<Option<Timestamp>, StoreError> {
+        let asked = query(claim::LEASE).bind(run.as_str()).bind(node.as_str());
+        let until: Vec<(i64,)> = self.lookups.all(asked).await?;
+        Ok(until.first().and_then(|(until,)| Timestamp::from_millisecond(*until - millis(lease)).ok()))
     }
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::id::{RunId, ServerId};
-use toolgate::core::run::Status;
+use toolgate::core::run::{Event, Status};
 use toolgate::core::tool::{DeliveredReply, Outcome, Progress, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, RunFilter};
@@ -136,10 +136,18 @@ async fn a_process_killed_anywhere_loses_no_run_and_repeats_no_call() {
     let calls = lines(directory.path());
     let distinct: BTreeSet<_> = calls.iter().collect();
     assert_eq!(calls.len(), distinct.len(), "a call was made twice");
-    let mut resumed = 0;
+    let (mut resumed, mut interrupted) = (0, 0);
     for row in &rows {
         let journal = runner.journal(&row.id).await.unwrap();
-        resumed += journal.iter().filter(|fact| fact.event.name() == "execution.resumed").count();
+        resumed += journal.iter().filter(|fact| matches!(fact.event, Event::Resumed { .. })).count();
+        for fact in &journal {
+            let Event::Interrupted { alive_at } = fact.event else { continue };
+            interrupted += 1;
+            let since = fact.at.duration_since(alive_at.expect("no process released a run")).as_millis();
+            assert!(since + 2 >= LEASE.as_millis().cast_signed(), "claimed {since} ms after it was alive");
+        }
     }
+    // A lease that expires between two statements of the claim leaves its time unknown.
+    assert!(interrupted * 2 > resumed, "the end of {interrupted} executions of {resumed} is known");
     assert!(resumed > 0, "no kill hit a run that was under way, so nothing was shown");
 }

@@ -63,12 +63,13 @@ async fn the_last_renewal_of_a_lease_is_known_while_a_run_is_executed() {
     store.append(append(run(1), 0, 1).by("node_a")).await.unwrap();
     store.append(append(run(2), 0, 1).by("node_a").leaving(Status::Pending)).await.unwrap();
 
-    let renewed = store.last_renewal(&run(1), LONG).await.unwrap().expect("it has an owner");
+    let renewed = store.last_renewal(&run(1), &node("node_b"), LONG).await.unwrap().expect("it has an owner");
 
     let off = renewed.duration_since(before).as_millis();
     assert!((-1..5000).contains(&off), "{off}");
+    assert_eq!(store.last_renewal(&run(1), &node("node_a"), LONG).await.unwrap(), None, "its own");
     for idle in [run(2), run(3)] {
-        assert_eq!(store.last_renewal(&idle, LONG).await.unwrap(), None);
+        assert_eq!(store.last_renewal(&idle, &node("node_b"), LONG).await.unwrap(), None);
     }
 }
 
