@@ -43,9 +43,10 @@ impl AgentRunner {
     /// Copies the first events of a run into a new one, adds the message if there is one, and executes the new run with
     /// its own budget. A position at which the new run would end before it calls the model is rejected. A call that was
     /// in progress at that position is in doubt in the new run: the copy alone never sends it again. An approval is not
-    /// used twice either: if the approved call was not sent before that position, the approval is not copied and is
-    /// requested again ([`Run::forked`]). Servers that the host application injected into the original run must be
-    /// [injected](AgentRunner::inject) into the new run as well, under an id that was created in advance.
+    /// used twice either: if the approved call was not sent before that position, the approval is not copied, and the policy
+    /// of the new run judges the call. It also judges a call whose approval is pending ([`Run::forked`]). Servers that the
+    /// host application injected into the original run must be [injected](AgentRunner::inject) into the new run as well,
+    /// under an id that was created in advance.
     pub async fn fork(&self, run: &RunId, fork: Fork) -> Result<Execution, RunnerError> {
         let Fork { at, version, message, limits, mode, metadata, by, id, trace } = fork;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };

@@ -78,8 +78,8 @@ impl Add {
             return Err(CliError::usage(message).with_remedy("choose another name, or change it in the file"));
         }
         let definition = self.definition()?;
-        if let Some(name) = definition.variables.iter().find(|name| setup::environment(name).is_none()) {
-            let message = format!("the environment variable `{name}` is not set, and the file would refer to it");
+        if let Some((name, problem)) = definition.variables.iter().find_map(|name| Some((name, self.conflict(name)?))) {
+            let message = format!("the environment variable `{name}` {problem}, and the file would refer to it");
             let remedy = format!("`export {name}=…` first: values that look like secrets are not written to the file");
             return Err(CliError::usage(message).with_remedy(remedy));
         }
@@ -150,6 +150,15 @@ impl Add {
                 .with_remedy("use 1 to 64 letters, digits, `-` and `_`")
         })?;
         server.definition.map_err(CliError::usage)
+    }
+
+    /// Why the server would not get the value that the command line gives to a variable, if so.
+    fn conflict(&self, variable: &str) -> Option<&'static str> {
+        let Some(current) = setup::environment(variable) else { return Some("is not set") };
+        let mut given = self.env.iter().filter_map(|pair| pair.split_once('='));
+        let differs = |value: &str| !value.contains("${") && value.trim_start() != current;
+        let is_other = given.any(|(name, value)| name.trim() == variable && differs(value));
+        is_other.then_some("has another value")
     }
 
     /// The agent that may use the server.

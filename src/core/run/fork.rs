@@ -8,7 +8,7 @@
 //! A pause in force is not copied. Unused consents are not copied either. An approval, and an answer to a
 //! server, let one call of one run continue, once. A copy would let it continue a second time. Used consents stay used,
 //! so that the fork does not ask again about a call that has run. An unused consent belongs to the source, and the fork
-//! asks for it again.
+//! asks for it again. An unanswered question about a call is not copied: the policy of the fork judges the call.
 
 use std::sync::Arc;
 
@@ -32,6 +32,12 @@ impl Run {
             let Some(given) = source.iter().rposition(|event| consent(event) == Some(&call)) else { continue };
             let since = source.split_off(given);
             source.extend(since.into_iter().filter(|event| depends_on_consent(event) != Some(&call)));
+        }
+        let asked = Self::replay(&source)?.map(|run| run.asked_calls()).unwrap_or_default();
+        for call in asked {
+            let Some(at) = source.iter().rposition(|event| question(event) == Some(&call)) else { continue };
+            let since = source.split_off(at);
+            source.extend(since.into_iter().skip(1).filter(|event| extended(event) != Some(&call)));
         }
         if run.ending().is_none() {
             // A pause that ended stays, because the run may have been continued with other limits.
@@ -186,6 +192,12 @@ impl Run {
         let unused = self.phase.calls().iter().filter(|call| call.rests_on_unused_consent());
         unused.map(|call| call.requested.id.clone()).collect()
     }
+
+    /// The calls that wait for a decision.
+    fn asked_calls(&self) -> Vec<CallId> {
+        let asked = self.phase.calls().iter().filter(|call| matches!(call.state, CallState::Asked { .. }));
+        asked.map(|call| call.requested.id.clone()).collect()
+    }
 }
 
 impl Call {
@@ -206,10 +218,18 @@ fn consent(event: &Event) -> Option<&CallId> {
 /// The call of a consent, or of an event that follows an unused one: that the consent still holds, or an extended
 /// deadline.
 fn depends_on_consent(event: &Event) -> Option<&CallId> {
-    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. }
-    | Event::Extended { call, .. } = event
-    {
+    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. } = event {
         return Some(call);
     }
-    consent(event)
+    extended(event).or_else(|| consent(event))
+}
+
+/// The call whose deadline an event extends.
+fn extended(event: &Event) -> Option<&CallId> {
+    if let Event::Extended { call, .. } = event { Some(call) } else { None }
+}
+
+/// The call about which an event asks a person.
+fn question(event: &Event) -> Option<&CallId> {
+    if let Event::CallChecked { call, verdict: CallVerdict::Ask { .. }, .. } = event { Some(call) } else { None }
 }

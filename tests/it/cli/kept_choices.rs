@@ -71,6 +71,20 @@ fn a_fork_may_have_another_policy() {
 }
 
 #[test]
+fn the_policy_of_a_fork_judges_a_call_whose_approval_is_pending() {
+    let desk = desk();
+    desk.toolgate(&["run", "Order it"]).expect(10);
+    let pending = desk.toolgate(&["resume", "last", "--result", "order=1", "--json"]).expect(10);
+    let result = pending.result();
+    let run = result["run_id"].as_str().unwrap();
+
+    let denied = desk.toolgate(&["runs", "fork", run, "--policy", "dont-ask"]).expect(0);
+    assert!(denied.out.contains("Denied by policy"), "{}", denied.out);
+    desk.toolgate(&["runs", "fork", run, "--policy", "bypass"]).expect(0);
+    desk.toolgate(&["runs", "fork", run]).expect(10);
+}
+
+#[test]
 fn a_run_of_a_variant_with_a_policy_of_its_own_needs_the_variant() {
     let desk = desk();
     desk.toolgate(&["run", "--variant", "strict", "Order it"]).expect(10);

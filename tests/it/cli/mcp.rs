@@ -384,6 +384,10 @@ fn a_server_is_added_to_the_file_and_comments_stay() {
     assert_eq!(file(), before, "what was added is removed, and nothing else");
     let unknown = desk.toolgate(&["mcp", "remove", "stock"]).expect(2).err;
     assert!(unknown.contains("has no server `stock`") && unknown.contains("it has: demo"), "{unknown}");
+    let token = ["mcp", "add", "crm", "--env", "CRM_TOKEN=new-4711", "--unchecked", "--", "./no-such-program"];
+    let other = Ended::from(desk.command(&token).env("CRM_TOKEN", "old-0815").output().unwrap()).expect(2).err;
+    assert!(other.contains("`CRM_TOKEN` has another value") && !other.contains("4711"), "{other}");
+    assert!(desk.command(&token).env("CRM_TOKEN", "new-4711").output().unwrap().status.success());
 }
 
 #[test]

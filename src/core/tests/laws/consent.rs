@@ -188,12 +188,22 @@ fn open_consents(journal: &[Event]) -> BTreeSet<CallId> {
     consented
 }
 
-/// The events that record actions, as opposed to answers.
+/// The call about which an event asks a person.
+fn question(event: &Event) -> Option<&CallId> {
+    if let Event::CallChecked { call, verdict: CallVerdict::Ask { .. }, .. } = event { Some(call) } else { None }
+}
+
+fn is_asked(run: &Run, call: &CallId) -> bool {
+    run.call(call).is_some_and(|call| matches!(call.state, CallState::Asked { .. }))
+}
+
+/// The events that record actions, as opposed to questions and answers.
 fn deeds(journal: &[Event]) -> Vec<&Event> {
     let is_said = |event: &&Event| {
         let still_holds =
             matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. });
         still_holds
+            || question(event).is_some()
             || matches!(event, Event::ApprovalDecided { .. } | Event::InputGiven { .. } | Event::Extended { .. })
             || is_about_pause(event)
     };
@@ -201,7 +211,7 @@ fn deeds(journal: &[Event]) -> Vec<&Event> {
 }
 
 /// Every fork of a journal: the copy has no consent that the source has used or could still use, and a used consent is
-/// used in the copy, too.
+/// used in the copy, too. It has no unanswered question either, because its own policy judges these calls.
 fn no_fork_uses_a_consent_of_its_source(journal: &[Event]) -> Result<(), TestCaseError> {
     for at in 1..=journal.len() {
         let source = &journal[..at];
@@ -210,12 +220,19 @@ fn no_fork_uses_a_consent_of_its_source(journal: &[Event]) -> Result<(), TestCas
         let still_paused = copy.iter().filter(|event| is_about_pause(event)).count();
         prop_assert_eq!(open_consents(&copy), BTreeSet::new(), "in a copy of {} events", at);
         prop_assert_eq!(deeds(&copy), deeds(source));
-        let lost = source.len() + still_paused - copy.len() - paused;
-        prop_assert!(open_consents(source).len() <= lost, "open consents are not copied");
-        prop_assert_eq!(lost == 0, open_consents(source).is_empty(), "and nothing else is omitted");
-        let is_over = matches!(source.last(), Some(Event::Ended { .. }));
-        prop_assert!(is_over || Run::replay(&copy).unwrap().unwrap().pause().is_none(), "a fork is not paused");
         let (run, forked) = (Run::replay(source).unwrap().unwrap(), Run::replay(&copy).unwrap().unwrap());
+        let open: BTreeSet<CallId> =
+            source.iter().filter_map(question).filter(|call| is_asked(&run, call)).cloned().collect();
+        let open = &open | &open_consents(source);
+        let lost = source.len() + still_paused - copy.len() - paused;
+        prop_assert!(open.len() <= lost, "open questions and consents are not copied");
+        prop_assert_eq!(lost == 0, open.is_empty(), "and nothing else is omitted");
+        prop_assert!(copy.iter().filter_map(question).all(|call| !is_asked(&forked, call)));
+        let answered =
+            |journal: &[Event]| journal.iter().filter_map(question).filter(|call| !open.contains(call)).count();
+        prop_assert_eq!(answered(&copy), answered(source), "answered questions are copied");
+        let is_over = matches!(source.last(), Some(Event::Ended { .. }));
+        prop_assert!(is_over || forked.pause().is_none(), "a fork is not paused");
         prop_assert_eq!(forked.transcript(), run.transcript());
     }
     Ok(())
