@@ -14,7 +14,7 @@ use toolgate::core::id::{RunId, ServerId};
 use toolgate::core::run::{Event, Status};
 use toolgate::core::tool::{DeliveredReply, Outcome, Progress, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
-use toolgate::ports::{McpCall, McpServers, RunFilter};
+use toolgate::ports::{McpCall, McpServers, RunFilter, RunStore as _};
 use toolgate::runner::{AgentRunner, Request};
 use toolgate::stores::{Durability, SqliteStore};
 
@@ -150,4 +150,25 @@ async fn a_process_killed_anywhere_loses_no_run_and_repeats_no_call() {
     // A lease that expires between two statements of the claim leaves its time unknown.
     assert!(interrupted * 2 > resumed, "the end of {interrupted} executions of {resumed} is known");
     assert!(resumed > 0, "no kill hit a run that was under way, so nothing was shown");
+}
+
+#[tokio::test]
+async fn a_process_shows_more_often_that_it_is_alive_than_its_lease_requires() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let directory = tempfile::TempDir::new().unwrap();
+    let file = directory.path().join("runs.db");
+    let store = Arc::new(SqliteStore::open_with_durability(&file, Durability::ProcessCrash).await.unwrap());
+    let agent = given_an_agent().whose_model_says(json!([{"hang": true}])).agent();
+    let runner = AgentRunner::builder().store(store.clone()).lease(MINUTE).agent(agent).build().unwrap();
+    let run = runner.start(Request::new("clerk", "Hello")).await.unwrap().run;
+    let started = runner.journal(&run).await.unwrap()[0].at;
+
+    let renewed = async {
+        let other = "node_other".into();
+        while store.last_renewal(&run, &other, MINUTE).await.unwrap().unwrap() < started + Duration::from_millis(400) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+
+    tokio::time::timeout(Duration::from_secs(10), renewed).await.expect("renewed after half a second, not after 20");
 }

@@ -1,7 +1,8 @@
 """lease.py STORE - waits until the process that executes a run renews its lease.
-lease.py STORE LEASE_S LOG - after that process was killed, writes to the log until when it is known to have been alive.
+lease.py STORE LEASE_S LOG - after that process was killed, writes to the log until when it is known to have been alive,
+and when it was killed.
 
-Rule O6 of check_spans.py compares the end of what was in progress with this time.
+Rule O6 of check_spans.py compares the end of what was in progress with these times.
 """
 
 import json
@@ -22,4 +23,5 @@ if len(sys.argv) == 2:
 else:
     alive_at = lease_until() - int(sys.argv[2]) * 1000
     with open(sys.argv[3], "a") as file:
-        file.write(json.dumps({"kind": "killed", "alive_at": alive_at * 1_000_000}) + "\n")
+        record = {"kind": "killed", "alive_at": alive_at * 1_000_000, "at": time.time_ns()}
+        file.write(json.dumps(record) + "\n")
