@@ -12,6 +12,8 @@ from typing import NamedTuple
 # Parameters of streams and of conditional reads, whose responses have another form.
 OMITTED = {"include", "If-None-Match"}
 KINDS = {"query": "query", "header": "headers"}
+# `events` is a method of the client, so the other operations of this tag have a group of their own.
+GROUPS = {"events": "stream_tickets"}
 FORMS = {"application/json": "json", "application/octet-stream": "bytes", "application/x-ndjson": "text", "": "none"}
 SCALARS = {
     "python": {"string": "str", "integer": "int", "boolean": "bool"},
@@ -42,10 +44,10 @@ def operations(description):
 
 
 def parsed(path, verb, operation):
-    group = operation["tags"][0]
+    group = GROUPS.get(operation["tags"][0], operation["tags"][0])
     words = re.findall("[A-Z]?[a-z]+", operation["operationId"])
     # `listRuns` of the group `runs` is `runs.list`, and `createRun` is `runs.create`.
-    if len(words) == 2 and words[1].lower() in (group, group[:-1]):
+    if "_".join(words[1:]).lower() in (group, group[:-1]):
         words = words[:1]
     body = operation.get("requestBody", {})
     content, media = next(iter(success(operation).get("content", {}).items()), ("", {}))
@@ -98,7 +100,11 @@ def snake(name):
 
 
 def camel(words):
-    return words[0] + "".join(word.capitalize() for word in words[1:])
+    return words[0] + pascal(words[1:])
+
+
+def pascal(words):
+    return "".join(word.capitalize() for word in words)
 
 
 def python(all_operations):
@@ -109,7 +115,8 @@ def python(all_operations):
     yield "from .. import models"
     yield "from .transport import AsyncTransport, quoted"
     for group in groups(all_operations):
-        yield f'\n\nclass Async{group.capitalize()}:\n    """Operations of the group `{group}`."""\n'
+        name = pascal(group.split("_"))
+        yield f'\n\nclass Async{name}:\n    """Operations of the group `{group}`."""\n'
         yield "    def __init__(self, transport: AsyncTransport) -> None:\n        self._transport = transport"
         for operation in all_operations:
             if operation.group == group:
@@ -142,8 +149,9 @@ def typescript(all_operations):
     yield 'import type { Transport } from "./transport.js";\n'
     yield 'export type Schemas = components["schemas"];'
     for group in groups(all_operations):
-        yield f"\n/** Operations of the group `{group}`. */"
-        yield f"export class {group.capitalize()} {{\n  constructor(private readonly transport: Transport) {{}}"
+        words = group.split("_")
+        yield f"\n/** Operations of the group `{camel(words)}`. */"
+        yield f"export class {pascal(words)} {{\n  constructor(private readonly transport: Transport) {{}}"
         for operation in all_operations:
             if operation.group == group:
                 yield from typescript_method(operation)

@@ -51,8 +51,7 @@ struct EventParams {
 /// A stream of server-sent events: those of every run of the tenant, in the order in which they were recorded, whichever
 /// server recorded them, and without content. The `id` of an event is its place in this order. A client that reconnects with
 /// `Last-Event-ID`, to this server or another one, continues with the very next event. Without it, the stream begins with
-/// the next event that is recorded. Frames with only an `id` tell the client how far it is. If the events after the cursor
-/// are no longer kept, the code is `gone`.
+/// the next event that is recorded. Frames with only an `id` tell the client how far it is.
 ///
 /// With `Accept: application/json` the response is a page of the events so far. Its `last_id` is the cursor of the next
 /// page, also if the page is empty.

@@ -12,7 +12,7 @@ use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, NodeId, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 
-use super::{BlobStore, CommitLog, SessionClaim, SessionRow, SessionStore, StoreError};
+use super::{BlobStore, EventLog, SessionClaim, SessionRow, SessionStore, StoreError};
 
 /// Events to append to a run's journal.
 #[derive(Clone, Debug)]
@@ -261,7 +261,7 @@ pub enum AppendError {
 
 /// The journals of all runs. Atomic: a refused append changes nothing.
 #[async_trait]
-pub trait RunStore: SessionStore + CommitLog {
+pub trait RunStore: SessionStore + EventLog {
     /// Appends if the journal is exactly `at` long. Durable on return. No run begins in a deleted session, whether it
     /// claims it or not.
     async fn append(&self, append: Append) -> Result<(), AppendError>;

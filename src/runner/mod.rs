@@ -60,7 +60,7 @@ pub use session::{MemberChange, NewSession, SessionChange, SessionCompaction, Se
 pub use shutdown::DrainTimes;
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{PollOutcome, TaskStatus};
-pub use watch::{CommitSubscription, ReplySoFar, RunSubscription, Watch, WatchEvent};
+pub use watch::{ReplySoFar, RunSubscription, TenantSubscription, Watch, WatchEvent};
 
 pub use toolgate_core::run::{Answer, Resume};
 pub use toolgate_core::tool::result::ResultCheck;

@@ -1,11 +1,11 @@
 //! Watching runs: every event in order, with the deltas in between, for runs that this process executes; and a
 //! notification about new events for runs that other processes write to. Watchers of a tenant get notifications about its
-//! commits.
+//! events.
 
-mod commits;
 mod poller;
 mod reply_so_far;
 mod subscription;
+mod tenant_subscription;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,10 +17,10 @@ use toolgate_core::lifecycle::{Delta, FragmentPosition};
 use toolgate_core::run::JournalEntry;
 use toolgate_ports::{EventSink, Update};
 
-pub use self::commits::CommitSubscription;
 pub(super) use self::poller::Poller;
 pub use self::reply_so_far::ReplySoFar;
 pub use self::subscription::RunSubscription;
+pub use self::tenant_subscription::TenantSubscription;
 
 /// How far a watcher may fall behind before it misses updates. A watcher that keeps up allocates none of it.
 const CAPACITY: usize = 1024;
@@ -36,8 +36,8 @@ pub(super) struct Broadcaster {
 #[derive(Debug, Default)]
 struct LiveRuns {
     watched: BTreeMap<RunId, Vec<Arc<Subscription>>>,
-    /// The latest known commits of watched tenants.
-    commits: BTreeMap<Tenant, watch::Sender<u64>>,
+    /// The positions of the latest known events of watched tenants.
+    tenants: BTreeMap<Tenant, watch::Sender<u64>>,
     /// The replies that models are streaming to this process, for watchers that join late.
     replies: BTreeMap<RunId, ReplySoFar>,
 }
@@ -177,21 +177,21 @@ impl Broadcaster {
         self.live().watched.keys().cloned().collect()
     }
 
-    /// The latest known commit of a tenant, which the poller updates.
-    fn commits_of(&self, tenant: &Tenant) -> watch::Receiver<u64> {
-        self.live().commits.entry(tenant.clone()).or_default().subscribe()
+    /// The position of the latest known event of a tenant, which the poller updates.
+    fn events_of(&self, tenant: &Tenant) -> watch::Receiver<u64> {
+        self.live().tenants.entry(tenant.clone()).or_default().subscribe()
     }
 
     /// The watched tenants. Forgets those that are no longer watched.
     fn tenants(&self) -> Vec<Tenant> {
         let mut live = self.live();
-        live.commits.retain(|_, latest| latest.receiver_count() > 0);
-        live.commits.keys().cloned().collect()
+        live.tenants.retain(|_, latest| latest.receiver_count() > 0);
+        live.tenants.keys().cloned().collect()
     }
 
-    /// Notifies the watchers of a tenant of its latest commit.
+    /// Notifies the watchers of a tenant of its latest event.
     fn set_latest(&self, tenant: &Tenant, latest: u64) {
-        if let Some(known) = self.live().commits.get(tenant) {
+        if let Some(known) = self.live().tenants.get(tenant) {
             known.send_if_modified(|known| std::mem::replace(known, latest.max(*known)) < latest);
         }
     }
@@ -205,7 +205,7 @@ impl Broadcaster {
 
     /// Wakes the poller if a tenant is watched.
     fn note_commit(&self, live: &LiveRuns) {
-        if !live.commits.is_empty() {
+        if !live.tenants.is_empty() {
             self.committed.notify_one();
         }
     }

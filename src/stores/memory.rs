@@ -1,8 +1,8 @@
 //! In-memory store: for tests, and for runs that need not survive the process.
 
 mod access_key;
-mod commit_log;
 mod contents;
+mod event_log;
 mod idempotency;
 mod rule_counters;
 mod run_index;
@@ -69,7 +69,7 @@ impl RunStore for MemoryStore {
         } else if at == 0 {
             contents.check_not_deleted(&row)?;
         }
-        contents.log_commit(&row, at);
+        contents.log(&row, at);
         let Contents { runs, run_index, webhooks, .. } = &mut *contents;
         webhooks.changed(&row);
         match runs.get_mut(&run) {

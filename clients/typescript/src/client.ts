@@ -2,7 +2,7 @@
 
 import { ApiError, ConnectionFailed, ToolError } from "./errors.js";
 import { Fragments } from "./fragments.js";
-import { Approvals, Keys, Runs, type Schemas, Sessions, Tools, Webhooks } from "./operations.js";
+import { Approvals, Keys, Runs, type Schemas, Sessions, StreamTickets, Tools, Webhooks } from "./operations.js";
 import { type Message, messages } from "./server_sent_events.js";
 import { pause, type RequestOptions, Transport } from "./transport.js";
 
@@ -41,11 +41,32 @@ export type EventOptions = {
   signal?: AbortSignal | undefined;
 };
 
+export type AllEventsOptions = {
+  /** Only events of runs of this agent. */
+  agent?: string | undefined;
+  /** Only events of runs of this session. */
+  session_id?: string | undefined;
+  /** Only events of these types. */
+  type?: string[] | undefined;
+  /** The id of the last event that is known. Default: events from now on. */
+  after?: string | undefined;
+  /** Whether to say how far the stream is. */
+  positions?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+};
+
+/**
+ * How far a stream is: its caller has every event up to this `id`, which is a value for `after`. Comes whenever the stream was
+ * opened, and after many events that the filters exclude. `"run_id" in event` is true for an event only.
+ */
+export type Position = { type: "position"; id: string };
+
 export class Toolgate {
   readonly approvals: Approvals;
   readonly keys: Keys;
   readonly runs: Runs;
   readonly sessions: Sessions;
+  readonly streamTickets: StreamTickets;
   readonly tools: Tools;
   readonly webhooks: Webhooks;
   private readonly transport: Transport;
@@ -58,6 +79,7 @@ export class Toolgate {
     this.keys = new Keys(transport);
     this.runs = new Runs(transport);
     this.sessions = new Sessions(transport);
+    this.streamTickets = new StreamTickets(transport);
     this.tools = new Tools(transport);
     this.webhooks = new Webhooks(transport);
   }
@@ -77,8 +99,30 @@ export class Toolgate {
     }
   }
 
+  /**
+   * The events of all runs after the event `after` (default: from now on), without content and without an end.
+   *
+   * A broken connection is opened again after the last event, so no event is missing and none comes twice.
+   */
+  allEvents(options: AllEventsOptions & { positions: true }): AsyncGenerator<Event | Position>;
+  allEvents(options?: AllEventsOptions): AsyncGenerator<Event>;
+  allEvents(options: AllEventsOptions = {}): AsyncGenerator<Event | Position> {
+    return this.selected("/v1/events", options);
+  }
+
+  /** Those of `allEvents` that change the list of pending approvals. */
+  approvalEvents(options: AllEventsOptions & { positions: true }): AsyncGenerator<Event | Position>;
+  approvalEvents(options?: AllEventsOptions): AsyncGenerator<Event>;
+  approvalEvents(options: AllEventsOptions = {}): AsyncGenerator<Event | Position> {
+    return this.selected("/v1/approvals/events", options);
+  }
+
+  private selected(path: string, { after, positions = false, signal, ...query }: AllEventsOptions): AsyncGenerator<Event> {
+    return this.stream(path, { query, signal }, after, positions);
+  }
+
   /** The events of a stream, which is opened again when it breaks, until the server has no more. */
-  private async *stream(path: string, options: RequestOptions, after: string | undefined): AsyncGenerator<Event> {
+  private async *stream(path: string, options: RequestOptions, after?: string, positions = false): AsyncGenerator<Event> {
     const fragments = new Fragments();
     for (;;) {
       const headers = { Accept: "text/event-stream", "Last-Event-ID": after };
@@ -88,6 +132,7 @@ export class Toolgate {
       if (!type?.startsWith("text/event-stream")) throw new ConnectionFailed(`a stream of events was expected, not ${type}`);
       for await (const { id, data } of untilBroken(messages(response.body), options.signal)) {
         after = id ?? after;
+        if (positions && id !== undefined && data === "") yield { type: "position", id } satisfies Position as Event;
         const message = data === "" ? undefined : (JSON.parse(data) as Event);
         const event = message && message.type !== "server.draining" ? fragments.new(message) : undefined;
         if (event) yield event;

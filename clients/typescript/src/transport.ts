@@ -54,7 +54,8 @@ export class Transport {
     if (this.key) sent.set("Authorization", `Bearer ${this.key}`);
     if (body !== undefined) sent.set("Content-Type", "application/json");
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent.set(name, value);
-    return { method, headers: sent, body: body === undefined ? null : JSON.stringify(body), signal: signal ?? null };
+    // A browser keeps a 410, and would answer a stream that begins again with the one of its old cursor.
+    return { method, headers: sent, body: body === undefined ? null : JSON.stringify(body), signal: signal ?? null, cache: "no-store" };
   }
 
   private async attempt(address: string, request: RequestInit): Promise<Response | ApiError | ConnectionFailed> {
@@ -75,8 +76,10 @@ function mayRepeat(failure: ApiError | ConnectionFailed, method: string): boolea
 
 /** Waits for these milliseconds, or throws when the signal aborts. */
 export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+    const abort = () => (clearTimeout(timer), reject(signal?.reason));
+    const timer = setTimeout(() => (signal?.removeEventListener("abort", abort), resolve()), milliseconds);
+    signal?.addEventListener("abort", abort, { once: true });
   });
 }

@@ -1,5 +1,5 @@
-// Page in a browser where a person approves or denies the calls of agents. The list is live: calls that appear, and those that
-// are decided elsewhere, change it within seconds.
+// Page in a browser where a person approves or denies the calls of agents. The list is live: it follows the stream of the
+// approvals inbox, so calls that appear, and those that are decided elsewhere, change it at once.
 //
 // The address of toolgate and an API key are in the fragment of the address, which a browser does not send:
 // http://127.0.0.1:8001/inbox/#url=http://127.0.0.1:8484&key=tg_…
@@ -8,17 +8,47 @@
 /** @import { Schemas } from "toolgate-client" */
 import { ApiError, Toolgate } from "toolgate-client";
 
-/** Milliseconds between two requests for the list. */
-const INTERVAL = 2000;
+/** Milliseconds before another attempt to open the stream, or to read the list. */
+const RETRY_DELAY = 1000;
 
 const given = new URLSearchParams(location.hash.slice(1));
 const toolgate = new Toolgate({ url: given.get("url") ?? undefined, key: given.get("key") ?? undefined });
 const list = element(document, "main", HTMLElement);
+const status = element(document, "[role=status]", HTMLElement);
 const alert = element(document, "[role=alert]", HTMLElement);
 const template = element(document, "template", HTMLTemplateElement);
 
 /** @type {Map<string, HTMLElement>} The pending approvals that are shown, by id. */
 const shown = new Map();
+let isStale = false;
+let isReading = false;
+
+/** Follows the inbox. A stream that cannot continue, because its cursor is `gone` for example, is replaced by a new one. */
+async function follow() {
+  for (;;) {
+    await attempt(followStream, status);
+    await pause();
+  }
+}
+
+async function followStream() {
+  // The position comes when the stream is open, also after an interruption: what changed before it is in the list.
+  for await (const _ of toolgate.approvalEvents({ positions: true })) void changed();
+}
+
+/** Reads the list, once for all changes that arrive while it is being read. */
+async function changed() {
+  isStale = true;
+  if (isReading) return;
+  isReading = true;
+  while (isStale) {
+    isStale = false;
+    if (await attempt(refresh, status)) continue;
+    isStale = true;
+    await pause();
+  }
+  isReading = false;
+}
 
 /** Shows the pending approvals. One that is shown already stays as it is, with a reason that is being typed. */
 async function refresh() {
@@ -47,7 +77,7 @@ function show(approval) {
   element(card, "pre", HTMLElement).textContent = JSON.stringify(approval.arguments, null, 2);
   for (const button of card.querySelectorAll("button")) {
     const decision = button.value === "approve" ? "approve" : "deny";
-    button.addEventListener("click", () => attempt(() => decide(approval, decision, card)));
+    button.addEventListener("click", () => attempt(() => decide(approval, decision, card), alert));
   }
   shown.set(approval.id, card);
   list.append(card);
@@ -64,17 +94,23 @@ async function decide(approval, decision, card) {
   const reason = element(card, "input", HTMLInputElement).value || undefined;
   // The digest refuses the decision if the call is not the one that is shown any more.
   await toolgate.approvals.decide(approval.id, { decision, reason, digest: approval.digest });
-  await refresh();
+  remove(approval.id, card);
 }
 
-/** @param {() => Promise<void>} action */
-async function attempt(action) {
+/** Shows an error of an action in an element. @param {() => Promise<void>} action @param {HTMLElement} place */
+async function attempt(action, place) {
   try {
     await action();
-    alert.textContent = "";
+    place.textContent = "";
+    return true;
   } catch (error) {
-    alert.textContent = error instanceof ApiError ? error.problem.detail : String(error);
+    place.textContent = error instanceof ApiError ? error.problem.detail : String(error);
+    return false;
   }
+}
+
+function pause() {
+  return new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
 }
 
 /** @template {Element} T @param {ParentNode} parent @param {string} selector @param {{ new (): T }} kind @returns {T} */
@@ -84,7 +120,4 @@ function element(parent, selector, kind) {
   return found;
 }
 
-for (;;) {
-  await attempt(refresh);
-  await new Promise((resolve) => setTimeout(resolve, INTERVAL));
-}
+await follow();

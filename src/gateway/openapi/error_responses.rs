@@ -41,7 +41,7 @@ enum AppliesTo {
     Always,
     /// The path has a parameter.
     Named,
-    /// The path has a parameter, or another part of the request names something that may be gone.
+    /// The path has a parameter, or the body names something that may be gone.
     NamedAnywhere,
     /// The operation has a body.
     Body,
@@ -49,9 +49,8 @@ enum AppliesTo {
     Changes,
 }
 
-/// Operations without a parameter in the path whose body names a run or a session, or whose query has a cursor that may be too old.
-const NAME_ELSEWHERE: [&str; 6] =
-    ["createStreamTicket", "createRun", "createSession", "createApprovalGrant", "watchEvents", "watchApprovals"];
+/// Operations without a parameter in the path whose body names a run or a session.
+const NAME_ELSEWHERE: [&str; 4] = ["createStreamTicket", "createRun", "createSession", "createApprovalGrant"];
 
 const REFUSALS: [(&str, &str, AppliesTo); 14] = [
     ("400", "The request is malformed", AppliesTo::Always),

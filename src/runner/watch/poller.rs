@@ -1,6 +1,6 @@
 //! Poller of watched runs and tenants. Other processes write to the same store, which sends no notifications. One task
 //! therefore queries the positions of all watched runs at once, and wakes the watchers of those that changed; in the same way
-//! it queries the latest commits of all watched tenants, also when this process wrote to a journal. Its interval has jitter,
+//! it queries which tenants have new events, also when this process wrote to a journal. Its interval has jitter,
 //! so that processes that started together do not poll in lockstep.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use toolgate_core::id::{NodeId, RunId, Tenant};
+use toolgate_core::id::{NodeId, RunId};
 use toolgate_ports::{RunPosition, RunStore, StoreError};
 
 use super::Broadcaster;
@@ -35,7 +35,7 @@ struct PollPace {
 /// What one poll looks for.
 struct Watched {
     runs: Vec<RunId>,
-    tenants: Vec<Tenant>,
+    has_tenants: bool,
 }
 
 #[derive(Debug, Default)]
@@ -65,8 +65,8 @@ impl Poller {
     fn watched_or_end(&self) -> Option<Watched> {
         // A watch that is registered after this check starts the task again.
         let mut task = self.task();
-        let watched = Watched { runs: self.broadcaster.runs(), tenants: self.broadcaster.tenants() };
-        task.is_polling = !watched.runs.is_empty() || !watched.tenants.is_empty();
+        let watched = Watched { runs: self.broadcaster.runs(), has_tenants: !self.broadcaster.tenants().is_empty() };
+        task.is_polling = !watched.runs.is_empty() || watched.has_tenants;
         task.is_polling.then_some(watched)
     }
 
@@ -78,6 +78,8 @@ impl Poller {
 async fn poll(poller: Weak<Poller>, runs: Arc<dyn RunStore>, active_runs: Arc<ActiveRuns>, mut pace: PollPace) {
     let mut known: BTreeMap<RunId, RunPosition> = BTreeMap::new();
     let mut is_failing = false;
+    // The position up to which the watchers of tenants were notified.
+    let mut reported = None;
     let Some(committed) = poller.upgrade().map(|poller| poller.broadcaster.committed.clone()) else { return };
     let mut pause = pin!(sleep(pace.pause()));
     loop {
@@ -86,7 +88,13 @@ async fn poll(poller: Weak<Poller>, runs: Arc<dyn RunStore>, active_runs: Arc<Ac
             () = committed.notified() => false,
         };
         let Some(watched) = poller.upgrade().and_then(|poller| poller.watched_or_end()) else { return };
-        report_commits(&poller, &*runs, &watched.tenants, &mut is_failing).await;
+        match newest_events(&poller, &*runs, watched.has_tenants, reported).await {
+            Ok(position) => {
+                is_failing &= position.is_none();
+                reported = position;
+            }
+            Err(error) => note_failure(&mut is_failing, &error),
+        }
         if !is_due {
             continue;
         }
@@ -112,21 +120,30 @@ async fn poll(poller: Weak<Poller>, runs: Arc<dyn RunStore>, active_runs: Arc<Ac
     }
 }
 
-/// Notifies the watchers of tenants of the latest commits.
-async fn report_commits(poller: &Weak<Poller>, runs: &dyn RunStore, tenants: &[Tenant], is_failing: &mut bool) {
-    if tenants.is_empty() {
-        return;
+/// Notifies the watchers of tenants of events after the position up to which they were notified, and
+/// returns the new one; `None` if no tenant is watched.
+async fn newest_events(
+    poller: &Weak<Poller>,
+    runs: &dyn RunStore,
+    is_watched: bool,
+    reported: Option<u64>,
+) -> Result<Option<u64>, StoreError> {
+    if !is_watched {
+        return Ok(None);
     }
-    match runs.latest_commits(tenants).await {
-        Ok(latest) => {
-            *is_failing = false;
-            let Some(poller) = poller.upgrade() else { return };
-            for (tenant, latest) in tenants.iter().zip(latest) {
-                poller.broadcaster.set_latest(tenant, latest);
-            }
+    let Some(position) = reported else {
+        // Which tenants had events before is not known: each watcher reads the log again.
+        let last = runs.last_position().await?;
+        if let Some(poller) = poller.upgrade() {
+            poller.broadcaster.tenants().iter().for_each(|tenant| poller.broadcaster.set_latest(tenant, last));
         }
-        Err(error) => note_failure(is_failing, &error),
+        return Ok(Some(last));
+    };
+    let latest = runs.tenants_after(position).await?;
+    if let Some(poller) = poller.upgrade() {
+        latest.iter().for_each(|(tenant, latest)| poller.broadcaster.set_latest(tenant, *latest));
     }
+    Ok(latest.iter().map(|(_, latest)| *latest).max().max(reported))
 }
 
 /// Logs the first of several failures in a row.

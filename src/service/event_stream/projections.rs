@@ -1,6 +1,7 @@
-//! Projections of the runs that a tenant stream follows: the events of a commit, projected from the journal of its run.
+//! Projections of the runs that a tenant stream follows: the events that a fact of the log yields, projected from the
+//! journal of its run.
 //!
-//! A projection folds the journal from its first entry. The projections of running runs are kept for their next commits, as
+//! A projection folds the journal from its first entry. The projections of running runs are kept for their next facts, as
 //! long as all of them together have few facts: a stream of a tenant with many runs needs bounded memory, and folds the
 //! journals of the others again.
 
@@ -9,8 +10,8 @@ use std::collections::VecDeque;
 use toolgate_core::id::RunId;
 use toolgate_core::lifecycle::{Content, Lifecycle, LifecycleEvent};
 use toolgate_core::run::{JournalEntry, Run, Status};
-use toolgate_ports::Commit;
-use toolgate_runner::{CommitSubscription, RunnerError};
+use toolgate_ports::LoggedEvent;
+use toolgate_runner::{RunnerError, TenantSubscription};
 
 /// The largest number of facts of all projections together, unless one alone has more.
 const MAX_FACTS: u64 = 4096;
@@ -19,8 +20,8 @@ const MAX_FACTS: u64 = 4096;
 #[derive(Default)]
 pub(super) struct Projections(VecDeque<(RunId, Projection)>);
 
-/// An event of a commit.
-pub(super) struct CommittedEvent {
+/// An event of a run.
+pub(super) struct ProjectedEvent {
     pub(super) event: LifecycleEvent,
     /// Whether an approval was pending before it.
     pub(super) had_approvals: bool,
@@ -35,32 +36,33 @@ struct Projection {
 }
 
 impl Projections {
-    /// The events of a commit. Empty if the content of its run was deleted.
+    /// The events that a fact of the log yields. Empty if the content of its run was deleted.
     pub(super) async fn events_of(
         &mut self,
-        commit: &Commit,
-        journals: &CommitSubscription,
-    ) -> Result<Vec<CommittedEvent>, RunnerError> {
-        let mut projection = self.take(commit).unwrap_or_else(|| Projection::new(&commit.run));
+        fact: &LoggedEvent,
+        journals: &TenantSubscription,
+    ) -> Result<Vec<ProjectedEvent>, RunnerError> {
+        let mut projection = self.take(fact).unwrap_or_else(|| Projection::new(&fact.run));
         let read = projection.next + projection.facts.len() as u64;
-        if read < commit.length {
-            projection.facts.extend(journals.facts(&commit.run, read).await?);
+        if read <= fact.seq {
+            projection.facts.extend(journals.journal(&fact.run, read).await?);
         }
-        if projection.next + (projection.facts.len() as u64) < commit.length {
+        if projection.next + projection.facts.len() as u64 <= fact.seq {
             return Ok(Vec::new());
         }
-        let events = projection.project(commit);
-        if projection.lifecycle.run().is_some_and(|run| run.status() == Status::Running) {
-            self.keep(commit.run.clone(), projection);
+        let events = projection.project(fact);
+        let is_running = projection.lifecycle.run().is_some_and(|run| run.status() == Status::Running);
+        if is_running || !fact.ends_append {
+            self.keep(fact.run.clone(), projection);
         }
         Ok(events)
     }
 
-    /// The kept projection of the run, unless it is past the commit.
-    fn take(&mut self, commit: &Commit) -> Option<Projection> {
-        let place = self.0.iter().position(|(run, _)| *run == commit.run)?;
+    /// The kept projection of the run, unless it is past the fact.
+    fn take(&mut self, fact: &LoggedEvent) -> Option<Projection> {
+        let place = self.0.iter().position(|(run, _)| *run == fact.run)?;
         let (_, projection) = self.0.remove(place)?;
-        Some(projection).filter(|projection| projection.next <= commit.first)
+        Some(projection).filter(|projection| projection.next <= fact.seq)
     }
 
     fn keep(&mut self, run: RunId, projection: Projection) {
@@ -79,26 +81,23 @@ impl Projection {
         Self { lifecycle: Lifecycle::new(run.clone(), Content::Omit), next: 0, facts: VecDeque::new() }
     }
 
-    /// The events of a commit, with `execution.pending` if the run is pending after it. The facts before it are folded.
-    fn project(&mut self, commit: &Commit) -> Vec<CommittedEvent> {
-        let (mut events, mut at) = (Vec::new(), None);
-        while self.next < commit.length
+    /// The events that a fact yields, with `execution.pending` if it leaves the run pending. The facts before it are folded.
+    fn project(&mut self, logged: &LoggedEvent) -> Vec<ProjectedEvent> {
+        while self.next < logged.seq
             && let Some(fact) = self.facts.pop_front()
         {
             self.next += 1;
-            if fact.seq < commit.first {
-                self.lifecycle.observe(&fact);
-                continue;
-            }
-            let had_approvals = self.lifecycle.run().is_some_and(has_approvals);
-            let observed = self.lifecycle.observe(&fact);
-            events.extend(observed.into_iter().map(|event| CommittedEvent { event, had_approvals }));
-            at = Some(fact.at);
+            self.lifecycle.observe(&fact);
         }
+        let Some(fact) = self.facts.pop_front() else { return Vec::new() };
+        self.next += 1;
+        let had_approvals = self.lifecycle.run().is_some_and(has_approvals);
+        let mut events = self.lifecycle.observe(&fact);
         let is_pending = self.lifecycle.run().is_some_and(|run| run.status() == Status::Pending);
-        let pending = at.filter(|_| is_pending).and_then(|at| self.lifecycle.pending(at));
-        events.extend(pending.map(|event| CommittedEvent { event, had_approvals: false }));
-        events
+        if logged.ends_append && is_pending {
+            events.extend(self.lifecycle.pending(fact.at));
+        }
+        events.into_iter().map(|event| ProjectedEvent { event, had_approvals }).collect()
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use toolgate_core::id::{AgentName, SessionId};
 use toolgate_core::lifecycle::LifecycleEvent;
-use toolgate_ports::Commit;
+use toolgate_ports::LoggedEvent;
 
-use super::projections::CommittedEvent;
+use super::projections::ProjectedEvent;
 
 /// Which events of a tenant a client receives.
 #[derive(Clone, Debug, Default)]
@@ -51,14 +51,14 @@ impl EventSelection {
         list.split(',').map(|word| known(word).ok_or_else(|| word.to_owned())).collect()
     }
 
-    /// Whether the events of the commit's run are selected, whatever their types.
-    pub(super) fn admits_run(&self, commit: &Commit) -> bool {
-        self.agent.as_ref().is_none_or(|agent| commit.agent == *agent)
-            && self.session.as_ref().is_none_or(|session| commit.session == *session)
+    /// Whether the events of the run are selected, whatever their types.
+    pub(super) fn admits_run(&self, fact: &LoggedEvent) -> bool {
+        self.agent.as_ref().is_none_or(|agent| fact.agent == *agent)
+            && self.session.as_ref().is_none_or(|session| fact.session == *session)
     }
 
     /// Whether an event of such a run is selected.
-    pub(super) fn admits(&self, CommittedEvent { event, had_approvals }: &CommittedEvent) -> bool {
+    pub(super) fn admits(&self, ProjectedEvent { event, had_approvals }: &ProjectedEvent) -> bool {
         let is_about_topic = match self.topic {
             EventTopic::Runs => true,
             EventTopic::Approvals => {

@@ -1,8 +1,8 @@
-//! Event stream of a tenant: the events of all of its runs, in the order of the commit log, whichever process wrote them.
+//! Event stream of a tenant: the events of all of its runs, in the order of the event log, whichever process wrote them.
 //!
-//! An event's id is the position of its commit. It does not depend on the selection: a client that resumes with it, in any
+//! An event's id is the position of its fact in the log. It does not depend on the selection: a client that resumes with it, in any
 //! process and with any selection, continues with the very next event. The stream is pulled by its client, and holds the
-//! events of one commit.
+//! events of one fact.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::Tenant;
-use toolgate_ports::Commit;
-use toolgate_runner::{Admission, CommitSubscription, Permit};
+use toolgate_ports::LoggedEvent;
+use toolgate_runner::{Admission, Permit, TenantSubscription};
 
 use super::id::EventId;
 use super::open::FollowSettings;
@@ -21,33 +21,35 @@ use super::{RunEvent, StreamItem};
 use crate::error::ServiceError;
 use crate::runs::TenantRunner;
 
-/// How many commits are read at once.
+/// How many facts are read at once.
 const BATCH: usize = 256;
 
-/// After how many commits without a selected event the client is told their position, so that it need not read them again
+/// After how many positions without a selected event the client is told the last one, so that it need not read them again
 /// after it reconnects.
-const SILENT_COMMITS: u64 = 256;
+const SILENT_POSITIONS: u64 = 1024;
 
-/// How many commits are read for a page.
-const COMMITS_OF_PAGE: u64 = 1000;
+/// How many positions are read for a page.
+const POSITIONS_OF_PAGE: u64 = 10_000;
 
 /// The events of a tenant, as they are pulled.
 pub struct TenantTail {
     tenant: Tenant,
     selection: EventSelection,
-    commits: CommitSubscription,
+    log: TenantSubscription,
     projections: Projections,
     /// Reads of the store take turns in it.
     reads: Arc<Admission>,
     stopping: CancellationToken,
     /// The last event that the client had when it opened the stream.
     seen: EventId,
-    /// The last commit whose events were projected.
+    /// The last position whose events were projected.
     position: u64,
     /// The last position that the client was told.
     told: u64,
-    /// Commits that were read, after `position`.
-    unread: VecDeque<Commit>,
+    /// Facts of the tenant that were read, after `position`.
+    unread: VecDeque<LoggedEvent>,
+    /// The last position that was read.
+    read_to: u64,
     /// Events that are not yet sent.
     ready: VecDeque<RunEvent>,
     is_over: bool,
@@ -81,18 +83,18 @@ impl TenantRunner {
     ) -> Result<TenantTail, ServiceError> {
         let FollowSettings { poll, stopping } = follow;
         let tenant = self.caller.tenant.clone();
-        let commits = self.runner.commits(&tenant, poll);
-        let latest = commits.latest().await?;
+        let log = self.runner.tenant_subscription(&tenant, poll);
+        let latest = log.last_position().await?;
         let seen = seen.unwrap_or_else(|| EventId::whole(latest));
         if seen.seq > latest {
             let detail = format!("there is no event `{seen}`; the latest one is of `{latest}`");
             return Err(ServiceError::new(ErrorCode::Validation, detail));
         }
         let position = if seen.is_whole() { seen.seq } else { seen.seq.saturating_sub(1) };
-        let mut tail = TenantTail {
+        Ok(TenantTail {
             tenant,
             selection,
-            commits,
+            log,
             projections: Projections::default(),
             reads,
             stopping,
@@ -100,12 +102,10 @@ impl TenantRunner {
             position,
             told: position,
             unread: VecDeque::new(),
+            read_to: position,
             ready: VecDeque::new(),
             is_over: false,
-        };
-        // A cursor that is too old is refused before the stream begins.
-        tail.read_commits().await?;
-        Ok(tail)
+        })
     }
 }
 
@@ -129,13 +129,13 @@ impl TenantTail {
                 self.is_over = true;
                 return Ok(Some(TenantStreamItem::Item(StreamItem::Draining)));
             }
-            if self.position - self.told >= SILENT_COMMITS {
+            if self.position - self.told >= SILENT_POSITIONS {
                 self.told = self.position;
                 return Ok(Some(TenantStreamItem::Position(EventId::whole(self.position))));
             }
             if !self.advance().await? {
                 tokio::select! {
-                    () = self.commits.newer_than(self.position) => {}
+                    () = self.log.newer_than(self.position) => {}
                     () = self.stopping.cancelled() => {}
                 }
             }
@@ -144,7 +144,7 @@ impl TenantTail {
 
     /// The events so far, up to a maximum number.
     pub async fn page(mut self, most: usize) -> Result<EventPage, ServiceError> {
-        let last_commit = self.position + COMMITS_OF_PAGE;
+        let last_position = self.position + POSITIONS_OF_PAGE;
         let mut events = Vec::new();
         loop {
             while events.len() < most
@@ -153,13 +153,13 @@ impl TenantTail {
                 events.push(event);
             }
             if !self.ready.is_empty() {
-                // The page ends among the events of one commit.
+                // The page ends among the events of one fact.
                 let last = events.last().and_then(|event: &RunEvent| event.id).unwrap_or(self.seen);
                 return Ok(EventPage { events, last, has_more: true });
             }
-            let is_full = events.len() >= most || self.position >= last_commit;
+            let is_full = events.len() >= most || self.position >= last_position;
             if is_full || !self.advance().await? {
-                let has_more = is_full && self.commits.latest().await? > self.position;
+                let has_more = is_full && self.log.last_position().await? > self.position;
                 let last = EventId::whole(self.position);
                 let last = if last.is_after(self.seen) { last } else { self.seen };
                 return Ok(EventPage { events, last, has_more });
@@ -167,46 +167,35 @@ impl TenantTail {
         }
     }
 
-    /// Makes the events of the next commit ready. `false` if there is no commit for now.
+    /// Makes the events of the next fact ready. `false` if there is none for now.
     async fn advance(&mut self) -> Result<bool, ServiceError> {
-        if self.unread.is_empty() {
-            self.read_commits().await?;
-        }
-        let Some(commit) = self.unread.front() else { return Ok(false) };
-        if self.selection.admits_run(commit) {
+        if self.unread.is_empty() && self.position == self.read_to {
             let _turn = turn(&self.reads, &self.tenant).await;
-            let events = match self.projections.events_of(commit, &self.commits).await {
+            let page = self.log.after(self.position, BATCH).await?;
+            (self.unread, self.read_to) = (page.events.into(), page.read_to);
+        }
+        let Some(fact) = self.unread.front() else {
+            let has_read = self.position < self.read_to;
+            self.position = self.read_to;
+            return Ok(has_read);
+        };
+        if self.selection.admits_run(fact) {
+            let _turn = turn(&self.reads, &self.tenant).await;
+            let events = match self.projections.events_of(fact, &self.log).await {
                 Err(error) if error.code() == ErrorCode::JournalCorrupt => {
-                    tracing::warn!(run = %commit.run, %error, "failed to read events of run");
+                    tracing::warn!(run = %fact.run, %error, "failed to read events of run");
                     Vec::new()
                 }
                 events => events?,
             };
             let count = events.len();
             let selected = events.into_iter().enumerate().filter(|(_, event)| self.selection.admits(event));
-            let named = selected.map(|(index, event)| (EventId::new(commit.position, index, count), event.event));
+            let named = selected.map(|(index, event)| (EventId::new(fact.position, index, count), event.event));
             self.ready = RunEvent::unseen(named, Some(self.seen)).collect();
         }
-        self.position = commit.position;
+        self.position = fact.position;
         self.unread.pop_front();
         Ok(true)
-    }
-
-    /// Reads the commits after the last one, and checks that none is missing.
-    async fn read_commits(&mut self) -> Result<(), ServiceError> {
-        let turn = turn(&self.reads, &self.tenant).await;
-        let commits = self.commits.after(self.position, BATCH).await?;
-        drop(turn);
-        if let Some(first) = commits.first().filter(|first| first.position != self.position + 1) {
-            let kept = first.position - 1;
-            let detail = format!(
-                "the events after `{}` are no longer kept; continue after `{kept}`, or without a cursor from now on",
-                self.position
-            );
-            return Err(ServiceError::new(ErrorCode::Gone, detail));
-        }
-        self.unread = commits.into();
-        Ok(())
     }
 }
 

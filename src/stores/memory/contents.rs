@@ -1,6 +1,6 @@
 //! Contents of the store in memory: the records of runs, sessions, grants, blobs, keys, requests and webhooks.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,17 +10,18 @@ use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId
 use toolgate_core::policy::LimitAmount;
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Claim, Commit, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow,
-    StoredResponse, StreamTicket, WebhookDelivery, WebhookEndpoint,
+    AccessKey, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow, StoredResponse,
+    StreamTicket, WebhookDelivery, WebhookEndpoint,
 };
 
+use super::event_log::LogRecord;
 use super::run_index::RunIndex;
 
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) runs: BTreeMap<RunId, Run>,
     pub(super) run_index: RunIndex,
-    pub(super) commits: BTreeMap<Tenant, VecDeque<Commit>>,
+    pub(super) log: Vec<LogRecord>,
     pub(super) sessions: BTreeMap<(Tenant, SessionId), SessionRow>,
     pub(super) segments: BTreeMap<(Tenant, RunId), Segment>,
     pub(super) grants: BTreeMap<GrantId, Grant>,

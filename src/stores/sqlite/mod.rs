@@ -9,7 +9,7 @@ mod access_key;
 mod append;
 mod blob;
 mod claim;
-mod commit_log;
+mod event_log;
 mod fault;
 mod grant;
 mod health;

@@ -23,7 +23,7 @@ const STEPS: [&str; 10] = [
     include_str!("schema/0006_rule_counter.sql"),
     include_str!("schema/0007_incomplete.sql"),
     include_str!("schema/0008_run_filters.sql"),
-    include_str!("schema/0009_commit_log.sql"),
+    include_str!("schema/0009_event_log.sql"),
     include_str!("schema/0010_stream_ticket.sql"),
 ];
 /// The version of the schema: the number of its steps.

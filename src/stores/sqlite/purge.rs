@@ -22,6 +22,10 @@ const UNTITLE: &str = "UPDATE session SET title = CASE WHEN session.title = run.
     FROM run WHERE run.id = ?1 AND run.version = ?2 AND run.purged_at IS NULL AND run.status NOT IN (?3, ?4)
         AND session.tenant = run.tenant AND session.id = run.session
         AND (session.title = run.title OR session.head = run.id)";
+/// Keeps the last position of the log, which would be used again if its row were deleted: clients have it as their cursor.
+const KEEP_POSITION: &str = "INSERT OR REPLACE INTO journal (position, run, seq, at, commit_id, event)
+    SELECT position, '', 0, '', x'', 'null' FROM journal
+    WHERE position = (SELECT max(position) FROM journal) AND run = ?1";
 const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
 /// Later runs of the conversation no longer read it.
 pub(super) const FORGET: &str =
@@ -70,7 +74,7 @@ impl Write for PurgeRun {
             .bind(Status::Pending.as_str())
             .execute(db)?;
         if marked == 1 {
-            for statement in [EMPTY, FORGET, FORGET_BEFORE, UNQUOTE, BLANK, blob::DROP, blob::FORGET] {
+            for statement in [KEEP_POSITION, EMPTY, FORGET, FORGET_BEFORE, UNQUOTE, BLANK, blob::DROP, blob::FORGET] {
                 query(statement).bind(self.run.as_str()).execute(db)?;
             }
         }

@@ -18,7 +18,7 @@ pub(crate) use clock::FakeClock;
 pub(crate) use ids::FakeIds;
 pub(crate) use recording_model::{RecordingModel, SentMessages};
 pub(crate) use servers::{Change, FakeServers, endpoint_of, tool, tools};
-pub(crate) use sessions::delegate_sessions;
+pub(crate) use sessions::{delegate_event_log, delegate_sessions};
 pub(crate) use sink::RecordingSink;
 pub(crate) use store::{FailingStore, Fault};
 pub(crate) use streaming_model::{StreamControl, StreamingModel};

@@ -1,27 +1,38 @@
-//! Sessions and the commit log of a store that another store holds.
+//! Sessions and the event log of a store that another store holds.
 
-/// `delegate_sessions!(Store, member)`: implements the sessions and the commit log of `Store` with those of the store in
-/// this member.
-macro_rules! delegate_sessions {
+/// `delegate_event_log!(Store, member)`: implements the event log of `Store` with that of the store in this member.
+macro_rules! delegate_event_log {
     ($store:ty, $inner:tt) => {
         #[async_trait::async_trait]
-        impl toolgate::ports::CommitLog for $store {
-            async fn commits(
+        impl toolgate::ports::EventLog for $store {
+            async fn logged(
                 &self,
                 tenant: &toolgate::core::id::Tenant,
                 after: u64,
                 limit: usize,
-            ) -> Result<Vec<toolgate::ports::Commit>, toolgate::ports::StoreError> {
-                self.$inner.commits(tenant, after, limit).await
+            ) -> Result<toolgate::ports::LogPage, toolgate::ports::StoreError> {
+                self.$inner.logged(tenant, after, limit).await
             }
 
-            async fn latest_commits(
+            async fn last_position(&self) -> Result<u64, toolgate::ports::StoreError> {
+                self.$inner.last_position().await
+            }
+
+            async fn tenants_after(
                 &self,
-                tenants: &[toolgate::core::id::Tenant],
-            ) -> Result<Vec<u64>, toolgate::ports::StoreError> {
-                self.$inner.latest_commits(tenants).await
+                position: u64,
+            ) -> Result<Vec<(toolgate::core::id::Tenant, u64)>, toolgate::ports::StoreError> {
+                self.$inner.tenants_after(position).await
             }
         }
+    };
+}
+
+/// `delegate_sessions!(Store, member)`: implements the sessions and the event log of `Store` with those of the store in
+/// this member.
+macro_rules! delegate_sessions {
+    ($store:ty, $inner:tt) => {
+        crate::fakes::delegate_event_log!($store, $inner);
 
         #[async_trait::async_trait]
         impl toolgate::ports::SessionStore for $store {
@@ -67,4 +78,4 @@ macro_rules! delegate_sessions {
         }
     };
 }
-pub(crate) use delegate_sessions;
+pub(crate) use {delegate_event_log, delegate_sessions};

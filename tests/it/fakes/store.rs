@@ -13,8 +13,8 @@ use toolgate::core::blob::{Blob, BlobHandle};
 use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
 use toolgate::core::run::{Event, JournalEntry, Segment};
 use toolgate::ports::{
-    Append, AppendError, BlobError, BlobInfo, BlobStore, Claim, Commit, CommitLog, Purged, RunFilter, RunRow, RunStore,
-    SessionFilter, SessionRow, SessionSaved, SessionStore, StoreError,
+    Append, AppendError, BlobError, BlobInfo, BlobStore, Claim, Purged, RunFilter, RunRow, RunStore, SessionFilter,
+    SessionRow, SessionSaved, SessionStore, StoreError,
 };
 
 use super::intruder;
@@ -59,7 +59,6 @@ struct Plan {
     most_reads: usize,
     shared: Vec<(RunId, Vec<BlobHandle>)>,
     segments: Vec<RunId>,
-    forgotten_commits: u64,
 }
 
 impl FailingStore {
@@ -107,11 +106,6 @@ impl FailingStore {
     /// The segments that were read one by one, and forgets them.
     pub(crate) fn take_read_segments(&self) -> Vec<RunId> {
         std::mem::take(&mut self.plan.lock().unwrap().segments)
-    }
-
-    /// Keeps no commits up to this position, as if there were many later ones.
-    pub(crate) fn forget_commits(&self, up_to: u64) {
-        self.plan.lock().unwrap().forgotten_commits = up_to;
     }
 
     fn refuses_a_read(&self) -> Result<(), StoreError> {
@@ -241,17 +235,7 @@ impl RunStore for FailingStore {
     }
 }
 
-#[async_trait]
-impl CommitLog for FailingStore {
-    async fn commits(&self, tenant: &Tenant, after: u64, limit: usize) -> Result<Vec<Commit>, StoreError> {
-        let forgotten = self.plan.lock().unwrap().forgotten_commits;
-        self.inner.commits(tenant, after.max(forgotten), limit).await
-    }
-
-    async fn latest_commits(&self, tenants: &[Tenant]) -> Result<Vec<u64>, StoreError> {
-        self.inner.latest_commits(tenants).await
-    }
-}
+super::delegate_event_log!(FailingStore, inner);
 
 #[async_trait]
 impl SessionStore for FailingStore {

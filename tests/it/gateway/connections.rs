@@ -17,7 +17,7 @@ use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
 use toolgate::core::run::{JournalEntry, Segment};
 use toolgate::gateway::ServeSettings;
 use toolgate::ports::{
-    Append, AppendError, Claim, Commit, CommitLog, RunFilter, RunRow, RunStore, SessionFilter, SessionRow,
+    Append, AppendError, Claim, EventLog, LogPage, RunFilter, RunRow, RunStore, SessionFilter, SessionRow,
     SessionSaved, SessionStore, StoreError,
 };
 use toolgate::runner::AgentRunner;
@@ -199,12 +199,16 @@ impl RunStore for Panicking {
 }
 
 #[async_trait::async_trait]
-impl CommitLog for Panicking {
-    async fn commits(&self, _: &Tenant, _: u64, _: usize) -> Result<Vec<Commit>, StoreError> {
+impl EventLog for Panicking {
+    async fn logged(&self, _: &Tenant, _: u64, _: usize) -> Result<LogPage, StoreError> {
         panic!("the disk said hunter2")
     }
 
-    async fn latest_commits(&self, _: &[Tenant]) -> Result<Vec<u64>, StoreError> {
+    async fn last_position(&self) -> Result<u64, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn tenants_after(&self, _: u64) -> Result<Vec<(Tenant, u64)>, StoreError> {
         panic!("the disk said hunter2")
     }
 }

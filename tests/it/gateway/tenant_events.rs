@@ -173,37 +173,19 @@ async fn invalid_requests_for_events_are_refused() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_is_no_longer_kept_is_refused() {
-    let served = Served::to_all(that_waits().kept(Kept::InMemory).await).await;
-    served.run(asks_in("s1")).await;
-    let whole = all(&served, "").await;
-
-    served.world.store.forget_commits(2);
-
-    for cursor in ["0", "1", "2.1"] {
-        let refused = served.get(&format!("/v1/events?after={cursor}")).await;
-        assert_eq!((refused.status.as_u16(), refused.problem()), (410, "gone"), "{cursor}");
-        assert!(refused.text("detail").contains("continue after `2`"), "{refused:?}");
-    }
-    let is_kept = |event: &&Value| !["1", "2"].contains(&event["id"].as_str().unwrap().split('.').next().unwrap());
-    let mut stream = served.watch("/v1/events?after=2").await;
-    assert_eq!(Some(&stream.next().await.unwrap().data), whole.iter().find(is_kept));
-}
-
-#[tokio::test]
 async fn a_client_without_events_is_told_how_far_it_is() {
     let served = Served::to_all(that_waits().kept(Kept::InMemory).await).await;
     let mut silent = served.watch("/v1/events?type=execution.failed").await;
     let first: u64 = silent.beginning().await.parse().unwrap();
     let mut latest = 0;
-    while latest < first + 300 {
+    while latest < first + 1100 {
         served.run(asks_in(&format!("s{latest}"))).await;
         latest = served.watch("/v1/events").await.beginning().await.parse().unwrap();
     }
 
     let next: u64 = silent.beginning().await.parse().unwrap();
 
-    assert_eq!(next, first + 256);
+    assert!((first + 1024..=latest).contains(&next), "{next}");
 }
 
 #[tokio::test]

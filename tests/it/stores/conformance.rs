@@ -3,8 +3,8 @@
 mod access_keys;
 mod appending;
 mod blobs;
-mod commits;
 mod counting;
+mod event_log;
 mod granting;
 mod idempotency;
 mod listing;
@@ -22,7 +22,7 @@ use toolgate::ports::{
 };
 
 pub(crate) use self::{
-    access_keys::*, appending::*, blobs::*, commits::*, counting::*, granting::*, idempotency::*, listing::*,
+    access_keys::*, appending::*, blobs::*, counting::*, event_log::*, granting::*, idempotency::*, listing::*,
     ownership::*, purging::*, sessions::*, tickets::*, webhooks::*,
 };
 
@@ -64,9 +64,10 @@ macro_rules! conforms {
             an_append_without_events_changes_the_row_alone
             of_concurrent_appends_to_one_position_one_wins
             appends_to_many_runs_do_not_disturb_each_other
-            each_append_is_a_commit_of_its_tenant
-            an_append_that_adds_nothing_is_no_commit
-            concurrent_appends_are_numbered_without_gaps
+            every_event_has_a_place_in_the_log
+            an_append_that_adds_nothing_is_not_logged
+            a_position_is_not_used_again_after_a_deletion
+            a_reader_meets_each_of_concurrent_appends_once
             a_journal_is_loaded_from_any_position
             events_are_loaded_exactly_as_written
             a_listing_is_newest_first_and_pages

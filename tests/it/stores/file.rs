@@ -10,7 +10,7 @@ use toolgate::core::id::Tenant;
 use toolgate::core::json;
 use toolgate::core::run::{Event, OutputVerdict, Status};
 use toolgate::ports::{
-    AppendError, ApprovalCache, CommitLog as _, GrantFilter, RunFilter, RunRow, RunStore, SessionStore as _, StoreError,
+    AppendError, ApprovalCache, EventLog as _, GrantFilter, RunFilter, RunRow, RunStore, SessionStore as _, StoreError,
 };
 use toolgate::stores::SqliteStore;
 
@@ -102,9 +102,6 @@ async fn a_file_without_sessions_is_migrated() {
     store.append(old.clone()).await.unwrap();
     store.close().await;
     for sql in [
-        "DROP TRIGGER run_created",
-        "DROP TRIGGER run_advanced",
-        "DROP TABLE commit_log",
         "DROP TABLE stream_ticket",
         "DROP TABLE session",
         "DROP TABLE segment",
@@ -153,9 +150,6 @@ async fn a_file_without_principals_and_metadata_is_migrated() {
     store.append(bare.clone()).await.unwrap();
     store.close().await;
     for sql in [
-        "DROP TRIGGER run_created",
-        "DROP TRIGGER run_advanced",
-        "DROP TABLE commit_log",
         "DROP TABLE stream_ticket",
         "DROP INDEX run_by_tenant_principal",
         "ALTER TABLE run DROP COLUMN principal",
@@ -178,24 +172,31 @@ async fn a_file_without_principals_and_metadata_is_migrated() {
 }
 
 #[tokio::test]
-async fn the_last_commits_of_a_tenant_are_kept() {
+async fn events_of_a_file_without_a_log_are_logged_as_they_were_written() {
     let directory = TempDir::new().unwrap();
     let store = open(&file(&directory)).await;
-    for number in 1..4 {
-        store.append(append(run(number), 0, 1)).await.unwrap();
+    for (number, at) in [(2, 0), (1, 0), (2, 1)] {
+        store.append(append(run(number), at, 1)).await.unwrap();
     }
+    let tenant = Tenant::default();
+    let before = store.logged(&tenant, 0, 10).await.unwrap();
     store.close().await;
-    let moved = "UPDATE commit_log SET position = CASE position WHEN 1 THEN 1000 WHEN 2 THEN 1001 ELSE 100999 END";
-    tamper(&file(&directory), moved);
+    for sql in [
+        "CREATE TABLE old (run TEXT, seq INTEGER, at TEXT, commit_id BLOB, event TEXT, PRIMARY KEY (run, seq)) STRICT",
+        "INSERT INTO old SELECT run, seq, at, commit_id, event FROM journal ORDER BY position",
+        "DROP TABLE journal",
+        "ALTER TABLE old RENAME TO journal",
+        "DROP TABLE stream_ticket",
+        "PRAGMA user_version = 8",
+    ] {
+        tamper(&file(&directory), sql);
+    }
 
     let store = open(&file(&directory)).await;
-    store.append(append(run(4), 0, 1)).await.unwrap();
-
-    let tenant = Tenant::default();
-    let kept = store.commits(&tenant, 0, 10).await.unwrap();
-    let positions: Vec<u64> = kept.iter().map(|commit| commit.position).collect();
-    assert_eq!(positions, [1001, 100_999, 101_000]);
-    assert_eq!(store.latest_commits(std::slice::from_ref(&tenant)).await.unwrap(), [101_000]);
+    assert_eq!(store.logged(&tenant, 0, 10).await.unwrap(), before);
+    assert_eq!(before.events.iter().map(|event| event.run.clone()).collect::<Vec<_>>(), [run(2), run(1), run(2)]);
+    store.append(append(run(1), 1, 1)).await.unwrap();
+    assert_eq!(store.last_position().await.unwrap(), 4);
 }
 
 #[tokio::test]

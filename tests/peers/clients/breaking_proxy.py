@@ -2,7 +2,8 @@
 
 - The response to the first POST with an `Idempotency-Key` that starts a run is lost, after the server sent it. Without a key,
   that of every POST is.
-- Every stream of events breaks after some 2 KB.
+- Every stream of events breaks after some 2 KB; one of all runs, which begins without a cursor, after its first frame, which is
+  before its first event.
 - Every second `GET /v1/me` is refused with 503 and `Retry-After`.
 
 `GET /broken` returns how often each of them happened.
@@ -14,6 +15,7 @@ import json
 import threading
 
 STREAM_BYTES = 2000
+TENANT_STREAMS = ("/v1/events", "/v1/approvals/events")
 BUSY = {"code": "unavailable", "reason": "queue_full", "detail": "busy", "retryable": True, "retry_after_ms": 10}
 
 
@@ -23,7 +25,7 @@ class BreakingProxy(http.server.ThreadingHTTPServer):
     def __init__(self, port):
         super().__init__(("127.0.0.1", 0), Forwarded)
         self.target, self.url = port, f"http://127.0.0.1:{self.server_port}"
-        self.seen, self.broken, self.lock = set(), {"responses": 0, "streams": 0, "refused": 0}, threading.Lock()
+        self.seen, self.broken, self.lock = set(), {"responses": 0, "streams": 0, "first frames": 0, "refused": 0}, threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def count(self, kind):
@@ -85,14 +87,24 @@ class Forwarded(http.server.BaseHTTPRequestHandler):
         self.send_header(*(("Transfer-Encoding", "chunked") if is_stream else ("Content-Length", str(len(whole)))))
         self.end_headers()
         self.wfile.write(whole)
-        if is_stream:
+        if is_stream and self.path.startswith(TENANT_STREAMS) and "Last-Event-ID" not in self.headers:
+            self.break_after_first_frame(response)
+        elif is_stream:
             self.break_after(response)
         connection.close()
+
+    def break_after_first_frame(self, response):
+        for line in response:
+            self.write_chunk(line)
+            if line == b"\n":
+                self.server.count("first frames")
+                self.close_connection = True
+                return
 
     def break_after(self, response):
         left = STREAM_BYTES
         while left > 0 and (piece := response.read1(left)):
-            self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            self.write_chunk(piece)
             left -= len(piece)
         if left > 0:
             self.wfile.write(b"0\r\n\r\n")
@@ -100,6 +112,9 @@ class Forwarded(http.server.BaseHTTPRequestHandler):
             # Without the last chunk, the client notices that the response is not whole.
             self.server.count("streams")
             self.close_connection = True
+
+    def write_chunk(self, piece):
+        self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
 
     def log_message(self, *_):
         pass

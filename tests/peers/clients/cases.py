@@ -3,7 +3,10 @@
 import asyncio
 import json
 import os
+import urllib.request
+from contextlib import aclosing, closing
 from typing import Any
+from urllib.parse import urljoin
 
 from toolgate_client import ApiError, AsyncToolgate, InvalidWebhook, Toolgate, ToolError, current_call, models, verify_webhook
 
@@ -41,6 +44,12 @@ def check_events(events: list[dict[str, Any]], whole: list[str | None]) -> None:
     assert any("🚚" in one for one in texts), texts
 
 
+def in_order(ids: list[str]) -> bool:
+    """Whether no id comes twice, and each one after those before it: `57.1`, `57.2`, `57`, `58`."""
+    places = [(int(seq), int(index or 2**32)) for seq, _, index in (one.partition(".") for one in ids)]
+    return places == sorted(set(places))
+
+
 def runs_with_tools(client: Toolgate) -> None:
     run = client.run_with_tools(new_run(case="sync"), {"lookup_order": lookup_order})
     assert run["status"] == "completed" and run["output"], run
@@ -71,6 +80,53 @@ def streams_resume(client: Toolgate, direct: Toolgate) -> None:
     assert list(client.events(run, after=events[-1]["id"])) == []
 
 
+def streams_of_all_runs_resume(client: Toolgate, direct: Toolgate) -> None:
+    """One stream is enough to work on several runs at the same time."""
+    with closing(client.all_events(positions=True)) as stream:
+        # The proxy breaks the first connection here: what happens until the next one would be missing without the position.
+        assert next(stream)["type"] == "position"
+        runs = {direct.runs.create(new_run(), prefer="respond-async")["id"] for _ in range(3)}
+        frames, in_progress = [], set(runs)
+        for event in stream:
+            frames.append(event)
+            if event["type"] == "execution.pending":
+                client.answer_calls(event["run_id"], {"lookup_order": lookup_order})
+            if event["type"] == "execution.completed":
+                in_progress.remove(event["run_id"])
+            if not in_progress:
+                break
+    events = [event for event in frames if event["type"] != "position"]
+    assert len(frames) > len(events) and in_order([event["id"] for event in events]), frames
+    for run in runs:
+        found = [(event["seq"], event["type"]) for event in events if event["run_id"] == run]
+        whole = [(event["seq"], event["type"]) for event in direct.events(run) if event["id"]]
+        assert [one for one in found if one[1] != "execution.pending"] == whole, (found, whole)
+    # Any id of the stream is a place to continue from.
+    with closing(client.all_events(after=events[7]["id"])) as stream:
+        for event in events[8:]:
+            assert next(stream) == event
+
+
+def inbox_events_are_streamed(client: Toolgate, direct: Toolgate) -> None:
+    with closing(client.approval_events(agent="desk", positions=True)) as stream:
+        position = next(stream)
+        run = direct.run_with_tools(new_run("desk"), {"lookup_order": lookup_order})
+        requested = next(event for event in stream if event["type"] != "position")
+        assert (requested["type"], requested["run_id"]) == ("approval.requested", run["id"]), requested
+        approval = next(one for one in direct.approvals.list()["data"] if one["run_id"] == run["id"])
+        direct.approvals.decide(approval["id"], {"decision": "deny"})
+        decided = next(event for event in stream if event["type"] != "position")
+        assert (decided["type"], decided["run_id"]) == ("approval.decided", run["id"]), decided
+    with closing(client.approval_events(type=["approval.decided"], after=position["id"])) as stream:
+        assert next(stream) == decided
+
+
+def tickets_open_streams(direct: Toolgate) -> None:
+    ticket = direct.stream_tickets.create({"stream": "events"})
+    with urllib.request.urlopen(urljoin(os.environ["DIRECT_URL"], ticket["url"]), timeout=10) as stream:
+        assert stream.readline().startswith(b"id:")
+
+
 def approvals_are_decided(client: Toolgate) -> None:
     run = client.run_with_tools(new_run("desk"), {"lookup_order": lookup_order})
     assert [item["type"] for item in run["pending"]] == ["approval"], run
@@ -92,6 +148,11 @@ def errors_are_typed(client: Toolgate) -> None:
     except ApiError as error:
         assert (error.status, error.code) == (422, "validation"), error.problem
         assert error.problem["errors"][0]["pointer"] == "/agent", error.problem
+    try:
+        next(client.all_events(after="999999"))
+        raise AssertionError("a cursor that the server never sent is refused")
+    except ApiError as error:
+        assert (error.status, error.code) == (422, "validation"), error.problem
     # The first request is refused with 503, and sent again.
     assert client.keys.read_me()["name"] == "key:tester"
 
@@ -126,12 +187,24 @@ async def asynchronous(direct: Toolgate) -> None:
         found = await client.run_with_tools(new_run("desk"), tools)
         assert [item["type"] for item in found["pending"]] == ["approval"], found
         await client.runs.cancel(found["id"])
+        async with aclosing(client.all_events(agent="orders", type=["execution.completed"], positions=True)) as stream:
+            assert (await anext(stream))["type"] == "position"
+            run = (await client.run_with_tools(new_run(), tools))["id"]
+            assert run in [event.get("run_id") for event in (await anext(stream), await anext(stream))]
+            try:
+                await asyncio.wait_for(anext(stream), 1)
+                raise AssertionError("no other event is selected")
+            except TimeoutError:
+                pass
 
 
 with Toolgate() as client, Toolgate(os.environ["DIRECT_URL"]) as direct:
     runs_with_tools(client)
     other_exceptions_are_raised(client)
     streams_resume(client, direct)
+    streams_of_all_runs_resume(client, direct)
+    inbox_events_are_streamed(client, direct)
+    tickets_open_streams(direct)
     approvals_are_decided(client)
     errors_are_typed(client)
     asyncio.run(asynchronous(direct))

@@ -43,6 +43,12 @@ async function all(events: AsyncGenerator<Event>): Promise<Event[]> {
   return found;
 }
 
+/** Whether no id comes twice, and each one after those before it: `57.1`, `57.2`, `57`, `58`. */
+function inOrder(ids: string[]): boolean {
+  const places = ids.map((id) => id.split(".").map(Number)).map(([seq = 0, index = 2 ** 32]) => [seq, index] as const);
+  return places.slice(1).every(([seq, index], i) => seq > places[i]![0] || (seq === places[i]![0] && index > places[i]![1]));
+}
+
 async function runsWithTools(client: Toolgate) {
   const run = await client.runWithTools(newRun("orders", { case: "typescript" }), tools);
   assert.equal(run.status, "completed");
@@ -65,6 +71,72 @@ async function streamsResume(client: Toolgate, direct: Toolgate) {
   const events = await all(client.eventsWithTools(id, tools, { include: "content" }));
   checkEvents(events, (await all(direct.events(id))).map((event) => event.id));
   assert.deepEqual(await all(client.events(id, { after: events.at(-1)?.id ?? undefined })), []);
+}
+
+/** One stream is enough to work on several runs at the same time. */
+async function streamsOfAllRunsResume(client: Toolgate, direct: Toolgate) {
+  const stream = client.allEvents({ positions: true });
+  // The proxy breaks the first connection here: what happens until the next one would be missing without the position.
+  assert.equal((await stream.next()).value.type, "position");
+  const runs = await Promise.all([1, 2, 3].map(() => direct.runs.create(newRun(), { prefer: "respond-async" })));
+  const inProgress = new Set(runs.map((run) => run.id));
+  const events: (Event & { id: string })[] = [];
+  let positions = 0;
+  for await (const event of stream) {
+    if (!("run_id" in event)) {
+      positions += 1;
+      continue;
+    }
+    assert.ok(event.id);
+    events.push({ ...event, id: event.id });
+    if (event.type === "execution.pending") await client.answerCalls(event.run_id, tools);
+    if (event.type === "execution.completed") inProgress.delete(event.run_id);
+    if (inProgress.size === 0) break;
+  }
+  assert.ok(positions > 0 && inOrder(events.map((event) => event.id)));
+  for (const run of runs) {
+    const found = events.filter((event) => event.run_id === run.id && event.type !== "execution.pending");
+    const whole = (await all(direct.events(run.id))).filter((event) => event.id !== null);
+    assert.deepEqual(found.map(({ seq, type }) => [seq, type]), whole.map(({ seq, type }) => [seq, type]));
+  }
+  // Any id of the stream is a place to continue from.
+  const later: Event[] = [];
+  for await (const event of client.allEvents({ after: events[7]?.id })) if (later.push(event) === events.length - 8) break;
+  assert.deepEqual(later.map((event) => event.id), events.slice(8).map((event) => event.id));
+}
+
+async function inboxEventsAreStreamed(client: Toolgate, direct: Toolgate) {
+  const abort = new AbortController();
+  const stream = client.approvalEvents({ agent: "desk", positions: true, signal: abort.signal });
+  const next = async () => {
+    for (;;) {
+      const { value, done } = await stream.next();
+      if (done || value.type !== "position") return value as Event;
+    }
+  };
+  const position = (await stream.next()).value.id;
+  const run = await direct.runWithTools(newRun("desk"), tools);
+  const requested = await next();
+  assert.deepEqual([requested.type, requested.run_id], ["approval.requested", run.id]);
+  const approval = (await direct.approvals.list()).data.find((one) => one.run_id === run.id);
+  assert.ok(approval);
+  await direct.approvals.decide(approval.id, { decision: "deny" });
+  const decided = await next();
+  assert.deepEqual([decided.type, decided.run_id], ["approval.decided", run.id]);
+  const silent = next();
+  abort.abort();
+  await assert.rejects(silent, { name: "AbortError" });
+  for await (const event of client.approvalEvents({ type: ["approval.decided"], after: position })) {
+    assert.deepEqual(event, decided);
+    break;
+  }
+}
+
+async function ticketsOpenStreams(direct: Toolgate) {
+  const ticket = await direct.streamTickets.create({ stream: "events" });
+  const response = await fetch(new URL(ticket.url, process.env.DIRECT_URL));
+  assert.equal(response.headers.get("content-type"), "text/event-stream");
+  await response.body?.cancel();
 }
 
 async function streamsAreAborted(client: Toolgate) {
@@ -93,6 +165,7 @@ async function errorsAreTyped(client: Toolgate) {
     assert.deepEqual([error.status, error.code, error.problem.errors?.[0]?.pointer], [422, "validation", "/agent"]);
     return true;
   });
+  await assert.rejects(client.allEvents({ after: "999999" }).next(), (error) => error instanceof ApiError && error.status === 422);
   // The first request is refused with 503, and sent again.
   assert.equal((await client.keys.readMe()).name, "key:tester");
   await assert.rejects(new Toolgate({ url: "http://127.0.0.1:1", retries: 0 }).runs.list(), ConnectionFailed);
@@ -114,9 +187,13 @@ async function webhooksAreVerified() {
 }
 
 const client = new Toolgate();
+const direct = new Toolgate({ url: process.env.DIRECT_URL });
 await runsWithTools(client);
 await otherExceptionsAreThrown(client);
-await streamsResume(client, new Toolgate({ url: process.env.DIRECT_URL }));
+await streamsResume(client, direct);
+await streamsOfAllRunsResume(client, direct);
+await inboxEventsAreStreamed(client, direct);
+await ticketsOpenStreams(direct);
 await streamsAreAborted(client);
 await approvalsAreDecided(client);
 await errorsAreTyped(client);

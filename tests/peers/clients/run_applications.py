@@ -11,10 +11,12 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -122,8 +124,8 @@ def fastapi_page(folder, browser):
     backend.end()
 
 
-def inbox(browser, page, toolgate):
-    """The page shows the pending calls, new ones too, and decides."""
+def inbox(browser, page, server, toolgate):
+    """The page shows the pending calls, new ones too, and decides; changes elsewhere appear within a second."""
     def new_run():
         return toolgate.runs.create({"agent": "desk", "input": "Who is Ada?"})["id"]
 
@@ -133,6 +135,10 @@ def inbox(browser, page, toolgate):
 
     def press(value):
         browser.evaluate(f"document.querySelector('button[value={value}]').click()")
+
+    def decide_elsewhere(run):
+        approval = next(one for one in toolgate.approvals.list()["data"] if one["run_id"] == run)
+        toolgate.approvals.decide(approval["id"], {"decision": "deny"})
 
     approved = new_run()
     browser.call("Page.navigate", url=page)
@@ -148,11 +154,42 @@ def inbox(browser, page, toolgate):
     assert ends == ["execution.completed"] * 2, ends
     assert "Ada Lindqvist" in toolgate.runs.export(approved)
     assert "not before Friday" in toolgate.runs.export(denied)
-    elsewhere = new_run()
-    cards(1)
-    toolgate.runs.cancel(elsewhere)
-    cards(0)
+    changes = (decide_elsewhere, toolgate.runs.cancel, decide_elsewhere)
+    begin = time.monotonic()
+    for change in changes:
+        elsewhere = new_run()
+        cards(1)
+        change(elsewhere)
+        cards(0)
+    seconds = (time.monotonic() - begin) / (2 * len(changes))
+    assert seconds < 1, f"a change is shown after {seconds} s"
     assert not browser.refused(), browser.refused()
+    inbox_interrupted(server, new_run, cards, press, browser)
+
+
+def inbox_interrupted(server, new_run, cards, press, browser):
+    """The page is right again after the server was killed, also if its cursor is no longer kept."""
+    is_gone = lambda: [one for one in browser.refused() if one.startswith("410")]  # noqa: E731
+    for is_kept in (True, False):
+        new_run()
+        cards(1)
+        # While the server is stopped, the page waits. Only the restart is an interruption, too short for it to lose its cursor.
+        server.process.send_signal(signal.SIGSTOP)
+        server.toolgate("approvals", "deny", "last", "--all", "--config", server.config)
+        # These end with a code that says that the run is pending.
+        started = [server.binary, "run", "--quiet", "--agent", "desk", "Who is Ada?"]
+        assert [subprocess.run(started, cwd=server.folder, capture_output=True).returncode for _ in range(2)] == [10, 10]
+        if not is_kept:
+            with sqlite3.connect(os.path.join(server.folder, "orders.db")) as store:
+                store.execute("DELETE FROM commit_log WHERE position < (SELECT max(position) FROM commit_log)")
+            store.close()
+        server.kill()
+        server.start()
+        cards(2)
+        assert bool(is_gone()) is not is_kept, browser.refused()
+        for left in (1, 0):
+            press("deny")
+            cards(left)
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
@@ -184,7 +221,7 @@ def main():
                     browser = Browser(chromium[0], profile)
                     try:
                         fastapi_page(folder, browser)
-                        inbox(browser, f"{origin}/inbox/#url=http://127.0.0.1:{server.port}", toolgate)
+                        inbox(browser, f"{origin}/inbox/#url=http://127.0.0.1:{server.port}", server, toolgate)
                     finally:
                         browser.close()
                     print("ok   the page of fastapi, and inbox, in a browser")

@@ -83,7 +83,7 @@ def main():
                     **os.environ, "TOOLGATE_URL": proxy.url, "TOOLGATE_KEY": server.key,
                     "DIRECT_URL": f"http://127.0.0.1:{server.port}", "SIGNED": json.dumps(signed()),
                 }
-                subprocess.run(shlex.split(command), env=environment, check=True, timeout=60)
+                subprocess.run(shlex.split(command), env=environment, check=True, timeout=120)
                 assert all(proxy.broken.values()), f"the proxy broke too little: {proxy.broken}"
                 print(f"ok   {os.path.basename(command)}: {proxy.broken}")
 

@@ -19,7 +19,6 @@ fn every_lookup_uses_an_index() {
         (run("status = ?1 AND owner IS NULL ORDER BY id LIMIT 1"), "SEARCH run USING INDEX run_by_status (status=?)"),
         (read::POSITIONS.to_owned(), "SEARCH run USING PRIMARY KEY (id=?)"),
         (read::JOURNAL.to_owned(), "SEARCH journal USING INDEX sqlite_autoindex_journal_1 (run=? AND seq>?)"),
-        (commit_log::COMMITS.to_owned(), "SEARCH run USING PRIMARY KEY (id=?)"),
         (blob::GET.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (
@@ -52,6 +51,17 @@ fn every_lookup_uses_an_index() {
         let last = steps.iter().rfind(|step| !step.starts_with("USE TEMP B-TREE FOR ORDER BY")).unwrap();
         assert_eq!(last, plan, "{sql}");
     }
+}
+
+#[test]
+fn the_event_log_is_read_by_position() {
+    let directory = TempDir::new().unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
+    assert_eq!(steps(&db, event_log::LAST), ["SEARCH journal"]);
+    let range = "SEARCH log USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
+    assert!(steps(&db, event_log::EVENTS).iter().any(|step| step == range));
+    let after = "SEARCH log USING INTEGER PRIMARY KEY (rowid>?)";
+    assert!(steps(&db, event_log::TENANTS).iter().any(|step| step == after));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 """Client of a server: the operations of the API by group, events of runs, and runs with tools of the application."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from .. import models
 from ..errors import ApiError, ConnectionFailed, ToolError
 from ..fragments import Fragments
 from ..tool_call import CALL, ToolFunctions
-from .operations import AsyncApprovals, AsyncKeys, AsyncRuns, AsyncSessions, AsyncTools, AsyncWebhooks
+from .operations import AsyncApprovals, AsyncKeys, AsyncRuns, AsyncSessions, AsyncStreamTickets, AsyncTools, AsyncWebhooks
 from .transport import AsyncTransport, quoted
 from .waiting import all_of, call, sleep
 
@@ -37,6 +37,7 @@ class AsyncToolgate:
         self.keys = AsyncKeys(self._transport)
         self.runs = AsyncRuns(self._transport)
         self.sessions = AsyncSessions(self._transport)
+        self.stream_tickets = AsyncStreamTickets(self._transport)
         self.tools = AsyncTools(self._transport)
         self.webhooks = AsyncWebhooks(self._transport)
 
@@ -71,7 +72,41 @@ class AsyncToolgate:
                 if event["type"] in ends:
                     return
 
-    async def _stream(self, path: str, query: dict[str, Any], after: str | None) -> AsyncGenerator[dict[str, Any]]:
+    def all_events(
+        self,
+        *,
+        agent: str | None = None,
+        session_id: str | None = None,
+        type: Sequence[str] | None = None,
+        after: str | None = None,
+        positions: bool = False,
+    ) -> AsyncGenerator[dict[str, Any]]:
+        """The events of all runs after the event `after` (default: from now on), without content and without an end.
+
+        A broken connection is opened again after the last event, so no event is missing and none comes twice.
+
+        With `positions`, also says how far the stream is: `{"type": "position", "id": …}` comes whenever it was opened, and
+        after many events that the filters exclude. Its `id` is a value for `after`, as that of an event is.
+        """
+        query = {"agent": agent, "session_id": session_id, "type": type}
+        return self._stream("/v1/events", query, after, positions)
+
+    def approval_events(
+        self,
+        *,
+        agent: str | None = None,
+        session_id: str | None = None,
+        type: Sequence[str] | None = None,
+        after: str | None = None,
+        positions: bool = False,
+    ) -> AsyncGenerator[dict[str, Any]]:
+        """Those of `all_events` that change the list of pending approvals."""
+        query = {"agent": agent, "session_id": session_id, "type": type}
+        return self._stream("/v1/approvals/events", query, after, positions)
+
+    async def _stream(
+        self, path: str, query: dict[str, Any], after: str | None, positions: bool = False
+    ) -> AsyncGenerator[dict[str, Any]]:
         """The events of a stream, which is opened again when it breaks, until the server has no more."""
         fragments = Fragments()
         while True:
@@ -82,6 +117,8 @@ class AsyncToolgate:
                     return
                 async for message in httpx2.EventSource(response, max_event_size=None):
                     after = message.id or after
+                    if positions and message.id and not message.data:
+                        yield {"type": "position", "id": message.id}
                     if message.data and message.event != "server.draining":
                         event = fragments.new(json.loads(message.data))
                         if event is not None:
