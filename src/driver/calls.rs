@@ -107,6 +107,7 @@ impl Driver<'_> {
             return Ok(StepOutcome::Interrupted);
         };
         let StepOutcome::Done(live) = self.live_tools(journal).await else { return Ok(StepOutcome::Interrupted) };
+        self.stage_waits(journal)?;
         match self.record_drift(journal, &live, calls).await? {
             DriftCheck::Same => {}
             DriftCheck::MovedOn => return Ok(StepOutcome::Done(Vec::new())),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use toolgate_core::id::{CallId, GrantId, ServerId};
 use toolgate_core::run::{Call, CallAuthorization, Event, Run};
 use toolgate_core::tool::{Difference, Tool, Toolset};
@@ -72,10 +73,15 @@ impl Driver<'_> {
             let newest = servers.entry(server.clone()).or_default();
             *newest = newest.take().into_iter().chain(approved).min();
         }
-        if !servers.is_empty() {
-            let servers: Vec<_> = servers.into_iter().collect();
-            self.ports.servers.confirm(&servers, &run.listing_context()).await;
-        }
+        let (ports, context) = (self.ports, run.execution_context());
+        let confirmed = servers.into_iter().map(|server| {
+            let context = &context;
+            async move {
+                let asked = std::slice::from_ref(&server);
+                self.waits.measure(ports, &server.0, ports.servers.confirm(asked, context), |()| None).await;
+            }
+        });
+        join_all(confirmed).await;
     }
 
     /// The differences of calls, given their current tools, as events.

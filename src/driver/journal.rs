@@ -438,8 +438,11 @@ fn source(event: &Event) -> Source {
         Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => Source::World,
         Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => Source::World,
         Event::Paused { .. } | Event::Unpaused { .. } => Source::World,
+        Event::Admitted | Event::Waited { .. } => Source::World,
         Event::Expired { .. }
         | Event::Resumed { .. }
+        | Event::Queued
+        | Event::Interrupted { .. }
         | Event::ToolsListed { .. }
         | Event::ApprovalsResolved { .. }
         | Event::ModelCallRefused { .. }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
 use toolgate_core::error::{ErrorCode, Failure};
-use toolgate_core::run::{Ending, Event};
-use toolgate_core::tool::{Builtin, ForeignName, ToolFilter, Toolset, ToolsetRules};
+use toolgate_core::id::ServerId;
+use toolgate_core::run::{Ending, Event, Run};
+use toolgate_core::tool::{Builtin, ForeignName, ServerTools, ToolFilter, Toolset, ToolsetRules};
 
 use super::interrupt::StepOutcome;
 use super::{DriveError, Driver, Journal};
@@ -20,6 +22,7 @@ impl Driver<'_> {
         let StepOutcome::Done(foreign) = self.unless_ended(journal, self.foreign_name(journal, &toolset)).await else {
             return journal.catch_up().await;
         };
+        self.stage_waits(journal)?;
         journal.stage(Event::ToolsListed { toolset })?;
         let Some(ForeignName { list, index, name }) = foreign else { return Ok(()) };
         let message = format!(
@@ -49,6 +52,7 @@ impl Driver<'_> {
             journal.catch_up().await?;
             return Ok(true);
         };
+        self.stage_waits(journal)?;
         let turn = journal.run().budget().iterations;
         let is_recorded = |shown: &Arc<Toolset>| {
             Arc::ptr_eq(shown, &live)
@@ -87,14 +91,19 @@ impl Driver<'_> {
         }
     }
 
+    /// The tools of a server. Each server is listed by a request of its own, which has its own span.
+    async fn listed(&self, run: &Run, server: &ServerId) -> Vec<ServerTools> {
+        let (ports, context) = (self.ports, run.listing_context(server));
+        let listed = ports.servers.list(std::slice::from_ref(server), &context);
+        self.waits.measure(ports, server, listed, |offers| offers.iter().find_map(ServerTools::failure)).await
+    }
+
     /// The tools of the agent that pass the filter.
     async fn find_tools(&self, journal: &Journal, filter: ToolFilter) -> Arc<Toolset> {
         let run = journal.run();
         let spec = &run.started().spec;
-        let offers = match spec.servers.is_empty() {
-            true => Vec::new(),
-            false => self.ports.servers.list(&spec.servers, &run.listing_context()).await,
-        };
+        let offers = join_all(spec.servers.iter().map(|server| self.listed(run, server))).await;
+        let offers = offers.into_iter().flatten().collect();
         let filters = vec![self.agent.tools.clone(), filter];
         let rules = ToolsetRules { filters, ..self.agent.toolset_rules(spec, run.pins()) };
         let tools = (spec.external_tools.as_slice(), offers);

@@ -27,6 +27,7 @@ mod spending;
 mod tool_limit;
 mod tool_results;
 mod toolset_cache;
+mod waits;
 mod wake_signal;
 
 use std::collections::BTreeMap;
@@ -56,6 +57,7 @@ use toolgate_ports::{
 };
 
 use tool_results::RenderedMessages;
+use waits::ServerWaits;
 
 /// The ports that the loop uses.
 #[derive(Clone)]
@@ -133,6 +135,7 @@ pub struct Driver<'a> {
     relisted: Option<u32>,
     /// The conversation as models read it.
     shown: RenderedMessages,
+    waits: ServerWaits,
 }
 
 impl<'a> Driver<'a> {
@@ -146,6 +149,7 @@ impl<'a> Driver<'a> {
             live: None,
             relisted: None,
             shown: RenderedMessages::default(),
+            waits: ServerWaits::default(),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
@@ -96,6 +97,12 @@ impl Server {
     /// A number that changes when [`list`](Self::list) may return something else.
     pub(super) fn generation(&self) -> u64 {
         self.supervisor.generation() + self.supervisor.dial().authorization().changes()
+    }
+
+    /// When the current connection was opened.
+    pub(super) fn connected_at(&self) -> Option<Timestamp> {
+        let connection_state = self.supervisor.connection_state();
+        connection_state.link().map(|_| connection_state.since)
     }
 
     /// Makes a call as soon as the concurrency limit allows it.

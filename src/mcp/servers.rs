@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
+use jiff::Timestamp;
 use rmcp::ServerHandler;
 use toolgate_core::id::{RunId, ServerId};
 use toolgate_core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools};
@@ -137,6 +138,10 @@ impl McpServers for Servers {
     /// The sum of all generations: each of them only grows.
     fn generation(&self, servers: &[ServerId]) -> u64 {
         servers.iter().filter_map(|id| self.servers.get(id)).map(|server| server.generation()).sum()
+    }
+
+    fn connected_at(&self, server: &ServerId) -> Option<Timestamp> {
+        self.servers.get(server)?.connected_at()
     }
 
     async fn confirm(&self, servers: &[(ServerId, Option<Duration>)], trace: &SpanContext) {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use toolgate_core::id::{CallId, RunId, ServerId};
 use toolgate_core::run::AnsweredElicitation;
@@ -88,6 +89,12 @@ pub trait McpServers: Send + Sync {
     /// server. Implementations whose tools never change need not implement it.
     fn generation(&self, _servers: &[ServerId]) -> u64 {
         0
+    }
+
+    /// When the current connection to a server was opened. `None` if there is no connection, or connections are not
+    /// distinguished. Contacts no server.
+    fn connected_at(&self, _server: &ServerId) -> Option<Timestamp> {
+        None
     }
 
     /// Before calls leave, ensures that the result of [`list`](Self::list) for these servers is not older than the

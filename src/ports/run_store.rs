@@ -284,6 +284,17 @@ pub trait RunStore: SessionStore + EventLog {
     /// not keep it from others.
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
+    /// When another node than this one, as the owner of a running run, last renewed its lease, of that duration: until then
+    /// its process was alive. `None` if the run has no such owner, or the store does not know.
+    async fn last_renewal(
+        &self,
+        _run: &RunId,
+        _node: &NodeId,
+        _lease: Duration,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        Ok(None)
+    }
+
     /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the
     /// title and the summary, and with the time. Its segment is deleted too, so that later runs of its session no longer
     /// read it, and so is the conversation before it, if the store does not have the runs of it and no other run

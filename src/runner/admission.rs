@@ -98,6 +98,11 @@ impl State {
 }
 
 impl Permit {
+    /// Whether it was granted when it was asked for, or [`granted`](Self::granted) has returned.
+    pub(super) fn is_granted(&self) -> bool {
+        matches!(self.state, PermitState::Granted)
+    }
+
     /// Waits for the permit. Cancel-safe.
     pub async fn granted(&mut self) {
         if let PermitState::Waiting { called, .. } = &mut self.state {

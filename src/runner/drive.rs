@@ -1,22 +1,24 @@
 //! Start and resume of runs. Every execution is a task that the runner owns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use tokio::sync::oneshot;
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::id::{CallId, RunId, SessionId};
-use toolgate_core::run::{Event, Input, JournalEntry, Predecessor, Resume, Run, Started, Status, Step};
+use toolgate_core::run::{Event, Input, JournalEntry, Predecessor, Resume, Started, Status};
 use toolgate_core::trace::Trace;
-use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal, fold};
+use toolgate_driver::{Agent, DriveError, Journal, Progress, fold};
 use toolgate_ports::{Claim, SessionClaim};
 use tracing::Instrument as _;
 
 use super::admission::Permit;
 use super::calling::with_model_options;
+use super::execution_loop::{ExecutionEnd, stage_queued};
 use super::registry::{ActiveRun, RunGuard};
 use super::resume_input::{ValidatedInput, has_content, require_servers};
 use super::watch::Broadcaster;
@@ -81,17 +83,18 @@ impl AgentRunner {
     /// Resumes a run with an input. Without an input or a pending item, this only recovers an orphaned run. If this
     /// process already executes the run, its driver receives the input, and the returned execution is that one.
     pub async fn resume_run(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
-        self.resume_run_with(run, input, None, trace).await
+        self.resume_run_with(run, input, None, trace, None).await
     }
 
     /// Resumes the run with an input and with task results, either known ones or those that servers report now.
-    /// Outdated results are dropped.
+    /// Outdated results are dropped. `renewed` is the last renewal of the lease, if this process has claimed the run since.
     pub(super) async fn resume_run_with(
         &self,
         run: &RunId,
         input: Input,
         mut known: Option<Vec<Event>>,
         trace: Option<Trace>,
+        renewed: Option<Timestamp>,
     ) -> Result<Execution, RunnerError> {
         loop {
             let (mut journal, history) = self.open_unless_over(run).await?;
@@ -132,6 +135,11 @@ impl AgentRunner {
                     }
                 },
             };
+            let renewed = match renewed {
+                None if !waits => self.last_renewal(run).await?,
+                known => known,
+            };
+            journal.stage_all(Self::death(&journal, &history, renewed).into_iter().collect())?;
             journal.stage_all(late)?;
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
@@ -165,12 +173,13 @@ impl AgentRunner {
         are_tasks_polled: bool,
     ) -> Result<Option<Execution>, DriveError> {
         let updates = self.watch(journal.id());
+        let turn = self.inner.admission.enter(journal.run().started().tenant.clone());
+        stage_queued(&mut journal, &turn)?;
         if journal.claim_and_commit(history).await? == Progress::CaughtUp {
             return Ok(None);
         }
         let tasks = journal.run().tasks().filter(|_| !are_tasks_polled);
         let unpolled = tasks.map(|(call, ..)| call.clone()).collect();
-        let turn = self.inner.admission.enter(journal.run().started().tenant.clone());
         Ok(Some(self.spawn_execution(guard, turn, journal, agent, updates, unpolled)))
     }
 
@@ -241,13 +250,16 @@ impl AgentRunner {
         let mut is_closed = false;
         self.forget_moved_runs().await?;
         while taken.is_empty() && !is_closed {
+            // The claim renews the leases, whose ends tell until when the processes of the runs were alive.
+            let renewals = self.last_renewals().await?;
             let mut claimed = store.runs.claim(&claim).await.map_err(DriveError::from)?;
             claimed.retain(|run| !refused.contains(run));
             if claimed.is_empty() {
                 break;
             }
             for run in claimed {
-                match self.resume_run(&run, Input::Resume(Resume::default()), None).await {
+                let renewed = renewals.get(&run).copied();
+                match self.resume_run_with(&run, Input::Resume(Resume::default()), None, None, renewed).await {
                     Ok(execution) => taken.push(execution),
                     // This process is stopping. Another one should not have to wait for the lease.
                     Err(RunnerError::Closed) => {
@@ -275,6 +287,21 @@ impl AgentRunner {
             self.give_up(run).await;
         }
         Ok(taken)
+    }
+
+    /// The last renewal of the lease of each orphaned run, as far as they are known.
+    async fn last_renewals(&self) -> Result<BTreeMap<RunId, Timestamp>, RunnerError> {
+        let mut renewals = BTreeMap::new();
+        for run in self.orphaned().await? {
+            renewals.extend(self.last_renewal(&run).await?.map(|at| (run, at)));
+        }
+        Ok(renewals)
+    }
+
+    /// The last renewal of the lease of a run by another process.
+    async fn last_renewal(&self, run: &RunId) -> Result<Option<Timestamp>, RunnerError> {
+        let store = &self.inner.ports.store;
+        Ok(store.runs.last_renewal(run, &store.node, store.lease).await.map_err(DriveError::from)?)
     }
 
     /// Orphaned runs, oldest first: their status is running, and no living process owns them. Returns at most one batch
@@ -326,6 +353,7 @@ impl AgentRunner {
         // Subscribed before the first event is written, so that the watch misses nothing.
         let updates = self.watch(&run);
         self.share_blobs(&journal).await?;
+        stage_queued(&mut journal, &turn)?;
         match journal.claim_and_commit(history).await? {
             Progress::Committed => Ok(self.spawn_execution(guard, turn, journal, agent, updates, BTreeSet::new())),
             Progress::CaughtUp => Err(RunnerError::Lost(run)),
@@ -402,85 +430,6 @@ impl AgentRunner {
         self.inner.tasks.spawn(execution.instrument(record));
         Execution { run, updates, rest }
     }
-
-    /// Waits for a permit and executes the run until it is idle, or until the process stops.
-    async fn drive_when_permitted(
-        &self,
-        journal: &mut Journal,
-        ports: &Ports,
-        agent: &Agent,
-        wake: &WakeSignal,
-        mut turn: Permit,
-        unpolled: &BTreeSet<CallId>,
-    ) -> Result<ExecutionEnd, DriveError> {
-        if let Some(end) = self.queued(journal, wake, &mut turn).await? {
-            return Ok(end);
-        }
-        let driven = async {
-            let mut driver = Driver::new(ports, agent, wake);
-            if self.drive_to_idle(&mut driver, journal).await? == ExecutionEnd::Released {
-                return Ok(ExecutionEnd::Released);
-            }
-            if self.poll_open_tasks(journal, unpolled, wake).await? {
-                return self.drive_to_idle(&mut driver, journal).await;
-            }
-            Ok(ExecutionEnd::Idle)
-        };
-        let drain = &self.inner.drain;
-        tokio::pin!(driven);
-        tokio::select! {
-            biased;
-            driven = &mut driven => return driven,
-            // A process that stops waits for runs, but not for users.
-            () = drain.begun.cancelled() => wake.release_all(),
-        }
-        tokio::select! {
-            biased;
-            driven = driven => driven,
-            () = drain.cut.cancelled() => Ok(ExecutionEnd::Released),
-        }
-    }
-
-    /// Waits for a permit. `None` means that the run has one. The first commit detects events that other processes
-    /// write in the meantime.
-    async fn queued(
-        &self,
-        journal: &mut Journal,
-        wake: &WakeSignal,
-        turn: &mut Permit,
-    ) -> Result<Option<ExecutionEnd>, DriveError> {
-        loop {
-            tokio::select! {
-                biased;
-                () = turn.granted() => return Ok(None),
-                () = self.inner.drain.begun.cancelled() => return Ok(Some(ExecutionEnd::Released)),
-                () = wake.notified() => journal.catch_up().await?,
-            }
-            if journal.run().ending().is_some() || journal.run().pause().is_some() {
-                return Ok(Some(ExecutionEnd::Idle));
-            }
-        }
-    }
-
-    async fn drive_to_idle(&self, driver: &mut Driver<'_>, journal: &mut Journal) -> Result<ExecutionEnd, DriveError> {
-        loop {
-            // A run whose only remaining step records that it is idle may take that step.
-            let is_at_work = |run: &Run| !matches!(run.next(), Step::Wait(_) | Step::Done(_) | Step::Record(_));
-            if self.inner.drain.releasing.is_cancelled() && is_at_work(journal.run()) {
-                return Ok(ExecutionEnd::Released);
-            }
-            if driver.step(journal).await? == LoopState::Idle {
-                return Ok(ExecutionEnd::Idle);
-            }
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ExecutionEnd {
-    Idle,
-    /// The process stops and another one resumes the run.
-    Released,
 }
 
 /// The execution of a run without outstanding work.

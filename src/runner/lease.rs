@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, sleep_until};
 use toolgate_core::id::RunId;
 use toolgate_driver::Store;
 
 use super::Inner;
 use super::registry::{ActiveRun, ActiveRuns, RunGuard};
 
-/// Tests use a lease of zero, but an interval of zero panics.
+/// Tests use a lease of zero.
 const SHORTEST: Duration = Duration::from_millis(1);
+/// The time between two renewals, if they are fast and the lease is not shorter.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
+/// Renewals take at most this fraction of the time, unless a lease would expire.
+const SHARE: u32 = 20;
 
 impl Inner {
     /// Claims a run and keeps its lease, or returns the handle to its current execution.
@@ -25,15 +29,16 @@ impl Inner {
     }
 }
 
-/// Renews the leases of active runs at a third of their duration, until no run is active. Leases of released runs
-/// expire, so that another process can claim these runs.
+/// Renews the leases of active runs, until no run is active. Leases of released runs expire, so that another process can
+/// claim these runs. Renewals are more frequent than the leases require, because the last one is the last sign of life of a
+/// killed process, where its spans end; but they take a small part of the time of the store.
 async fn keep_leases(active_runs: Arc<ActiveRuns>, store: Store) {
-    let mut due = tokio::time::interval((store.lease / 3).max(SHORTEST));
-    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    due.reset();
+    let longest = (store.lease / 3).max(SHORTEST);
+    let shortest = longest.min(SIGN_OF_LIFE);
+    let mut due = Instant::now() + shortest;
     loop {
         let renew = tokio::select! {
-            _ = due.tick() => true,
+            () = sleep_until(due) => true,
             () = active_runs.emptied.notified() => false,
         };
         if active_runs.has_come_to_rest() {
@@ -42,8 +47,10 @@ async fn keep_leases(active_runs: Arc<ActiveRuns>, store: Store) {
         if !renew {
             continue;
         }
+        let began = Instant::now();
         if let Err(error) = store.runs.renew(&store.node, &active_runs.runs(), store.lease).await {
             tracing::warn!(%error, "leases could not be renewed; another process may take the runs over");
         }
+        due = Instant::now() + (began.elapsed() * SHARE).clamp(shortest, longest);
     }
 }

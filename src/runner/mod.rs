@@ -14,6 +14,7 @@ mod drive;
 pub mod envelope;
 mod error;
 mod execution;
+mod execution_loop;
 mod expiry;
 mod fork;
 mod grants;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{join, join_all};
+use jiff::Timestamp;
 use toolgate_core::id::{RunId, ServerId};
 use toolgate_core::tool::{DeliveredReply, Progress, ServerTools};
 use toolgate_core::trace::SpanContext;
@@ -139,6 +140,10 @@ impl McpServers for CombinedServers {
         let each = servers.iter().map(|server| self.with(server).generation(std::slice::from_ref(server)));
         // Generations only grow, so their sum changes when any of them does.
         each.fold(0, u64::wrapping_add)
+    }
+
+    fn connected_at(&self, server: &ServerId) -> Option<Timestamp> {
+        self.with(server).connected_at(server)
     }
 
     async fn confirm(&self, servers: &[(ServerId, Option<Duration>)], trace: &SpanContext) {

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::id::RunId;
+use toolgate_core::run::{Event, JournalEntry, Step};
 use toolgate_driver::{DriveError, Journal, Progress};
 
 use super::AgentRunner;
@@ -58,10 +60,37 @@ impl AgentRunner {
         at_work
     }
 
-    /// Commits the staged events before the run is released, after the events of other writers if there are any.
+    /// Commits the staged events before the run is released, after the events of other writers if there are any, and
+    /// records when its execution ended.
     pub(super) async fn release(&self, journal: &mut Journal) -> Result<(), DriveError> {
         while journal.commit().await? == Progress::CaughtUp {}
+        if let Err(error) = self.interrupt(journal).await {
+            tracing::warn!(run = %journal.id(), %error, "failed to record the end of an interrupted execution");
+        }
         Ok(())
+    }
+
+    /// Records that the execution stops in the middle, unless the run is idle.
+    async fn interrupt(&self, journal: &mut Journal) -> Result<(), DriveError> {
+        while !matches!(journal.run().next(), Step::Wait(_) | Step::Done(_)) {
+            journal.stage(Event::Interrupted { alive_at: None })?;
+            if journal.commit().await? == Progress::Committed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The event for an execution whose process died, if it is known until when that process was alive: for runs that are
+    /// not idle. `renewed` is the last renewal of its lease.
+    pub(super) fn death(journal: &Journal, history: &[JournalEntry], renewed: Option<Timestamp>) -> Option<Event> {
+        if matches!(journal.run().next(), Step::Wait(_) | Step::Done(_)) {
+            return None;
+        }
+        let is_boundary = |event: &Event| event.trace().is_some() || matches!(event, Event::Interrupted { .. });
+        let last = history.iter().rfind(|recorded| is_boundary(&recorded.event))?;
+        let is_recorded = matches!(last.event, Event::Interrupted { .. });
+        renewed.filter(|_| !is_recorded).map(|at| Event::Interrupted { alive_at: Some(at) })
     }
 
     /// Gives up the lease of a run, so that the next process can claim it at once.

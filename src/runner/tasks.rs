@@ -66,7 +66,7 @@ impl AgentRunner {
             return Ok(PollOutcome::StillWaits { statuses: news.statuses, again_in: news.again_in.unwrap_or(POLL) });
         }
         let nothing = Input::Resume(Resume::default());
-        Ok(PollOutcome::GoesOn(self.resume_run_with(run, nothing, Some(news.events), None).await?))
+        Ok(PollOutcome::GoesOn(self.resume_run_with(run, nothing, Some(news.events), None, None).await?))
     }
 
     /// Polls the servers. A server that cannot be reached is polled again later, because the task may be fine.

@@ -12,3 +12,4 @@ pub(crate) mod receiver;
 mod review;
 mod spans;
 mod tls;
+mod waits;

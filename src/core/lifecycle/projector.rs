@@ -155,6 +155,7 @@ impl Lifecycle {
                 restart: started.restart,
             }],
             Event::Resumed { trace, .. } => vec![LifecycleKind::Resumed { trace_id: trace.id }],
+            Event::Queued | Event::Admitted | Event::Waited { .. } | Event::Interrupted { .. } => Vec::new(),
             Event::ToolsListed { toolset } => self.tools_listed(toolset),
             Event::ApprovalsResolved { granted } => vec![LifecycleKind::ApprovalsResolved { granted: granted.clone() }],
             Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),

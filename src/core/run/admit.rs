@@ -36,6 +36,7 @@ impl Run {
                     contradiction("only a fork or a retry starts a budget of its own")
                 }
             },
+            (Event::Queued | Event::Admitted | Event::Waited { .. } | Event::Interrupted { .. }, _) => Ok(()),
             (Event::ToolsListed { .. }, Phase::Ready { .. }) => Ok(()),
             (Event::ApprovalsResolved { granted }, Phase::Ready { .. }) => match &self.tools {
                 Some(tools) if granted.iter().all(|granted| tools.get(granted.tool.as_str()).is_some()) => Ok(()),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    CallEstimate, CallVerdict, Channel, Decision, Ending, Limit, Limits, OutputVerdict, Segment, Started, ToolGrant,
-    UndoCall,
+    CallEstimate, CallVerdict, Channel, Decision, Ending, Limit, Limits, OutputVerdict, Segment, ServerWait, Started,
+    ToolGrant, UndoCall,
 };
 use crate::chat::{Message, Reply, Usage};
 use crate::error::Failure;
@@ -35,6 +35,23 @@ pub enum Event {
         /// The limits of a fork or a retry, whose own budget starts here; absent in every other execution.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<Box<Limits>>,
+    },
+    /// The execution waits for admission: as many runs are active as the configuration allows.
+    #[serde(rename = "execution.queued")]
+    Queued,
+    /// The wait for admission is over.
+    #[serde(rename = "execution.admitted")]
+    Admitted,
+    /// The execution waited for servers, and continues now. Waits of a few milliseconds are not recorded.
+    #[serde(rename = "execution.waited")]
+    Waited { waits: Vec<ServerWait> },
+    /// The execution stopped in the middle: its process released the run, or died.
+    #[serde(rename = "execution.interrupted")]
+    Interrupted {
+        /// When a process that died was last known to be alive; `None` for a process that released the run, at the time of
+        /// this event.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alive_at: Option<Timestamp>,
     },
     /// The tools that the model can use from now on.
     #[serde(rename = "tools.listed")]
@@ -354,6 +371,10 @@ impl Event {
             | Self::TaskStarted { call, .. } => (slice::from_ref(call), &[]),
             Self::Started(_)
             | Self::Resumed { .. }
+            | Self::Queued
+            | Self::Admitted
+            | Self::Waited { .. }
+            | Self::Interrupted { .. }
             | Self::ToolsListed { .. }
             | Self::ApprovalsResolved { .. }
             | Self::ModelCalled { .. }
@@ -406,6 +427,10 @@ impl Event {
         match self {
             Self::Started(_) => "execution.started",
             Self::Resumed { .. } => "execution.resumed",
+            Self::Queued => "execution.queued",
+            Self::Admitted => "execution.admitted",
+            Self::Waited { .. } => "execution.waited",
+            Self::Interrupted { .. } => "execution.interrupted",
             Self::ToolsListed { .. } => "tools.listed",
             Self::ApprovalsResolved { .. } => "approvals.resolved",
             Self::ModelCalled { .. } => "llm.call.started",

@@ -122,7 +122,7 @@ impl Run {
     pub fn apply(&mut self, event: &Event) -> Result<(), InvalidEvent> {
         self.admit(event)?;
         match event {
-            Event::Started(_) => {}
+            Event::Started(_) | Event::Queued | Event::Admitted | Event::Waited { .. } | Event::Interrupted { .. } => {}
             Event::Resumed { trace, limits } => {
                 self.execution = (self.length, trace.clone());
                 if let Some(limits) = limits {

@@ -51,7 +51,15 @@ impl Event {
                 of_option(reason, secrets)
             }
             Self::CompensationStarted { ending, undo } => of_compensation(ending, undo, secrets),
+            Self::Waited { waits } => {
+                for wait in waits {
+                    of_option(&mut wait.error, secrets);
+                }
+            }
             Self::Resumed { .. }
+            | Self::Queued
+            | Self::Admitted
+            | Self::Interrupted { .. }
             | Self::ToolsListed { .. }
             | Self::ApprovalsResolved { .. }
             | Self::ModelCalled { .. }

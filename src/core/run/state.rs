@@ -19,7 +19,7 @@ use super::{
 use crate::blob::BlobHandle;
 use crate::chat::{Message, Part, Reply, Stop};
 use crate::error::Failure;
-use crate::id::{CallId, GrantId, ModelName};
+use crate::id::{CallId, GrantId, ModelName, ServerId};
 use crate::json;
 use crate::policy::Subject;
 use crate::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, Toolset};
@@ -328,11 +328,11 @@ impl Run {
         self.execution.1.context(&super::labels::execution(self.execution.0))
     }
 
-    /// The trace context of listing tools. The first listing has a span of its own; later the servers are asked
-    /// whenever the tools may have changed, and mostly they have not.
-    pub fn listing_context(&self) -> SpanContext {
+    /// The trace context of listing the tools of a server. The first listing has a span for each server; later the servers
+    /// are asked whenever the tools may have changed, and mostly they have not.
+    pub fn listing_context(&self, server: &ServerId) -> SpanContext {
         match &self.tools {
-            None => self.execution.1.context(&super::labels::listing(self.execution.0)),
+            None => self.execution.1.context(&super::labels::listing(self.execution.0, server)),
             Some(_) => self.execution_context(),
         }
     }

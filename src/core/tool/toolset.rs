@@ -37,6 +37,14 @@ pub struct ServerTools {
     pub authorization: Option<ServerAuthorization>,
 }
 
+impl ServerTools {
+    /// Why the server did not list its tools, if it did not.
+    pub fn failure(&self) -> Option<String> {
+        let left_out = || self.left_out.iter().find(|left| left.tool.is_none()).map(|left| left.reason.clone());
+        self.stale.clone().or_else(left_out)
+    }
+}
+
 /// The hash of each tool's definition when a run first listed it.
 pub type Pins = BTreeMap<Origin, String>;
 

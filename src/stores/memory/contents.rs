@@ -14,7 +14,6 @@ use toolgate_ports::{
     StreamTicket, WebhookDelivery, WebhookEndpoint,
 };
 
-use super::event_log::LogRecord;
 use super::run_index::RunIndex;
 
 #[derive(Debug, Default)]
@@ -34,6 +33,14 @@ pub(super) struct Contents {
     pub(super) webhooks: WebhookContents,
     /// The uses of each counter of a rule, by identity.
     pub(super) counters: BTreeMap<RuleCounter, BTreeMap<String, LimitAmount>>,
+}
+
+/// An event of the log, whose position is its index and 1.
+#[derive(Debug)]
+pub(super) struct LogRecord {
+    pub(super) run: RunId,
+    pub(super) seq: u64,
+    pub(super) ends_append: bool,
 }
 
 #[derive(Debug)]

@@ -3,19 +3,11 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use toolgate_core::id::{RunId, Tenant};
+use toolgate_core::id::Tenant;
 use toolgate_ports::{EventLog, LogPage, LoggedEvent, RunRow, StoreError};
 
 use super::MemoryStore;
-use super::contents::Contents;
-
-/// An event of the log, whose position is its index and 1.
-#[derive(Debug)]
-pub(super) struct LogRecord {
-    run: RunId,
-    seq: u64,
-    ends_append: bool,
-}
+use super::contents::{Contents, LogRecord};
 
 impl Contents {
     /// Adds the events of an append from the journal position `first` on.

@@ -24,6 +24,9 @@ macro_rules! orphaned {
 
 pub(super) const ORPHANED: &str = orphaned!("?1");
 
+/// The end of the lease of a running run, if another node has it.
+pub(super) const LEASE: &str = "SELECT lease_until FROM run WHERE id = ?1 AND status = 'running' AND owner <> ?2";
+
 const CLAIM_ANY: &str = concat!(
     "UPDATE run SET owner = ?1, lease_until = ",
     now_ms!(),

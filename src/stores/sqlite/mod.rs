@@ -60,7 +60,7 @@ use self::purge::PurgeRun;
 use self::query::query;
 use self::readers::Readers;
 use self::toolset::ToolsetStore;
-use self::units::integer;
+use self::units::{integer, millis};
 use self::writer::Writer;
 use super::wellformed;
 
@@ -162,6 +162,12 @@ impl RunStore for SqliteStore {
 
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         self.writer.make(Renewal { owner: owner.clone(), runs: runs.to_vec(), lease }).await
+    }
+
+    async fn last_renewal(&self, run: &RunId, node: &NodeId, lease: Duration) -> Result<Option<Timestamp>, StoreError> {
+        let asked = query(claim::LEASE).bind(run.as_str()).bind(node.as_str());
+        let until: Vec<(i64,)> = self.lookups.all(asked).await?;
+        Ok(until.first().and_then(|(until,)| Timestamp::from_millisecond(*until - millis(lease)).ok()))
     }
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {

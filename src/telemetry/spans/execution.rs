@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_core::chat::Usage;
 use toolgate_core::error::Failure;
 use toolgate_core::id::ModelName;
-use toolgate_core::run::{Call, PendingItem, ToolAccess, labels};
+use toolgate_core::run::{Call, PendingItem, ServerWait, ToolAccess, labels};
 use toolgate_core::trace::{SpanId, Trace};
 
 use super::attributes::{Attributes, truncate, truncate_value};
@@ -28,6 +28,10 @@ pub(super) struct Execution {
     /// The root span of the previous execution.
     pub(super) link: Option<Link>,
     pub(super) model: Option<OpenModelCall>,
+    /// The waits for servers whose spans are finished by the next fact.
+    pub(super) waits: Vec<ServerWait>,
+    /// Its wait for admission, if it waits: the position and the time of the fact.
+    pub(super) queued: Option<(u64, Timestamp)>,
     /// The calls sent to their servers.
     pub(super) calls: Vec<OpenCall>,
     /// The last answer, which is validated next.
@@ -131,6 +135,8 @@ impl Execution {
             last: at,
             link,
             model: None,
+            waits: Vec::new(),
+            queued: None,
             calls: Vec::new(),
             answer: None,
             pending: None,

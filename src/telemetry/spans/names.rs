@@ -169,7 +169,9 @@ pub(crate) const DECIDED_VIA: &str = "toolgate.approval.via";
 pub(crate) const DECIDED_SCOPE: &str = "toolgate.approval.scope";
 pub(crate) const DECIDED_RULE: &str = "toolgate.approval.rule";
 pub(crate) const DIFFERS: &str = "toolgate.drift.differs";
-pub(crate) const LISTED_SERVERS: &str = "toolgate.listing.servers";
+pub(crate) const LISTED_SERVER: &str = "toolgate.listing.server";
+/// How long opening the connection took, of a listing that opened one, in milliseconds.
+pub(crate) const CONNECT_MS: &str = "toolgate.listing.connect_ms";
 /// The number of listed tools.
 pub const LISTED_TOOLS: &str = "toolgate.listing.tools";
 pub(crate) const LISTED_LEFT_OUT: &str = "toolgate.listing.left_out";

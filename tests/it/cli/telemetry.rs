@@ -201,13 +201,13 @@ fn terminated(endpoint: &str) -> (String, Duration) {
 }
 
 #[test]
-fn a_terminated_run_exports_the_spans_that_it_finished() {
+fn a_terminated_run_exports_all_of_its_spans() {
     let receiver = Receiver::start();
     let (told, _) = terminated(&receiver.url());
     assert!(!told.contains("lost"), "{told}");
-    assert_eq!(receiver.spans(), 3, "the root comes with the execution that continues the run");
-    for name in ["chat played", "execute_tool mcp_shop_find_customer"] {
-        assert_eq!(receiver.occurrences(name), 1, "{name}");
+    assert_eq!(receiver.spans(), 5, "with the model call that was cut, and the root");
+    for (name, times) in [("chat played", 2), ("execute_tool mcp_shop_find_customer", 1), ("invoke_agent desk", 1)] {
+        assert_eq!(receiver.occurrences(name), times, "{name}");
     }
 }
 
@@ -217,7 +217,7 @@ fn a_terminated_run_says_which_spans_it_lost_and_ends_soon() {
     let dead = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
     for endpoint in [silent.url(), dead] {
         let (told, took) = terminated(&endpoint);
-        assert!(told.contains("3 spans were lost on the way to"), "{told}");
+        assert!(told.contains("5 spans were lost on the way to"), "{told}");
         assert!(took < Duration::from_secs(9), "{took:?}");
     }
 }

@@ -9,6 +9,11 @@ turns:
   - { say: done }
 ";
 
+/// Whether this is the name of the span of the server's listing, with or without its start.
+fn is_listing(name: &str) -> bool {
+    ["initialize shop", "tools/list shop"].contains(&name)
+}
+
 #[test]
 fn a_run_that_waited_is_drawn_as_two_executions_with_the_wait_between_them() {
     let desk = Desk::playing(NOTE);
@@ -18,10 +23,11 @@ fn a_run_that_waited_is_drawn_as_two_executions_with_the_wait_between_them() {
     let drawn = desk.toolgate(&["runs", "trace", "last"]).expect(0).out;
 
     let begins: Vec<&str> = drawn.lines().map(|line| line.split(['█', '·']).next().unwrap().trim()).collect();
+    // The server starts again for the second execution. How long that takes decides whether it has a span.
+    let begins: Vec<&str> = begins.into_iter().filter(|line| !is_listing(line.trim_start_matches("├ "))).collect();
     let expected = [
         "execution 1 of 2",
         "invoke_agent desk",
-        "├ tools/list",
         "└ chat played",
         "",
         "execution 2 of 2",
@@ -43,7 +49,8 @@ fn spans_are_visible_without_a_collector() {
     let spans = desk.toolgate(&["runs", "trace", "last", "--json"]).expect(0).json_lines();
 
     let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["tools/list", "chat played", "invoke_agent desk"]);
+    assert!(is_listing(names[0]), "{names:?}");
+    assert_eq!(names[1..], ["chat played", "invoke_agent desk"]);
     let attribute =
         |name: &str| spans[2]["attributes"].as_array().unwrap().iter().find(|pair| pair[0] == name).cloned();
     assert_eq!(attribute("input.value").unwrap()[1], "Go");
@@ -68,7 +75,7 @@ async fn spans_that_never_left_are_sent_from_the_journal() {
     let said = String::from_utf8_lossy(&sent.stdout);
     assert!(sent.status.success() && said.starts_with("3 spans of run_"), "{sent:?}");
     let spans = collected.text();
-    assert!(["tools/list", "chat played", "invoke_agent desk"].iter().all(|name| spans.contains(name)), "{spans}");
+    assert!([" shop", "chat played", "invoke_agent desk"].iter().all(|name| spans.contains(name)), "{spans}");
 }
 
 #[test]

@@ -33,6 +33,8 @@ struct World {
     most_in_flight: usize,
     released: Vec<(RunId, SpanContext)>,
     listings: usize,
+    /// How long the next listing of each server takes.
+    list_latency: BTreeMap<ServerId, Duration>,
     repeatable: BTreeSet<String>,
     violations: Vec<String>,
     tasks: BTreeMap<String, VecDeque<Result<CallReply, String>>>,
@@ -174,6 +176,11 @@ impl FakeServers {
 
     pub(crate) fn take_ms(&self, tool: &str, milliseconds: u64) {
         self.behave(tool, |behaviour| behaviour.latency = Duration::from_millis(milliseconds));
+    }
+
+    /// How long the next listing of a server takes.
+    pub(crate) fn list_in_ms(&self, server: &str, milliseconds: u64) {
+        self.world().list_latency.insert(server.into(), Duration::from_millis(milliseconds));
     }
 
     pub(crate) fn report_progress(&self, tool: &str, steps: &[f64]) {
@@ -328,6 +335,10 @@ impl Drop for InFlight<'_> {
 #[async_trait]
 impl McpServers for FakeServers {
     async fn list(&self, servers: &[ServerId], _trace: &SpanContext) -> Vec<ServerTools> {
+        let latency = servers.iter().filter_map(|server| self.world().list_latency.remove(server)).max();
+        if let Some(latency) = latency {
+            tokio::time::sleep(latency).await;
+        }
         let mut world = self.world();
         world.listings += 1;
         servers.iter().map(|server| world.servers[server].clone()).collect()

@@ -157,5 +157,5 @@ async fn a_tool_result_is_recorded_despite_a_concurrent_write() {
 
     assert!(world.store.is_spent());
     let journal = world.journal(&execution.run).await;
-    assert_eq!(journal[journal.len() - 2..], ["message.added", "tool.completed"]);
+    assert_eq!(journal[journal.len() - 3..], ["message.added", "tool.completed", "execution.interrupted"]);
 }

@@ -7,7 +7,7 @@ use reqwest::header::HeaderValue;
 use serde_json::{Value, json};
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Policy;
-use toolgate::core::run::Status;
+use toolgate::core::run::{Event, Status};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::{Activity, Agent, AgentRunner, Answer, Capacity, Execution, Request, Resume};
 use toolgate::stores::MemoryStore;
@@ -33,7 +33,8 @@ async fn started_for(runner: &AgentRunner, tenant: &str) -> Execution {
 }
 
 async fn is_asking(runner: &AgentRunner, run: &RunId) -> bool {
-    runner.journal(run).await.unwrap().len() > 1
+    let journal = runner.journal(run).await.unwrap();
+    journal.iter().any(|recorded| matches!(recorded.event, Event::ModelCalled { .. }))
 }
 
 #[tokio::test]

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::id::{RunId, ServerId};
-use toolgate::core::run::Status;
+use toolgate::core::run::{Event, Status};
 use toolgate::core::tool::{DeliveredReply, Outcome, Progress, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
-use toolgate::ports::{McpCall, McpServers, RunFilter};
+use toolgate::ports::{McpCall, McpServers, RunFilter, RunStore as _};
 use toolgate::runner::{AgentRunner, Request};
 use toolgate::stores::{Durability, SqliteStore};
 
@@ -136,10 +136,39 @@ async fn a_process_killed_anywhere_loses_no_run_and_repeats_no_call() {
     let calls = lines(directory.path());
     let distinct: BTreeSet<_> = calls.iter().collect();
     assert_eq!(calls.len(), distinct.len(), "a call was made twice");
-    let mut resumed = 0;
+    let (mut resumed, mut interrupted) = (0, 0);
     for row in &rows {
         let journal = runner.journal(&row.id).await.unwrap();
-        resumed += journal.iter().filter(|fact| fact.event.name() == "execution.resumed").count();
+        resumed += journal.iter().filter(|fact| matches!(fact.event, Event::Resumed { .. })).count();
+        for fact in &journal {
+            let Event::Interrupted { alive_at } = fact.event else { continue };
+            interrupted += 1;
+            let since = fact.at.duration_since(alive_at.expect("no process released a run")).as_millis();
+            assert!(since + 2 >= LEASE.as_millis().cast_signed(), "claimed {since} ms after it was alive");
+        }
     }
+    // A lease that expires between two statements of the claim leaves its time unknown.
+    assert!(interrupted * 2 > resumed, "the end of {interrupted} executions of {resumed} is known");
     assert!(resumed > 0, "no kill hit a run that was under way, so nothing was shown");
+}
+
+#[tokio::test]
+async fn a_process_shows_more_often_that_it_is_alive_than_its_lease_requires() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let directory = tempfile::TempDir::new().unwrap();
+    let file = directory.path().join("runs.db");
+    let store = Arc::new(SqliteStore::open_with_durability(&file, Durability::ProcessCrash).await.unwrap());
+    let agent = given_an_agent().whose_model_says(json!([{"hang": true}])).agent();
+    let runner = AgentRunner::builder().store(store.clone()).lease(MINUTE).agent(agent).build().unwrap();
+    let run = runner.start(Request::new("clerk", "Hello")).await.unwrap().run;
+    let started = runner.journal(&run).await.unwrap()[0].at;
+
+    let renewed = async {
+        let other = "node_other".into();
+        while store.last_renewal(&run, &other, MINUTE).await.unwrap().unwrap() < started + Duration::from_millis(400) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+
+    tokio::time::timeout(Duration::from_secs(10), renewed).await.expect("renewed after half a second, not after 20");
 }

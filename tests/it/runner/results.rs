@@ -146,7 +146,7 @@ async fn the_reader_is_offered_behind_all_other_tools_once_there_is_something_to
     let others = ["mcp_files_read", "mcp_zoo_zebra"];
     let with_it = ["mcp_files_read", "mcp_zoo_zebra", "result_read"];
     assert_eq!(shown_tools(&world, &report.run_id).await, [others.to_vec(), with_it.to_vec()]);
-    assert_eq!(world.servers.listings(), 1, "the servers were not listed again");
+    assert_eq!(world.servers.listings(), 2, "each server was listed once");
     assert!(report.output.unwrap().text.contains("line 19999, byte "));
     assert_eq!((report.budget.mcp_calls, report.budget.tool_interactions), (1, 2), "it is no call of a server");
     let told: Vec<&str> = told(&world, &report.run_id).await.iter().map(LifecycleKind::name).collect();

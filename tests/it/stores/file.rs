@@ -56,6 +56,24 @@ async fn a_store_reopened_from_its_file_has_everything() {
 }
 
 #[tokio::test]
+async fn the_last_renewal_of_a_lease_is_known_while_a_run_is_executed() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    let before = jiff::Timestamp::now();
+    store.append(append(run(1), 0, 1).by("node_a")).await.unwrap();
+    store.append(append(run(2), 0, 1).by("node_a").leaving(Status::Pending)).await.unwrap();
+
+    let renewed = store.last_renewal(&run(1), &node("node_b"), LONG).await.unwrap().expect("it has an owner");
+
+    let off = renewed.duration_since(before).as_millis();
+    assert!((-1..5000).contains(&off), "{off}");
+    assert_eq!(store.last_renewal(&run(1), &node("node_a"), LONG).await.unwrap(), None, "its own");
+    for idle in [run(2), run(3)] {
+        assert_eq!(store.last_renewal(&idle, &node("node_b"), LONG).await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
 async fn sessions_and_conversations_survive_a_restart() {
     let directory = TempDir::new().unwrap();
     let store = open(&file(&directory)).await;

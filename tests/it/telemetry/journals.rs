@@ -24,7 +24,7 @@ use toolgate::ports::ModelIdentity;
 pub(crate) struct Journal {
     pub(crate) run: RunId,
     pub(crate) events: Vec<JournalEntry>,
-    now: Timestamp,
+    pub(crate) now: Timestamp,
     trace: u8,
 }
 

@@ -43,7 +43,7 @@ CASES = {
     "pending, and resumed by another process with an external result": dict(
         turns=[{"calls": [ORDERS, REFUND]}, {"say": "It is refunded."}],
         steps=[(10, "run", "Refund it."), (0, "resume", "last", "--result", 'call_refund={"status":"refunded"}')],
-        expect=dict(traces=2, roots=2, agents=2, llm=2, tool=2, errors=0, chain=1, spans=7, pending=1),
+        expect=dict(traces=2, roots=2, agents=2, llm=2, tool=2, errors=0, chain=2, spans=8, pending=1),
         flags=["--resumed-ids", "call_refund"],
         outcomes=["pending", "completed"],
     ),
@@ -54,7 +54,7 @@ CASES = {
             (10, "resume", "last", "--partial", "--result", "call_more=refunded"),
             (0, "resume", "last", "--result", "call_refund=refunded"),
         ],
-        expect=dict(traces=3, roots=3, agents=3, llm=2, tool=2, errors=0, chain=1, spans=8, pending=2),
+        expect=dict(traces=3, roots=3, agents=3, llm=2, tool=2, errors=0, chain=2, spans=9, pending=2),
         flags=["--resumed-ids", "call_refund,call_more"],
         outcomes=["pending", "pending", "completed"],
     ),
@@ -65,7 +65,7 @@ CASES = {
             {"say": "One note is there."},
         ],
         steps=[(10, "run", "Note it."), (0, "resume", "last", "--approve", "call_yes", "--deny", "call_no=not nice")],
-        expect=dict(traces=2, agents=2, llm=2, tool=1, guardrail=2, errors=0, chain=1, spans=8, pending=2),
+        expect=dict(traces=2, agents=2, llm=2, tool=1, guardrail=2, errors=0, chain=2, spans=9, pending=2),
         flags=["--resumed-ids", "call_yes"],
         outcomes=["pending", "completed"],
     ),
@@ -115,8 +115,8 @@ CASES = {
     ),
     "a run forked where its first turn was over": dict(
         turns=[{"calls": [ORDERS]}, {"say": "Two orders."}, {"say": "Two, again."}],
-        steps=[(0, "run", "How many?"), (0, "runs", "fork", "last", "--at", "9")],
-        expect=dict(traces=2, roots=2, agents=2, llm=3, tool=1, errors=0, chain=1, spans=7),
+        steps=[(0, "run", "How many?"), (0, "runs", "fork", "last", "--at", "10")],
+        expect=dict(traces=2, roots=2, agents=2, llm=3, tool=1, errors=0, chain=2, spans=8),
         outcomes=["completed", "completed"],
     ),
     "a trace that the caller began": dict(
@@ -205,15 +205,32 @@ CASES = {
         outcomes=["completed"],
     ),
     "a process that is killed while a tool is at work": dict(
-        delay_ms=1500,
+        delay_ms=5000,
         turns=[{"calls": [POINTS]}, {"say": "She has some."}],
         steps=[("killed", "run", "How many points?"), (0, "resume", "last")],
         # Of the first process, toolgate reports only the facts that its successor can read in the journal: the
         # interruption, and where it was. The call is read-only, so it is repeated; O4 sees both, and the first never
         # got an answer that counts.
-        expect=dict(traces=2, roots=2, agents=2, llm=1, tool=2, errors=1, spans=5),
+        expect=dict(traces=2, roots=2, agents=2, llm=1, tool=2, errors=1, spans=6),
         flags=["--resumed-ids", "call_points", "--off", "O1,O2,O3,O4"],
         outcomes=["interrupted", "completed"],
+    ),
+    "a server that starts slowly, in a run and in the process that resumes it": dict(
+        start_ms=800,
+        turns=[{"calls": [("call_note", "mcp_shop_add_note", {"customer_id": "C-1001", "text": "late"})]}, {"say": "Noted."}],
+        steps=[(10, "run", "Note it."), (0, "resume", "last", "--approve", "call_note")],
+        expect=dict(traces=2, agents=2, llm=2, tool=1, guardrail=1, errors=0, chain=2, spans=8, pending=1),
+        flags=["--resumed-ids", "call_note"],
+        outcomes=["pending", "completed"],
+    ),
+    "two runs, of which one waits for admission": dict(
+        delay_ms=1500,
+        gateway={"listen": "127.0.0.1:0", "anonymous": True, "runs": {"max_active": 1}},
+        turns=[{"calls": [POINTS]}, {"say": "Some."}, {"say": "As I said: some."}],
+        steps=[("served", "How many points?", "Sure?")],
+        expect=dict(traces=2, agents=2, llm=3, tool=1, errors=0, chain=3, spans=9),
+        flags=["--one-at-a-time"],
+        outcomes=["completed", "completed"],
     ),
     "over http/json": dict(
         protocol="http/json",
@@ -240,7 +257,7 @@ CASES = {
         delay_ms="dies",
         turns=[{"calls": [POINTS]}, {"say": "The shop does not answer."}],
         steps=[(0, "run", "How many points?")],
-        expect=dict(traces=1, agents=1, llm=2, tool=1, chain=1, errors=1, spans=5),
+        expect=dict(traces=1, agents=1, llm=2, tool=1, chain=2, errors=1, spans=6),
         flags=["--off", "O4"],  # the server died before it logged the request
         outcomes=["completed"],
     ),
@@ -264,13 +281,13 @@ CASES = {
         policy={"name": "desk", "default": "ask", "answer_timeout_s": 1, "rules": []},
         turns=[{"calls": [ORDERS]}, {"say": "I was not allowed to look."}],
         steps=[(10, "run", "What did she order?"), ("sleep", "1.2"), (0, "approvals", "expire")],
-        expect=dict(traces=2, agents=2, llm=2, tool=0, guardrail=1, chain=1, errors=0, spans=6, pending=1),
+        expect=dict(traces=2, agents=2, llm=2, tool=0, guardrail=1, chain=2, errors=0, spans=7, pending=1),
         outcomes=["pending", "completed"],
     ),
     "the demonstration": dict(
         demo=True,
         steps=[(0, "demo")],
-        expect=dict(traces=3, roots=3, agents=3, llm=6, tool=6, guardrail=1, chain=1, errors=0, spans=17, pending=5),
+        expect=dict(traces=3, roots=3, agents=3, llm=6, tool=6, guardrail=1, chain=3, errors=0, spans=19, pending=5),
         flags=["--resumed-ids", "call_4_1,call_5_1"],
         outcomes=["pending", "pending", "completed"],
     ),

@@ -1,9 +1,10 @@
-"""recorder.py LOG DELAY_MS COMMAND ARG... - an MCP proxy over stdio that records requests.
+"""recorder.py LOG DELAY_MS START_MS COMMAND ARG... - an MCP proxy over stdio that records requests.
 
 Runs COMMAND and passes everything on in both directions. Each tools/call becomes one line of LOG when its answer goes
 back: the request, its time and trace context, and whether it failed. Rule O4 of check_spans.py
 compares the spans with these lines. Each answer is delayed by DELAY_MS first, so that calls of one tier are seen to overlap.
-With `dies` in its place the server ends at its first call.
+With `dies` in its place the server ends at its first call. The server starts after START_MS, and this wait is a line of LOG
+too (rule O5).
 """
 
 import json
@@ -13,8 +14,19 @@ import sys
 import threading
 import time
 
-log, dies, command = sys.argv[1], sys.argv[2] == "dies", sys.argv[3:]
+log, dies, start_delay, command = sys.argv[1], sys.argv[2] == "dies", int(sys.argv[3]) / 1000, sys.argv[4:]
 delay = 0 if dies else int(sys.argv[2]) / 1000
+
+
+def keep(record):
+    with open(log, "a") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+if start_delay:
+    began = time.time_ns()
+    time.sleep(start_delay)
+    keep({"kind": "wait", "for": "the start of a server", "start": began, "end": time.time_ns()})
 server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 asked = {}
 speaking = threading.Lock()
@@ -48,8 +60,7 @@ def answer(line, message):
         **{field: (call.get("_meta") or {}).get(field) for field in ("traceparent", "tracestate", "baggage")},
         "is_error": "error" in message or bool(result.get("isError")),
     }
-    with open(log, "a") as file:
-        file.write(json.dumps(record) + "\n")
+    keep(record)
     say(line)
 
 

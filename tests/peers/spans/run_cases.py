@@ -24,6 +24,7 @@ from provider import Provider
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Cases wait much more than they compute.
 AT_ONCE = 3
+LEASE_S = 5
 POLICY = os.path.join(HERE, "..", "..", "..", "examples", "demo", "policy.yaml")
 
 
@@ -150,11 +151,12 @@ def collector(rotel):
 
 def config(binary, case, url, log):
     refund = {"name": "issue_refund", "description": "Pay a customer back.", "input_schema": {"type": "object"}}
-    recorder = [os.path.join(HERE, "recorder.py"), log, str(case.get("delay_ms", 50)), binary, "demo-server"]
+    recorder = [os.path.join(HERE, "recorder.py"), log, str(case.get("delay_ms", 50)), str(case.get("start_ms", 0)), binary, "demo-server"]
     model = {"model": "gpt-5-mini", "temperature": 0.2, "max_tokens": 1000, "stream": False}
     model = {"base_url": url, "api_key": "none", **({"model": "m"} if "wire" in case else model), **case.get("model", {})}
     return {
         "store": {"sqlite": {"path": "runs.db"}},
+        "lease_s": LEASE_S,
         "models": {"main": {case.get("wire", "openai_chat"): model}},
         "servers": {"shop": {"stdio": {"command": sys.executable, "args": recorder}, "trusted": True}},
         "policies": {"desk": "policy.yaml" if "policy" in case else POLICY},
@@ -163,6 +165,7 @@ def config(binary, case, url, log):
             "external_tools": [refund], **case.get("agent", {}),
         }},
         "telemetry": case.get("telemetry", {}),
+        "gateway": case.get("gateway", {}),
     }
 
 
@@ -170,12 +173,15 @@ def step(binary, case, log, exit_code, *words):
     """One process, as lines of a shell script that fails when the process does not end as it has to."""
     if exit_code == "sleep":
         return f"sleep {words[0]}\n"
+    helper = lambda name, *words: shlex.join([sys.executable, os.path.join(HERE, name), *words]) + " >&2\n"
+    if exit_code == "served":
+        return helper("served_runs.py", binary, log, *words)
     line = shlex.join([binary, *words]) + " </dev/null >&2"
     if exit_code == "killed":
         # A call is in flight once the model was answered; the recorder delays its answer much longer than this.
-        wait = f"until grep -q llm {shlex.quote(log)}; do sleep 0.05; done; sleep 0.5"
-        lease_runs_out = "sleep 5.5"
-        return f"{line} & victim=$!\n{wait}\nkill -9 $victim; wait $victim || true; {lease_runs_out}\n"
+        wait = f"until grep -q llm {shlex.quote(log)}; do sleep 0.05; done; sleep 0.5\n" + helper("lease.py", "runs.db")
+        alive = helper("lease.py", "runs.db", str(LEASE_S), log)
+        return f"{line} & victim=$!\n{wait}kill -9 $victim; wait $victim || true\n{alive}sleep {LEASE_S + 0.5}\n"
     if exit_code == "cancelled":
         wait = f"until grep -q llm {shlex.quote(log)}; do sleep 0.05; done; sleep 0.5"
         cancel = shlex.join([binary, "runs", "cancel", "last"]) + " >&2"

@@ -11,7 +11,7 @@ use toolgate_core::id::CallId;
 use toolgate_core::policy::OnTimeout;
 use toolgate_core::run::{
     Authorization, CallEstimate, CallState, CallVerdict, Channel, Decision, DecisionKind, Ending, Event, HumanAnswer,
-    Limit, OutputVerdict, Rejection, Run, ToolAccess, ToolGrant,
+    Limit, OutputVerdict, Rejection, Run, ServerWait, ToolAccess, ToolGrant,
 };
 use toolgate_core::tool::{
     Arguments, Choice, Difference, ElicitationRequest, ElicitationResponse, Question, TaskHandle, ToolName,
@@ -115,7 +115,16 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     known.extend(["c0".into(), "unknown".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
-    match tape.below(29) {
+    match tape.below(33) {
+        29 => Event::Interrupted { alive_at: tape.once_in(2).then_some(now) },
+        30 => {
+            let error = tape.once_in(2).then(|| "it is away".to_owned());
+            Event::Waited {
+                waits: vec![ServerWait { server: "files".into(), since: now, ms: 40, connect_ms: Some(30), error }],
+            }
+        }
+        31 => Event::Queued,
+        32 => Event::Admitted,
         28 => compensation(tape, run),
         27 => Event::Paused { by: "ada".into(), via: Channel::Library, reason: None },
         26 if tape.once_in(3) => Event::ModelCallRefused {

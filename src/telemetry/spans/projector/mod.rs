@@ -179,7 +179,8 @@ impl Projector {
     fn project(&mut self, recorded: &JournalEntry) -> Vec<Span> {
         let mut spans = Vec::new();
         let comes_from_outside = self.record_input(recorded);
-        let goes_on = !comes_from_outside && !matches!(recorded.event, Event::Resumed { .. });
+        let is_boundary = matches!(recorded.event, Event::Resumed { .. } | Event::Interrupted { .. });
+        let goes_on = !comes_from_outside && !is_boundary;
         if goes_on {
             spans.extend(self.release());
         }
@@ -188,6 +189,9 @@ impl Projector {
             execution.pending = (!goes_on).then(|| known.unwrap_or_else(|| pending(&self.lifecycle)));
         }
         let rests = comes_from_outside && self.rests();
+        if !matches!(recorded.event, Event::ToolsListed { .. }) {
+            spans.extend(self.listed_the_same(recorded.seq));
+        }
         let told = self.lifecycle.events_of(recorded);
         spans.extend(self.advance(recorded));
         let content = self.content;
@@ -214,6 +218,7 @@ impl Projector {
                 self.begin(*seq, *at, &started.trace, started);
                 Vec::new()
             }
+            Event::Interrupted { alive_at } => self.stop(alive_at.unwrap_or(*at).min(*at), Finish::HandedOver),
             Event::Resumed { trace, limits } => {
                 let stopped = self.execution.as_ref().map(|execution| execution.last);
                 let spans = stopped.map(|at| self.stop(at, Finish::HandedOver)).unwrap_or_default();
@@ -274,7 +279,16 @@ impl Projector {
             Event::TaskStarted { call, wire, .. } => {
                 self.call_ended(call, *at, CallResult::Suspended("task"), wire.as_deref()).into_iter().collect()
             }
-            Event::ToolsListed { toolset } => self.listed(*seq, *at, toolset).into_iter().collect(),
+            Event::Queued => {
+                self.queued(*seq, *at);
+                Vec::new()
+            }
+            Event::Admitted => self.left_queue(*at).into_iter().collect(),
+            Event::Waited { waits } => {
+                self.waited(waits);
+                Vec::new()
+            }
+            Event::ToolsListed { toolset } => self.listed(*seq, *at, toolset),
             Event::CallChecked {
                 call,
                 verdict: CallVerdict::Rejected { reason: Rejection::Denied, message, .. },
@@ -339,7 +353,10 @@ impl Projector {
         let mut spans: Vec<Span> = self.model_lost(cut, at).into_iter().collect();
         let open = self.execution.as_mut().map(|execution| std::mem::take(&mut execution.calls)).unwrap_or_default();
         spans.extend(open.iter().filter_map(|call| self.call_cut_short(call, at, cut)));
-        spans.extend(self.listing_cut_short(at, cut));
+        match self.left_queue(at) {
+            Some(admission) => spans.push(admission),
+            None => spans.extend(self.listing_cut_short(at, cut)),
+        }
         spans
     }
 

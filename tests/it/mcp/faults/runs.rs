@@ -41,7 +41,8 @@ pub(super) async fn run(servers: &Arc<Servers>, ids: &[&str], turns: Value) -> R
 
 impl Ran {
     fn facts(&self) -> Vec<&'static str> {
-        self.journal.iter().map(Event::name).collect()
+        // The speed of a server decides whether the run waited for it.
+        self.journal.iter().filter(|event| !matches!(event, Event::Waited { .. })).map(Event::name).collect()
     }
 
     /// The tool results that the model read, in order.

@@ -11,7 +11,7 @@ use toolgate::core::run::Limits;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{ContextBuilder, Governor, Model, OutputValidator, PathResolver, ToolInputValidator};
-use toolgate::runner::{Agent, Builder, Fallback, ServerResults};
+use toolgate::runner::{Agent, Builder, Capacity, Fallback, ServerResults};
 use toolgate::validation::SchemaValidator;
 
 use super::World;
@@ -37,6 +37,7 @@ pub(crate) struct Ports {
     governor: Option<Arc<dyn Governor>>,
     paths: Option<Arc<dyn PathResolver>>,
     poll: Option<Duration>,
+    capacity: Capacity,
     secret: Option<String>,
     results: Vec<(String, ServerResults)>,
 }
@@ -183,6 +184,12 @@ impl Given {
         self
     }
 
+    /// Limits the number of active runs.
+    pub(crate) fn at_most(mut self, runs: usize) -> Self {
+        self.ports.capacity.driven = runs;
+        self
+    }
+
     /// Only the agent, for another kind of world.
     pub(crate) fn agent(self) -> Agent {
         self.agent
@@ -252,6 +259,7 @@ impl Ports {
         if let Some(secret) = &self.secret {
             builder = builder.secrets(SecretsBuilder::of_values([secret.as_str()]));
         }
+        let builder = builder.capacity(self.capacity);
         match self.poll {
             Some(poll) => builder.poll(poll),
             None => builder,

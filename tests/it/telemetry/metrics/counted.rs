@@ -176,5 +176,5 @@ async fn a_direct_tool_call_has_no_model_span_and_counts_no_model_attempt() {
     let journal = machine.store.load(&run, 0).await.unwrap();
     let spans = project(&run, &journal, SpanContent::default(), Arc::new(|_: &ModelName| None));
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
-    assert_eq!(names, ["tools/list", "execute_tool mcp_files_read", "invoke_agent clerk"]);
+    assert_eq!(names, ["tools/list files", "execute_tool mcp_files_read", "invoke_agent clerk"]);
 }
