@@ -109,6 +109,12 @@ async fn create(
         let found = runner.run(run.as_str()).await;
         found.map_err(|error| if error.code == ErrorCode::NotFound { error.of_field("/run_id") } else { error })?;
     }
+    let is_anonymous = gateway.access().anonymous.as_ref().is_some_and(|anonymous| anonymous.tenant == caller.tenant);
+    if !headers.contains_key(header::AUTHORIZATION) && !is_anonymous {
+        let detail =
+            "a ticket carries the `Authorization` header of the request that creates it, and this one has none";
+        return Err(Problem::new(ErrorCode::Validation, detail));
+    }
     let Some(tickets) = gateway.stream_tickets() else {
         return Err(Problem::new(ErrorCode::Unavailable, "this server has no stream tickets"));
     };

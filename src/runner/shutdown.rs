@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Event, JournalEntry, Step};
+use toolgate_core::run::{Event, JournalEntry, Status};
 use toolgate_driver::{DriveError, Journal, Progress};
 
 use super::AgentRunner;
@@ -72,7 +72,7 @@ impl AgentRunner {
 
     /// Records that the execution stops in the middle, unless the run is idle.
     async fn interrupt(&self, journal: &mut Journal) -> Result<(), DriveError> {
-        while !matches!(journal.run().next(), Step::Wait(_) | Step::Done(_)) {
+        while journal.run().status() == Status::Running {
             journal.stage(Event::Interrupted { alive_at: None })?;
             if journal.commit().await? == Progress::Committed {
                 break;
@@ -84,13 +84,15 @@ impl AgentRunner {
     /// The event for an execution whose process died, if it is known until when that process was alive: for runs that are
     /// not idle. `renewed` is the last renewal of its lease.
     pub(super) fn death(journal: &Journal, history: &[JournalEntry], renewed: Option<Timestamp>) -> Option<Event> {
-        if matches!(journal.run().next(), Step::Wait(_) | Step::Done(_)) {
+        if journal.run().status() != Status::Running {
             return None;
         }
         let is_boundary = |event: &Event| event.trace().is_some() || matches!(event, Event::Interrupted { .. });
         let last = history.iter().rfind(|recorded| is_boundary(&recorded.event))?;
         let is_recorded = matches!(last.event, Event::Interrupted { .. });
-        renewed.filter(|_| !is_recorded).map(|at| Event::Interrupted { alive_at: Some(at) })
+        // What the process recorded, it recorded while it was alive.
+        let recorded = history.last().map(|recorded| recorded.at);
+        renewed.filter(|_| !is_recorded).map(|at| Event::Interrupted { alive_at: Some(at).max(recorded) })
     }
 
     /// Gives up the lease of a run, so that the next process can claim it at once.

@@ -77,7 +77,7 @@ impl Poller {
 
 async fn poll(poller: Weak<Poller>, runs: Arc<dyn RunStore>, active_runs: Arc<ActiveRuns>, mut pace: PollPace) {
     let mut known: BTreeMap<RunId, RunPosition> = BTreeMap::new();
-    let mut is_failing = false;
+    let (mut is_failing, mut log_is_failing) = (false, false);
     // The position up to which the watchers of tenants were notified.
     let mut reported = None;
     let Some(committed) = poller.upgrade().map(|poller| poller.broadcaster.committed.clone()) else { return };
@@ -90,10 +90,10 @@ async fn poll(poller: Weak<Poller>, runs: Arc<dyn RunStore>, active_runs: Arc<Ac
         let Some(watched) = poller.upgrade().and_then(|poller| poller.watched_or_end()) else { return };
         match newest_events(&poller, &*runs, watched.has_tenants, reported).await {
             Ok(position) => {
-                is_failing &= position.is_none();
+                log_is_failing = false;
                 reported = position;
             }
-            Err(error) => note_failure(&mut is_failing, &error),
+            Err(error) => note_failure(&mut log_is_failing, &error),
         }
         if !is_due {
             continue;

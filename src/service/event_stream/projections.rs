@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use toolgate_core::id::RunId;
 use toolgate_core::lifecycle::{Content, Lifecycle, LifecycleEvent};
-use toolgate_core::run::{JournalEntry, Run, Status};
+use toolgate_core::run::{JournalEntry, PendingItem, Status};
 use toolgate_ports::LoggedEvent;
 use toolgate_runner::{RunnerError, TenantSubscription};
 
@@ -23,8 +23,8 @@ pub(super) struct Projections(VecDeque<(RunId, Projection)>);
 /// An event of a run.
 pub(super) struct ProjectedEvent {
     pub(super) event: LifecycleEvent,
-    /// Whether an approval was pending before it.
-    pub(super) had_approvals: bool,
+    /// Whether an approval was pending before it; for `execution.pending`, whether one is.
+    pub(super) with_approvals: bool,
 }
 
 struct Projection {
@@ -91,16 +91,23 @@ impl Projection {
         }
         let Some(fact) = self.facts.pop_front() else { return Vec::new() };
         self.next += 1;
-        let had_approvals = self.lifecycle.run().is_some_and(has_approvals);
-        let mut events = self.lifecycle.observe(&fact);
-        let is_pending = self.lifecycle.run().is_some_and(|run| run.status() == Status::Pending);
-        if logged.ends_append && is_pending {
-            events.extend(self.lifecycle.pending(fact.at));
+        let had_approvals = self.has_approvals();
+        let events = self.lifecycle.observe(&fact);
+        let Some(run) = self.lifecycle.run() else { return Vec::new() };
+        // Facts that a fork copied happened to the original run.
+        if (1..run.started().trigger.copied()).contains(&logged.seq) {
+            return Vec::new();
         }
-        events.into_iter().map(|event| ProjectedEvent { event, had_approvals }).collect()
+        let pending =
+            if logged.ends_append && run.status() == Status::Pending { self.lifecycle.pending(fact.at) } else { None };
+        let events = events.into_iter().map(|event| ProjectedEvent { event, with_approvals: had_approvals });
+        let pending = pending.map(|event| ProjectedEvent { event, with_approvals: self.has_approvals() });
+        events.chain(pending).collect()
     }
-}
 
-fn has_approvals(run: &Run) -> bool {
-    run.pending_items().iter().any(|item| item.binding().is_some())
+    /// Whether an approval is pending.
+    fn has_approvals(&self) -> bool {
+        let is_approval = |item: &PendingItem| item.binding().is_some();
+        self.lifecycle.run().is_some_and(|run| run.pending_items().iter().any(is_approval))
+    }
 }

@@ -26,13 +26,16 @@ pub enum EventTopic {
     /// Everything that runs do.
     #[default]
     Runs,
-    /// The approvals inbox: requests, decisions, expiries and deadlines of approvals; and the ends of runs that withdraw
-    /// approvals.
+    /// The approvals inbox: requests, decisions, expiries and deadlines of approvals; and what shows, hides or withdraws those
+    /// of a run.
     Approvals,
 }
 
-/// The events that extend or withdraw the pending approvals of their run.
-const AFFECTING_APPROVALS: [&str; 6] = [
+/// The events that show, hide, extend or withdraw the pending approvals of their run: the list has those of pending runs.
+const AFFECTING_APPROVALS: [&str; 9] = [
+    "execution.pending",
+    "execution.resumed",
+    "execution.paused",
     "pending.extended",
     "compensation.started",
     "execution.failed",
@@ -58,11 +61,12 @@ impl EventSelection {
     }
 
     /// Whether an event of such a run is selected.
-    pub(super) fn admits(&self, ProjectedEvent { event, had_approvals }: &ProjectedEvent) -> bool {
+    pub(super) fn admits(&self, ProjectedEvent { event, with_approvals }: &ProjectedEvent) -> bool {
         let is_about_topic = match self.topic {
             EventTopic::Runs => true,
             EventTopic::Approvals => {
-                event.name().starts_with("approval.") || (*had_approvals && AFFECTING_APPROVALS.contains(&event.name()))
+                event.name().starts_with("approval.")
+                    || (*with_approvals && AFFECTING_APPROVALS.contains(&event.name()))
             }
         };
         is_about_topic && (self.types.is_empty() || self.types.contains(event.name()))

@@ -29,7 +29,7 @@ const BATCH: usize = 256;
 const SILENT_POSITIONS: u64 = 1024;
 
 /// How many positions are read for a page.
-const POSITIONS_OF_PAGE: u64 = 10_000;
+const POSITIONS_OF_PAGE: u64 = 2000;
 
 /// The events of a tenant, as they are pulled.
 pub struct TenantTail {

@@ -240,9 +240,44 @@ async fn the_inbox_reports_what_changes_its_approvals() {
     served.post(&format!("/v1/runs/{withdrawn}/cancel"), json!({})).await;
 
     let told = inbox.up_to("execution.cancelled").await;
-    let kinds = ["approval.requested", "approval.requested", "approval.decided", "execution.cancelled"];
+    let asked = ["approval.requested", "execution.pending"];
+    let kinds = [&asked[..], &asked, &["execution.resumed", "approval.decided", "execution.cancelled"]].concat();
     assert_eq!(events(&told), kinds, "the end of the decided run changes no approval");
-    assert_eq!(told[3].data["run_id"], withdrawn.as_str());
+    assert_eq!(told[6].data["run_id"], withdrawn.as_str());
+}
+
+#[tokio::test]
+async fn the_inbox_reports_that_an_approval_is_pending_again() {
+    let calls = json!([{"name": "mcp_files_delete", "arguments": {"n": 1}}, {"name": "mcp_files_delete", "arguments": {"n": 2}}]);
+    let given = guarded().whose_model_says(json!([{"calls": calls}, say("Done.")]));
+    let served = Served::to_all(given.kept(Kept::InAFile).await).await;
+    let mut inbox = served.watch("/v1/approvals/events").await;
+    let run = served.run(json!({"input": "Clean up"})).await;
+    let asked = inbox.up_to("execution.pending").await;
+    assert_eq!(events(&asked), ["approval.requested", "approval.requested", "execution.pending"]);
+    let listed = || async { served.get("/v1/approvals").await.body["data"].as_array().unwrap().clone() };
+    let first = listed().await[0]["id"].clone();
+
+    served.post(&format!("/v1/approvals/{}/decision", first.as_str().unwrap()), json!({"decision": "approve"})).await;
+    served.post(&format!("/v1/runs/{run}/resume"), json!({})).await;
+
+    inbox.up_to("execution.pending").await;
+    assert_eq!(listed().await.len(), 1, "the other call is in the list again");
+}
+
+#[tokio::test]
+async fn a_fork_reports_its_own_events_only() {
+    let served = Served::to_all(that_waits().kept(Kept::InAFile).await).await;
+    let source = served.run(asks_in("s1")).await;
+    answer(&served, &source).await;
+    let mut stream = served.watch("/v1/events").await;
+
+    let forked = served.post(&format!("/v1/runs/{source}/fork"), json!({"message": "Again"})).await;
+    assert_eq!(forked.status, 201, "{forked:?}");
+
+    let own = stream.up_to("execution.completed").await;
+    assert_eq!(&events(&own)[..2], ["execution.started", "execution.resumed"]);
+    assert!(!events(&own).contains(&"tool.external.completed"), "{own:?}");
 }
 
 #[tokio::test]

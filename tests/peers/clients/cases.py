@@ -108,7 +108,8 @@ def streams_of_all_runs_resume(client: Toolgate, direct: Toolgate) -> None:
 
 
 def inbox_events_are_streamed(client: Toolgate, direct: Toolgate) -> None:
-    with closing(client.approval_events(agent="desk", positions=True)) as stream:
+    types = ["approval.requested", "approval.decided"]
+    with closing(client.approval_events(agent="desk", type=types, positions=True)) as stream:
         position = next(stream)
         run = direct.run_with_tools(new_run("desk"), {"lookup_order": lookup_order})
         requested = next(event for event in stream if event["type"] != "stream.position")

@@ -107,7 +107,7 @@ async function streamsOfAllRunsResume(client: Toolgate, direct: Toolgate) {
 
 async function inboxEventsAreStreamed(client: Toolgate, direct: Toolgate) {
   const abort = new AbortController();
-  const stream = client.approvalEvents({ agent: "desk", positions: true, signal: abort.signal });
+  const stream = client.approvalEvents({ agent: "desk", type: ["approval.requested", "approval.decided"], positions: true, signal: abort.signal });
   const next = async () => {
     for (;;) {
       const { value, done } = await stream.next();

@@ -28,6 +28,11 @@ turns:
 CHECKS = """
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "3xx", 401, 403, 404, 406, 409, 410, 412, 422, 429, "5xx"]
+
+# Every generated request has a key. One with a ticket as well, which opens these streams without a key, is refused with 400.
+[[operations]]
+include-operation-id = ["watchApprovals", "watchEvents", "watchRun"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "3xx", 400, 401, 403, 404, 406, 409, 410, 412, 422, 429, "5xx"]
 """
 
 
