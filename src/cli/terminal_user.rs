@@ -30,6 +30,8 @@ use crate::service::binding_digest;
 /// The poll interval for answers of other processes while a prompt is open.
 const POLL: Duration = Duration::from_millis(500);
 
+const FILE_CHANGED: &str = "A file changed after a call on it was approved, so nothing was decided about that call";
+
 /// What became of an answer.
 enum Recorded {
     Yes,
@@ -46,6 +48,8 @@ pub(super) struct Prompted {
     settled: Vec<CallId>,
     /// Whether the run is to be stopped, after a denial.
     pub(super) stops: bool,
+    /// The arguments of approved calls as they were shown, with the files that they change.
+    shown: BTreeMap<CallId, Vec<String>>,
 }
 
 impl Prompted {
@@ -130,15 +134,13 @@ async fn prompt_through(
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
     let operator = follow.app.operator();
-    // The arguments of approved calls as they were shown, with the files that they change.
-    let mut shown = BTreeMap::new();
     loop {
         let Some(asked) = round.asked() else {
-            let changed = changed_files(round, &shown);
+            let changed = changed_files(round, &prompted.shown);
             if changed.is_empty() {
                 break;
             }
-            out.note("\n  A file changed after a call on it was approved, so nothing was decided about that call. Look again:");
+            out.note(format!("\n  {FILE_CHANGED}. Look again:"));
             round.reopen(&changed);
             continue;
         };
@@ -170,6 +172,11 @@ async fn prompt_through(
             // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
             interrupt = follow.interrupts.next() => match interrupt {
                 Interrupt::Stop => {
+                    let changed = changed_files(round, &prompted.shown);
+                    if !changed.is_empty() {
+                        out.note(format!("\n  {FILE_CHANGED}"));
+                        round.reopen(&changed);
+                    }
                     follow.left_open.extend(round.remaining().map(named));
                     return Ok(());
                 }
@@ -194,11 +201,16 @@ async fn prompt_through(
                 }
                 let approves = |call: &CallId| answers.iter().any(|(answered, _)| answered == call);
                 let items = [&item].into_iter().chain(&further);
-                shown.extend(
+                prompted.shown.extend(
                     items.filter_map(|item| {
                         Some((item.call_id().filter(|call| approves(call))?.clone(), present(item)))
                     }),
                 );
+                for (call, decision) in answers.iter().filter_map(|(call, answer)| Some((call, answer.decision()?))) {
+                    if decision.scope != Scope::Once && !state.would_cover(decision, call, call) {
+                        out.note("  the approval does not cover this call the next time: a person has to decide about it each time");
+                    }
+                }
                 for covered in round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {
                     let line = round.named(covered).unwrap_or_default();
                     out.note(format!("  {line}: approved too, because your approval covers it"));
@@ -278,6 +290,10 @@ async fn record_held(
 ) -> Result<(), CliError> {
     for (item, call, answer) in round.take_held() {
         follow.left_open.remove(&named(&item));
+        if prompted.shown.get(&call).is_some_and(|shown| *shown != present(&item)) {
+            out.note(format!("\n  {FILE_CHANGED}"));
+            continue;
+        }
         // A decision does not depend on the version: its digest binds it to the item.
         match record(follow, run, 0, vec![(call.clone(), answer)], &item, out).await? {
             Recorded::Yes | Recorded::TooLate => prompted.settled.push(call),

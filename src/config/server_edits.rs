@@ -182,6 +182,7 @@ mod tests {
         assert_eq!(without_server(text, "git").as_deref(), Some(without));
         let last = without_server("servers:\n  git:\n    http: { url: x }\n# end\n", "git");
         assert_eq!(last.as_deref(), Some("servers: {}\n# end\n"));
+        assert_eq!(with_server(&last.unwrap(), GIT), Some(format!("servers:\n{GIT}# end\n")));
         for other in ["servers: { git: {} }\n", "servers:\n  shop:\n    stdio: {}\n", "log: warn\n"] {
             assert_eq!(without_server(other, "git"), None, "{other}");
         }

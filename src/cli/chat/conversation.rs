@@ -120,8 +120,13 @@ impl<'a> Conversation<'a> {
 
     /// The prompt, with the policy that was chosen in place of the agent's own.
     pub(super) fn question(&self) -> String {
-        let mode = self.mode.as_ref().map(|mode| format!("{} ", escape_untrusted(mode))).unwrap_or_default();
+        let mode = self.chosen_policy().map(|mode| format!("{} ", escape_untrusted(mode))).unwrap_or_default();
         format!("\n{mode}> ")
+    }
+
+    /// The policy that was chosen in place of the agent's own, by a flag or in the conversation.
+    fn chosen_policy(&self) -> Option<&str> {
+        self.mode.as_deref().or_else(|| self.has_chosen_policy.then_some(self.agent.policy.name.as_str()))
     }
 
     fn policy(&self) -> &str {
@@ -137,7 +142,7 @@ impl<'a> Conversation<'a> {
         let mut message = Message::user(text);
         message.content.append(&mut self.attachments.clone());
         let runner = &self.app.runner;
-        let mode = self.mode.clone().or_else(|| self.has_chosen_policy.then(|| self.agent.policy.name.clone()));
+        let mode = self.chosen_policy().map(str::to_owned);
         let execution = match &self.last {
             Some(run) if self.forks => {
                 let fork = Fork { message: Some(message), mode, ..Fork::default() };

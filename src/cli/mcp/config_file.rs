@@ -45,7 +45,12 @@ impl ConfigFile {
     pub(super) fn changed(&self, text: &str) -> Result<ChangedConfigFile, CliError> {
         let written = self.beside(text).map_err(|error| CliError::file("the configuration", &self.path, &error))?;
         let settings = setup::settings(&ConfigFlag { config: Some(written.path().to_path_buf()) });
-        let settings = settings.map_err(|error| self.by_hand(error.to_string()))?;
+        let settings = settings.map_err(|error| {
+            let path = self.path.display();
+            let temporary = written.path().display().to_string();
+            CliError::usage(format!("`{path}` with this change cannot be loaded; nothing was written"))
+                .with_remedy(error.to_string().replace(&temporary, &path.to_string()))
+        })?;
         Ok(ChangedConfigFile { path: self.path.clone(), written, settings })
     }
 

@@ -121,7 +121,8 @@ impl Import {
 }
 
 fn report(import: &PolicyImport, out: &mut Output) {
-    for rule in &import.untranslated {
-        out.note(format!("{} {rule}", out.note_paint().yellow("not exact:")));
+    let differences = import.difference_of_paths().map(str::to_owned);
+    for difference in differences.into_iter().chain(import.untranslated.iter().map(ToString::to_string)) {
+        out.note(format!("{} {difference}", out.note_paint().yellow("not exact:")));
     }
 }

@@ -235,7 +235,7 @@ fn ending(report: &Report, look: DisplaySettings) -> Vec<String> {
         (Some(error), _) => {
             let ended = format!("{} {}", paint.red("ended:"), block(&error.to_string()));
             let early = report.result.phase == Some(RunPhase::Initialization);
-            [ended].into_iter().chain(early.then(|| paint.dim("no model had replied before"))).collect()
+            [ended].into_iter().chain(early.then(|| paint.dim("no model replied in this run"))).collect()
         }
         (None, Status::Completed) => {
             let warnings = report.warnings.iter().map(|warning| format!("{} {warning}", paint.yellow("warning:")));

@@ -89,6 +89,14 @@ impl PolicyImport {
         self.untranslated.push(UntranslatedRule { file: file.to_owned(), rule: rule.to_owned(), reason, effect });
     }
 
+    /// How the policy differs from its source in all rules about files, if it has some.
+    pub fn difference_of_paths(&self) -> Option<&'static str> {
+        let compares_paths =
+            |rule: &ImportedRule| rule.criteria.when.as_ref().is_some_and(|when| when.contains(".within("));
+        let difference = "rules about files compare absolute paths: a call with a relative path requires approval";
+        self.rules.iter().any(compares_paths).then_some(difference)
+    }
+
     /// The policy file. JSON is valid YAML, so no text of the source can break out of its position.
     pub fn yaml(&self, name: &str) -> String {
         let mut lines = vec![format!("name: {}", json!(name)), format!("default: {}", self.default.as_str())];
@@ -97,9 +105,11 @@ impl PolicyImport {
         for rule in &self.rules {
             lines.extend(rule.yaml(&mut ids));
         }
-        if !self.untranslated.is_empty() {
+        let difference = self.difference_of_paths();
+        if difference.is_some() || !self.untranslated.is_empty() {
             lines.push("# Without an exact translation:".to_owned());
         }
+        lines.extend(difference.map(|difference| format!("# - {difference}")));
         lines.extend(self.untranslated.iter().map(|rule| format!("# - {rule}")));
         lines.push(String::new());
         lines.join("\n")

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -103,14 +104,20 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
         Self { stream: Arc::new(tokio::sync::Mutex::new(Some(stream))), queue, cut }
     }
 
-    /// Sends a message, with its line end, after the waiting ones.
+    /// Sends a message, with its line end, after the waiting ones. Its place among them is taken by the call, not by the first
+    /// poll: the SDK polls each message on a task of its own, and tasks start in any order.
     pub(super) fn send(&self, message: Vec<u8>, kind: Kind) -> impl Future<Output = io::Result<()>> + Send + use<W> {
         let place = self.enter(message.len(), kind);
-        let (stream, queue, cut) = (self.stream.clone(), self.queue.clone(), self.cut.clone());
+        let mut turn = Box::pin(self.stream.clone().lock_owned());
+        let at_once = (&mut turn).now_or_never();
+        let (queue, cut) = (self.queue.clone(), self.cut.clone());
         async move {
             let _place = place?;
             let write = async {
-                let mut stream = stream.lock().await;
+                let mut stream = match at_once {
+                    Some(stream) => stream,
+                    None => turn.await,
+                };
                 let stream = stream.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
                 let mut left = message.as_slice();
                 while !left.is_empty() {
@@ -210,7 +217,6 @@ impl Drop for QueueSlot {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt as _;
     use futures::future::join_all;
     use tokio::io::{AsyncReadExt as _, DuplexStream};
 
@@ -238,6 +244,18 @@ mod tests {
         assert!(sent.into_iter().all(|sent| sent.is_ok()) && received.is_ok());
         let expected: String = (0..50).map(|number| format!("{number:03}\n")).collect();
         assert_eq!(String::from_utf8_lossy(&read), expected);
+    }
+
+    #[tokio::test]
+    async fn messages_are_sent_in_the_order_of_the_calls_whichever_is_polled_first() {
+        let (outbox, mut server, _) = outbox();
+        let mut sending: Vec<_> =
+            (0..5).map(|number| outbox.send(format!("{number:03}\n").into_bytes(), Kind::Own)).collect();
+        sending.reverse();
+        let mut read = vec![0; 20];
+        let (_, received) = tokio::join!(join_all(sending), server.read_exact(&mut read));
+        assert!(received.is_ok());
+        assert_eq!(String::from_utf8_lossy(&read), "000\n001\n002\n003\n004\n");
     }
 
     #[tokio::test(start_paused = true)]

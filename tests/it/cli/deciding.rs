@@ -177,6 +177,32 @@ fn a_file_that_changed_after_it_was_shown_is_shown_again() {
     assert_eq!(decided(&desk_of), pairs(&[("write", "approve")]));
 }
 
+#[test]
+fn a_call_is_asked_about_again_if_its_file_changed_while_others_were_decided() {
+    let files = Desk::empty();
+    let path = files.path().join("notes.txt");
+    let write = json!({"customer_id": "C-1001", "text": "x", "path": path, "content": "one\ntwo\n"});
+    let note = json!({"customer_id": "C-1001", "text": "late"});
+    let call = |id: &str, arguments: &Value| json!({"id": id, "name": "mcp_shop_add_note", "arguments": arguments});
+    let desk = Desk::playing(
+        &json!({"turns": [{"calls": [call("write", &write), call("note", &note)]}, {"say": "All done."}]}).to_string(),
+    );
+    std::fs::write(&path, "one\n").unwrap();
+    let mut shell = shell(&desk, "toolgate run 'Write it'");
+    shell.sees("(1 of 2)");
+    shell.sees(DECIDE);
+    shell.types("a").sees("(2 of 2)");
+    shell.sees(DECIDE);
+    std::fs::write(&path, "one\nmine\n").unwrap();
+    shell.types("a").sees("nothing was decided about that call");
+    shell.sees("- mine");
+    shell.sees(DECIDE);
+    assert!(decided(&desk).is_empty());
+    shell.types("d").sees("why (the model reads it): ");
+    shell.types("not now\r").sees("All done.");
+    assert_eq!(decided(&desk), pairs(&[("write", "deny"), ("note", "approve")]));
+}
+
 /// A desk whose model runs a command.
 fn commands() -> Desk {
     let call = r#"{ id: run, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: x, command: "rm x" } }"#;

@@ -1,7 +1,7 @@
 //! Operands of programs that print files and folders: a grant for the first words of such a program covers what is in the
 //! folder of the command, and no hidden file. `grep -r` reads hidden files as well, `rg` does not.
 
-use super::options::base_name;
+use super::options::{base_name, may_be};
 
 /// Programs that read and print, whatever their arguments, except for the options that [`super::CommandPattern`] refuses.
 /// `date` is not one of them, because it sets the clock, nor is `tree`, because it writes files.
@@ -53,14 +53,13 @@ pub(in crate::policy) fn outside_folder<'a>(program: &str, words: &'a [String]) 
 
 /// Whether a word makes a program read the hidden files of a folder that it is given, whatever their names.
 fn reads_hidden(program: &str, word: &str) -> bool {
-    let (short, long): (&[char], &[&str]) = match program {
-        "grep" => (&['r', 'R', 'd'], &["--recursive", "--dereference-recursive", "--directories"]),
-        "diff" => (&['r'], &["--recursive"]),
-        "rg" => (&['.', 'u'], &["--hidden", "--unrestricted"]),
+    let options: &[&str] = match program {
+        "grep" => &["-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"],
+        "diff" => &["-r", "--recursive"],
+        "rg" => &["-.", "-u", "--hidden", "--unrestricted"],
         _ => return false,
     };
-    let is_short = word.starts_with('-') && !word.starts_with("--") && word.contains(short);
-    is_short || long.iter().any(|option| word.starts_with(option))
+    word.starts_with('-') && word != "--" && options.iter().any(|option| may_be(option, word))
 }
 
 fn may_be_outside(word: &str) -> bool {
@@ -83,6 +82,9 @@ mod tests {
             (None, "rg needle src"),
             (Some("-rn"), "grep -rn needle src ."),
             (Some("--recursive"), "grep --recursive needle"),
+            (Some("--recurs"), "grep --recurs needle ."),
+            (Some("--direct=recurse"), "grep --direct=recurse needle ."),
+            (None, "grep -n -- needle src/t.txt"),
             (Some("-uu"), "rg -uu needle"),
             (Some("-r"), "diff -r a b"),
             (None, "tail -n 30"),

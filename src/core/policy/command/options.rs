@@ -104,7 +104,8 @@ fn is_flag(flag: &str, word: &str) -> bool {
     name.strip_prefix("test.").unwrap_or(name) == flag
 }
 
-fn may_be(option: &str, word: &str) -> bool {
+/// Whether a word may be this option, alone, among other letters, or abbreviated.
+pub(super) fn may_be(option: &str, word: &str) -> bool {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     let is_short = option.len() == 2;
     match word.strip_prefix("--") {
