@@ -207,8 +207,8 @@ async fn prompt_through(
                     }),
                 );
                 for (call, decision) in answers.iter().filter_map(|(call, answer)| Some((call, answer.decision()?))) {
-                    if decision.scope != Scope::Once && !state.would_cover(decision, call, call) {
-                        out.note("  the approval does not cover this call the next time: a person has to decide about it each time");
+                    if state.covers_no_repetition(decision, call) {
+                        out.note("  this call is asked about again the next time, because a rule may deny it");
                     }
                 }
                 for covered in round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {

@@ -45,8 +45,7 @@ impl Driver<'_> {
     }
 
     /// Between turns, lists a changed toolset to the model again, and records changes of authorization. True if the next step
-    /// has to be computed again. Once a turn: a server whose tools change on every listing is
-    /// caught when a call is sent.
+    /// has to be computed again. Once a turn: a server whose tools change on every listing is caught when a call is sent.
     pub(super) async fn refresh_tools(&mut self, journal: &mut Journal) -> Result<bool, DriveError> {
         let StepOutcome::Done(live) = self.live_tools(journal).await else {
             journal.catch_up().await?;

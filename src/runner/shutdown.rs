@@ -90,9 +90,7 @@ impl AgentRunner {
         let is_boundary = |event: &Event| event.trace().is_some() || matches!(event, Event::Interrupted { .. });
         let last = history.iter().rfind(|recorded| is_boundary(&recorded.event))?;
         let is_recorded = matches!(last.event, Event::Interrupted { .. });
-        // What the process recorded, it recorded while it was alive.
-        let recorded = history.last().map(|recorded| recorded.at);
-        renewed.filter(|_| !is_recorded).map(|at| Event::Interrupted { alive_at: Some(at).max(recorded) })
+        renewed.filter(|_| !is_recorded).map(|at| Event::Interrupted { alive_at: Some(at) })
     }
 
     /// Gives up the lease of a run, so that the next process can claim it at once.

@@ -204,22 +204,20 @@ impl HypotheticalTool {
     }
 }
 
-/// Whether a grant covers the call. Without arguments, only one for any arguments does. `exactly`: only one for the same
-/// arguments.
+/// Whether a grant covers the call. Without arguments, only one for any arguments does. `exactly` as in `ToolGrant::covers`.
 fn covers(grant: &Grant, subject: &Subject<'_>, exactly: bool) -> bool {
     let is_for_any = grant.arguments.is_none() && grant.when.is_none();
     let covers_arguments = match subject.arguments {
         Some(object) => {
             let arguments = Arguments::Object(object.clone());
-            grant.granted(&subject.tool.name).covers(subject, &arguments, Some(jiff::Timestamp::now()))
+            grant.granted(&subject.tool.name).covers(subject, &arguments, Some(jiff::Timestamp::now()), exactly)
         }
-        None => is_for_any,
+        None => is_for_any && !exactly,
     };
     grant.origin == subject.tool.origin
         && grant.definition == subject.tool.hash
         && grant.principal.as_ref() == subject.principal
         && covers_arguments
-        && (!exactly || grant.arguments.is_some())
 }
 
 fn covered(grant: &Grant) -> String {

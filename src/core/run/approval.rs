@@ -185,9 +185,9 @@ impl Binding {
 
 impl ToolGrant {
     /// Whether it covers a call of its tool with these arguments at that time. A condition that cannot be evaluated covers
-    /// nothing.
-    pub fn covers(&self, subject: &Subject<'_>, arguments: &Arguments, now: Option<Timestamp>) -> bool {
-        let fits = self.arguments.as_ref().is_none_or(|hash| *hash == arguments.hash());
+    /// nothing. `exactly`: whether only a grant for these arguments and no others covers it, because a rule may deny it.
+    pub fn covers(&self, subject: &Subject<'_>, arguments: &Arguments, now: Option<Timestamp>, exactly: bool) -> bool {
+        let fits = self.arguments.as_ref().map_or(!exactly, |hash| *hash == arguments.hash());
         let holds = self.expires_at.zip(now).is_none_or(|(until, now)| now < until);
         let meets = |when: &String| Condition::for_grant(when).is_ok_and(|when| when.holds_for(subject));
         fits && holds && self.when.as_ref().is_none_or(meets)

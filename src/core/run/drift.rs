@@ -44,10 +44,8 @@ impl Run {
                     found.push(policy("ask"));
                 }
                 let subject = self.subject(tool, call.arguments());
-                let covers = |granted: &ToolGrant| {
-                    let is_for_call = !judged.may_be_denied || granted.arguments.is_some();
-                    is_for_call && granted.covers(&subject, call.arguments(), Some(at))
-                };
+                let covers =
+                    |granted: &ToolGrant| granted.covers(&subject, call.arguments(), Some(at), judged.may_be_denied);
                 let holds = self.granted.iter().any(|granted| granted.grant == *grant && covers(granted));
                 if !holds {
                     found.push(Difference::new("grant", "in force", "expired"));

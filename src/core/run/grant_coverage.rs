@@ -1,11 +1,18 @@
 //! The pending calls that the grant from a decision would cover, before the grant exists.
 
-use super::turn::CallState;
+use super::turn::{Call, CallState};
 use super::{Coverage, Decision, DecisionKind, Run, Scope};
 use crate::id::CallId;
 use crate::policy::Condition;
 
 impl Run {
+    /// Whether the grant from an approval of a call does not cover the same call the next time, because a rule that denies
+    /// cannot be evaluated for it.
+    pub fn covers_no_repetition(&self, decision: &Decision, call: &CallId) -> bool {
+        let is_narrow = decision.scope == Scope::Once || decision.coverage == Coverage::Arguments;
+        !is_narrow && self.call(call).is_some_and(Call::may_be_denied)
+    }
+
     /// Whether the grant from an approval of one call of the open turn would also cover another call that requires approval.
     /// `false` for a call of another tool, and for one that a person has to decide about in any case.
     pub fn would_cover(&self, decision: &Decision, approved: &CallId, other: &CallId) -> bool {
@@ -16,9 +23,8 @@ impl Run {
         if !is_wider || !is_same_tool || other.reapproval_reason().is_some() {
             return false;
         }
-        let may_be_denied = matches!(other.state, CallState::Asked { may_be_denied: true, .. });
         match &decision.coverage {
-            Coverage::Tool | Coverage::When(_) if may_be_denied => false,
+            Coverage::Tool | Coverage::When(_) if other.may_be_denied() => false,
             Coverage::Tool => true,
             Coverage::Arguments => {
                 let would_run = decision.edited_arguments.as_ref().unwrap_or_else(|| approved.arguments());
@@ -28,5 +34,12 @@ impl Run {
                 Condition::for_grant(when).is_ok_and(|when| when.holds_for(&self.subject(tool, other.arguments())))
             }
         }
+    }
+}
+
+impl Call {
+    /// Whether it waits for a decision, and a rule that denies could not be evaluated for it.
+    fn may_be_denied(&self) -> bool {
+        matches!(self.state, CallState::Asked { may_be_denied: true, .. })
     }
 }

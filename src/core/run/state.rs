@@ -270,14 +270,11 @@ impl Run {
         })
     }
 
-    /// The grant that covers a call of a tool with these arguments at that time, if there is one. `exactly`: only one that was
-    /// given for these arguments, and not for others as well.
+    /// The grant that [covers](ToolGrant::covers) a call of a tool with these arguments at that time, if there is one.
     pub fn granted(&self, tool: &Tool, arguments: &Arguments, at: Timestamp, exactly: bool) -> Option<&GrantId> {
         let subject = self.subject(tool, arguments);
-        let covers = |granted: &&ToolGrant| {
-            let is_for_call = !exactly || granted.arguments.is_some();
-            is_for_call && granted.tool == tool.name && granted.covers(&subject, arguments, Some(at))
-        };
+        let covers =
+            |granted: &&ToolGrant| granted.tool == tool.name && granted.covers(&subject, arguments, Some(at), exactly);
         self.granted.iter().find(covers).map(|granted| &granted.grant)
     }
 

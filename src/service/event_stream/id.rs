@@ -1,4 +1,4 @@
-//! Event ids: the position of an event's fact in the journal.
+//! Event ids: the position of an event's fact, in the journal of its run or, in the stream of all runs, in the event log.
 //!
 //! `14` is the fact at position 14. If one fact yields several events, those before the last are `14.1`, `14.2`, …; the
 //! last one always has the bare number, so a client that has it has the whole fact.

@@ -1,5 +1,4 @@
-//! CHAIN spans of waits: for admission, and for each server whose tools were listed. The latter includes starting the
-//! server, connecting and reconnecting.
+//! CHAIN spans of the servers whose tools were listed, with starting the server, connecting and reconnecting.
 //!
 //! A run continues without an unavailable server, as it does after the error of a tool. The span is still an error, so
 //! that a search for failures finds it.
@@ -93,10 +92,4 @@ impl<'a> Listing<'a> {
             ListingResult::CutShort(_) => None,
         }
     }
-}
-
-/// The attributes of a wait for admission.
-pub(super) fn admission(ms: u64, to: &mut Attributes) {
-    to.text(names::SPAN_KIND, "CHAIN");
-    to.int(names::WAIT_MS, ms);
 }

@@ -2,8 +2,8 @@
 
 mod calls;
 mod external_input;
-mod listings;
 mod models;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -10,7 +10,7 @@ use toolgate_core::tool::Toolset;
 
 use super::{Projector, milliseconds};
 use crate::spans::execution::Child;
-use crate::spans::listing::{self, Listing, ListingResult};
+use crate::spans::listing::{Listing, ListingResult};
 use crate::spans::names;
 use crate::spans::span::{Kind, Span, Status};
 use crate::spans::tool::CutShort;
@@ -36,7 +36,10 @@ impl Projector {
             status: Status::Ok,
             events: Vec::new(),
         };
-        execution.child(child, |to| listing::admission(milliseconds(at.duration_since(since)), to))
+        execution.child(child, |to| {
+            to.text(names::SPAN_KIND, "CHAIN");
+            to.int(names::WAIT_MS, milliseconds(at.duration_since(since)));
+        })
     }
 
     /// The execution waited for servers. Their spans are finished by the next fact.
