@@ -62,7 +62,7 @@ pub(super) struct Connection {
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
     /// Cancelled when the exchange of messages has ended.
-    over: CancellationToken,
+    pub(super) over: CancellationToken,
     _when_dropped: DropGuard,
     process: Option<Process>,
     over_http: bool,
@@ -181,7 +181,7 @@ impl Connection {
     }
 
     /// Hands a negotiated transport to the SDK.
-    async fn begin<T: SdkTransport<RoleClient> + 'static>(
+    pub(super) async fn begin<T: SdkTransport<RoleClient> + 'static>(
         agreed: NegotiationResult,
         transport: T,
         requests: Requests,

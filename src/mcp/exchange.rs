@@ -117,7 +117,9 @@ impl Connection {
         let answer = loop {
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => break answer,
+                answer = &mut handle.rx => break answer.ok(),
+                // A request that was handed over while the SDK ended is dropped without an answer.
+                () = self.over.cancelled() => break None,
                 Some(update) = updates.recv() => {
                     progress_state.report_progress(update);
                     silence.as_mut().reset(Instant::now() + limits.silence);
@@ -126,7 +128,7 @@ impl Connection {
                 () = &mut silence => return Err(self.out_of_time(Fault::Silent(limits.silence))),
                 () = stuck(asking) => {
                     if let Ok(answer) = timeout(ELICITATION_GRACE, &mut handle.rx).await {
-                        break answer;
+                        break answer.ok();
                     }
                     if !asking.is_some_and(|asking| asking.elicitations.is_stuck()) {
                         continue;
@@ -136,7 +138,7 @@ impl Connection {
                     // The time that a person takes does not count against the server.
                     limits.deadline += held_since.elapsed();
                     match held {
-                        HeldOutcome::Ended(answer) => break *answer,
+                        HeldOutcome::Ended(answer) => break answer.ok(),
                         HeldOutcome::Answered | HeldOutcome::Withdrawn => silence.as_mut().reset(Instant::now() + limits.silence),
                         HeldOutcome::Unanswered => {
                             if let Some(asking) = asking {
@@ -145,7 +147,7 @@ impl Connection {
                             in_flight.cancel_request(limits).await?;
                             match handle.rx.try_recv() {
                                 // The server finished without waiting for the cancellation.
-                                Ok(result @ Ok(_)) => break Ok(result),
+                                Ok(result @ Ok(_)) => break Some(result),
                                 Ok(Err(_)) | Err(_) => {
                                     settle(&mut present);
                                     return Err(Fault::CancelledForElicitation);
@@ -162,18 +164,18 @@ impl Connection {
             progress_state.report_progress(update);
         }
         match answer {
-            Ok(Ok(result)) => {
+            Some(Ok(result)) => {
                 self.was_unanswered.store(false, Ordering::Relaxed);
                 let flaws = if let Some(ResponseFinding::Flaws(flaws)) = finding { flaws } else { Vec::new() };
                 Ok((raw(result)?, flaws))
             }
-            Ok(Err(ServiceError::McpError(error))) if matches!(finding, Some(ResponseFinding::Unreadable(_))) => {
+            Some(Err(ServiceError::McpError(error))) if matches!(finding, Some(ResponseFinding::Unreadable(_))) => {
                 let why =
                     if let Some(ResponseFinding::Unreadable(why)) = finding { why } else { error.message.into_owned() };
                 Err(Fault::Garbled(why))
             }
-            Ok(Err(error)) => Err(self.fault(error, finding).await),
-            Err(_) => Err(Fault::Disconnected(self.exit_report().await)),
+            Some(Err(error)) => Err(self.fault(error, finding).await),
+            None => Err(Fault::Disconnected(self.exit_report().await)),
         }
     }
 
@@ -379,10 +381,72 @@ impl Drop for InFlight<'_> {
         let cancel = async move {
             let _ = peer.send_notification(cancelled(request, "the caller stopped waiting").into()).await;
         };
-        self.connection.tasks.spawn_on(cancel, &runtime);
+        // The SDK forgets a notification that is handed over while it ends, and reports nothing.
+        self.connection.tasks.spawn_on(self.connection.over.clone().run_until_cancelled_owned(cancel), &runtime);
     }
 }
 
 fn cancelled(request: RequestId, why: &str) -> CancelledNotification {
     CancelledNotification::new(CancelledNotificationParam::new(Some(request), Some(why.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::pending;
+
+    use rmcp::RoleClient;
+    use rmcp::model::{ClientJsonRpcMessage, PingRequest, ServerJsonRpcMessage};
+    use rmcp::transport::Transport;
+    use serde_json::json;
+    use tokio_util::task::TaskTracker;
+
+    use super::super::negotiation::NegotiationResult;
+    use super::super::settings::ServerSettings;
+    use super::super::transport::Requests;
+    use super::*;
+
+    /// Accepts each message, receives none, and does not end.
+    struct Endless;
+
+    impl Transport<RoleClient> for Endless {
+        type Error = Infallible;
+
+        async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+            pending().await
+        }
+
+        fn send(&mut self, _: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+            std::future::ready(Ok(()))
+        }
+
+        async fn close(&mut self) -> Result<(), Infallible> {
+            pending().await
+        }
+    }
+
+    /// A request that the server never answers, with the usual limits of a call.
+    async fn ping(connection: &Connection) -> Result<Value, Fault> {
+        let limits = Limits::new(Duration::from_secs(600), Duration::from_secs(600));
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        connection.exchange(ping, JsonObject::new(), limits, &LastRequest::default()).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_and_cancellations_end_with_their_connection_even_if_the_transport_does_not_end() {
+        let tasks = TaskTracker::new();
+        let peer =
+            serde_json::from_value(json!({"protocolVersion": "2025-06-18", "capabilities": {}})).expect("a peer");
+        let agreed = NegotiationResult { era: Era::Legacy, peer };
+        let settings = ServerSettings::stdio("unused", [""; 0]);
+        let connection = Connection::begin(agreed, Endless, Requests::default(), &settings, &tasks).await;
+        let begun = Instant::now();
+        let dropped = timeout(Duration::from_millis(100), ping(&connection));
+        let (answer, dropped, ()) = tokio::join!(ping(&connection), dropped, connection.close());
+        assert!(matches!(answer, Err(Fault::Disconnected(_))), "{answer:?}");
+        assert!(dropped.is_err(), "{dropped:?}");
+        tasks.close();
+        tasks.wait().await;
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    }
 }
