@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
 
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
@@ -22,6 +21,8 @@ const EDITS: [(&str, &str); 7] = [
     ("search", "replace"),
     ("before", "after"),
 ];
+/// The names of the argument that makes an edit replace each occurrence of its text.
+const REPLACES_ALL: [&str; 2] = ["replace_all", "replaceAll"];
 /// The names of a file and of its whole new content.
 const PATHS: [&str; 4] = ["path", "file_path", "filePath", "filename"];
 const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "text"];
@@ -45,7 +46,9 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
     match arguments {
         Arguments::Object(members) if members.is_empty() => vec!["no arguments".to_owned()],
         Arguments::Object(members) => {
-            let mut writer = Writer { file, paint, lines: Vec::new() };
+            let present = PATHS.iter().find_map(|name| members.get(*name)?.as_str());
+            let present = present.filter(|_| file == PresentFile::Compared).and_then(FileText::read);
+            let mut writer = Writer { present, paint, lines: Vec::new() };
             writer.members(members, "");
             writer.lines
         }
@@ -65,31 +68,83 @@ pub(super) fn changed_file(arguments: &Arguments) -> Option<&str> {
 }
 
 struct Writer {
-    file: PresentFile,
+    /// The file that the call names, if this machine has it and it may be shown.
+    present: Option<FileText>,
     paint: Paint,
     lines: Vec<String>,
+}
+
+/// The text of a file, after the edits that were shown.
+struct FileText {
+    path: String,
+    text: String,
+}
+
+/// An edit: the names of its two sides, and their texts.
+struct Edit<'a> {
+    old: &'a str,
+    new: &'a str,
+    before: &'a str,
+    after: &'a str,
+    replaces_all: bool,
 }
 
 impl Writer {
     fn members(&mut self, members: &Map<String, Value>, margin: &str) {
         let text = |name: &str| members.get(name).and_then(Value::as_str);
-        let edit = EDITS.iter().find_map(|(old, new)| Some((old, new, text(old)?, text(new)?)));
-        let edit = edit.filter(|(_, _, before, after)| before != after);
-        let path = PATHS.iter().find_map(|name| text(name)).filter(|_| self.file == PresentFile::Compared);
-        let write = path.zip(CONTENTS.iter().find_map(|name| Some((name, text(name)?))));
+        let replaces_all = REPLACES_ALL.iter().any(|name| members.get(*name) == Some(&Value::Bool(true)));
+        let edit = EDITS
+            .iter()
+            .find_map(|(old, new)| Some(Edit { old, new, before: text(old)?, after: text(new)?, replaces_all }));
+        let edit = edit.filter(|edit| edit.before != edit.after);
+        let write = CONTENTS.iter().find_map(|name| Some((name, text(name)?)));
         for (name, value) in members {
             match (&edit, &write) {
-                (Some((old, new, before, after)), _) if name == *old => {
-                    self.lines.push(format!("{margin}{old} → {new}:"));
-                    self.difference(before, after, margin);
-                }
-                (Some((_, new, ..)), _) if name == *new => {}
-                (None, Some((path, (content, after)))) if name == *content => {
-                    self.content(name, path, after, margin);
-                }
+                (Some(edit), _) if name == edit.old => self.edit(edit, margin),
+                (Some(edit), _) if name == edit.new => {}
+                (None, Some((content, after))) if name == *content => self.content(name, after, margin),
                 _ => self.value(&label(name), value, margin),
             }
         }
+    }
+
+    /// An edit as a difference of its file, or else of its two texts.
+    fn edit(&mut self, edit: &Edit<'_>, margin: &str) {
+        let Edit { old, new, before, after, replaces_all } = *edit;
+        let Some(FileText { path, text }) = self.present.take_if(|_| !before.is_empty()) else {
+            self.lines.push(format!("{margin}{old} → {new}:"));
+            return self.difference(before, after, margin);
+        };
+        let shown = escape_untrusted(&path);
+        let changed = match text.matches(before).count() {
+            1 => Some(text.replacen(before, after, 1)),
+            times @ 2.. if replaces_all => {
+                self.lines.push(format!("{margin}all {times} places:"));
+                Some(text.replace(before, after))
+            }
+            0 => {
+                let line = format!("{margin}! {old} is not in the present {shown} on this machine");
+                self.lines.push(self.paint.yellow(line));
+                None
+            }
+            times => {
+                let line = format!("{margin}! {old} occurs {times} times in the present {shown} on this machine");
+                self.lines.push(self.paint.yellow(line));
+                None
+            }
+        };
+        match &changed {
+            Some(changed) => {
+                let line = text.split(before).next().map_or(1, |head| head.matches('\n').count() + 1);
+                self.lines.push(format!("{margin}{old} → {new}, in the present {shown} on this machine, line {line}:"));
+                self.difference(&text, changed, margin);
+            }
+            None => {
+                self.lines.push(format!("{margin}{old} → {new}:"));
+                self.difference(before, after, margin);
+            }
+        }
+        self.present = Some(FileText { path, text: changed.unwrap_or(text) });
     }
 
     fn value(&mut self, label: &str, value: &Value, margin: &str) {
@@ -117,17 +172,18 @@ impl Writer {
 
     /// The new content of a file: the differences from the file that this machine has under the name, or the whole
     /// content.
-    fn content(&mut self, name: &str, path: &str, after: &str, margin: &str) {
-        match present(Path::new(path)) {
-            Some(before) if before == after => {
-                self.lines.push(format!("{margin}{}: the same as the present file", label(name)));
+    fn content(&mut self, name: &str, after: &str, margin: &str) {
+        let label = label(name);
+        match self.present.take() {
+            Some(FileText { text, .. }) if text == after => {
+                self.lines.push(format!("{margin}{label}: the same as the present file"));
             }
-            Some(before) => {
-                let path = escape_untrusted(path);
-                self.lines.push(format!("{margin}{}, compared with the present {path} on this machine:", label(name)));
-                self.difference(&before, after, margin);
+            Some(FileText { path, text }) => {
+                let path = escape_untrusted(&path);
+                self.lines.push(format!("{margin}{label}, compared with the present {path} on this machine:"));
+                self.difference(&text, after, margin);
             }
-            None => self.value(&label(name), &Value::from(after), margin),
+            None => self.value(&label, &Value::from(after), margin),
         }
     }
 
@@ -150,13 +206,15 @@ impl Writer {
     }
 }
 
-/// The text of a regular file of moderate size.
-fn present(path: &Path) -> Option<String> {
-    let is_small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
-    let mut text = String::new();
-    let file = fs::File::open(path).ok().filter(|_| is_small)?;
-    file.take(MAX_FILE).read_to_string(&mut text).ok()?;
-    Some(text)
+impl FileText {
+    /// The text of a regular file of moderate size.
+    fn read(path: &str) -> Option<Self> {
+        let is_small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
+        let mut text = String::new();
+        let file = fs::File::open(path).ok().filter(|_| is_small)?;
+        file.take(MAX_FILE).read_to_string(&mut text).ok()?;
+        Some(Self { path: path.to_owned(), text })
+    }
 }
 
 fn is_text(value: &Value) -> bool {
@@ -224,6 +282,43 @@ mod tests {
                 "        c"
             ]
         );
+    }
+
+    #[test]
+    fn an_edit_is_shown_in_its_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.py").to_str().expect("a path").to_owned();
+        fs::write(&path, "one\ntwo\nthree\ntwo\nfour\n").expect("written");
+        let edit = |arguments: Value| {
+            let mut whole = json!({"path": path});
+            whole.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+            shown(whole)[1..].iter().map(|line| line.replace(&path, "a.py")).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            edit(json!({"old_string": "three", "new_string": "3"})),
+            [
+                "old_string → new_string, in the present a.py on this machine, line 3:",
+                "    one",
+                "    two",
+                "  - three",
+                "  + 3",
+                "    two",
+                "    four",
+            ]
+        );
+        let missing = edit(json!({"old_string": "five", "new_string": "5"}));
+        assert_eq!(
+            missing[..2],
+            ["! old_string is not in the present a.py on this machine", "old_string → new_string:"]
+        );
+        let several = edit(json!({"old_string": "two", "new_string": "2"}));
+        assert_eq!(several[0], "! old_string occurs 2 times in the present a.py on this machine");
+        let all = edit(json!({"old_string": "two", "new_string": "2", "replace_all": true}));
+        assert_eq!((all[0].as_str(), all.iter().filter(|line| line.contains("+ 2")).count()), ("all 2 places:", 2));
+        let steps = json!([{"oldText": "three", "newText": "3"}, {"oldText": "3", "newText": "III"}]);
+        let steps = edit(json!({"edits": steps}));
+        assert!(steps.contains(&"      - 3".to_owned()) && steps.contains(&"      + III".to_owned()), "{steps:?}");
+        assert!(edit(json!({"old_string": "", "new_string": "x"}))[0].starts_with("old_string → new_string:"));
     }
 
     #[test]
