@@ -119,14 +119,21 @@ impl RuleContext<'_> {
                 match path_criteria::read(specifier, self.root, self.home, verdict) {
                     Ok(PathCriteria::Any) => Translation::Exact(whole()),
                     Ok(PathCriteria::Within(folder)) => {
-                        Translation::Exact(with(format!("{argument}.within({})", json!(folder))))
+                        let relative = match verdict {
+                            Verdict::Allow => String::new(),
+                            Verdict::Ask | Verdict::Deny => self.or_relative(&argument, &folder, None),
+                        };
+                        Translation::Exact(with(format!("{argument}.within({}){relative}", json!(folder))))
                     }
                     Ok(PathCriteria::Equals(path)) => Translation::Exact(with(match verdict {
                         // `within` follows links, and the comparison excludes what is in the folder.
                         Verdict::Allow => {
                             format!("{argument} == {path} && {argument}.within({path})", path = json!(path))
                         }
-                        Verdict::Ask | Verdict::Deny => format!("{argument}.within({})", json!(path)),
+                        Verdict::Ask | Verdict::Deny => {
+                            let relative = self.or_relative(&argument, &path, None);
+                            format!("{argument}.within({}){relative}", json!(path))
+                        }
                     })),
                     Ok(PathCriteria::Files { .. }) if verdict == Verdict::Allow => broader(
                         "a rule that allows is about folders or single files, and no patterns of names".to_owned(),
@@ -134,7 +141,9 @@ impl RuleContext<'_> {
                     // The file by its name, wherever it leads, and each link to it.
                     Ok(PathCriteria::Files { folder, pattern }) => {
                         let of = format!("({}, {})", json!(folder), json!(pattern));
-                        Translation::Exact(with(format!("{argument}.within{of} || {argument}.lexicallyWithin{of}")))
+                        let relative = self.or_relative(&argument, &folder, Some(&pattern));
+                        let when = format!("{argument}.within{of} || {argument}.lexicallyWithin{of}{relative}");
+                        Translation::Exact(with(when))
                     }
                     Ok(PathCriteria::Inexpressible(folder)) => Translation::Broader {
                         criteria: with(format!("{argument}.within({})", json!(folder))),
@@ -158,6 +167,17 @@ impl RuleContext<'_> {
             },
             _ => broader(format!("the parentheses of `{tool}` have no meaning that a policy could express")),
         }
+    }
+
+    /// The same condition about the text of a relative path, which is in the folder of the project. Empty for files outside
+    /// of it.
+    fn or_relative(&self, argument: &str, path: &str, pattern: Option<&str>) -> String {
+        let Some(inner) = Path::new(path).strip_prefix(self.root).ok().and_then(Path::to_str) else {
+            return String::new();
+        };
+        let folder = if inner.is_empty() { "." } else { inner };
+        let of = [Some(folder), pattern].into_iter().flatten().map(|text| json!(text).to_string()).collect::<Vec<_>>();
+        format!(" || (!{argument}.startsWith(\"/\") && {argument}.lexicallyWithin({}))", of.join(", "))
     }
 }
 

@@ -93,7 +93,8 @@ impl PolicyImport {
     pub fn difference_of_paths(&self) -> Option<&'static str> {
         let compares_paths =
             |rule: &ImportedRule| rule.criteria.when.as_ref().is_some_and(|when| when.contains(".within("));
-        let difference = "rules about files compare absolute paths: a call with a relative path requires approval";
+        let difference =
+            "no rule about files allows a relative path: a call with one requires approval, unless it is denied";
         self.rules.iter().any(compares_paths).then_some(difference)
     }
 

@@ -250,7 +250,10 @@ fn a_denied_file_is_denied_by_its_name_and_by_its_links() {
     assert_eq!(judged("/srv/app/.env.local", Ok("/vault/app")), Verdict::Deny);
     assert_eq!(judged("/srv/app/.env.local", Err("it loops")), Verdict::Deny);
     assert_eq!(judged("/srv/app/notes", Err("it loops")), Verdict::Ask);
-    assert_eq!(judged(".env.local", Err("it is relative")), Verdict::Ask);
+    assert_eq!(judged(".env.local", Err("it is relative")), Verdict::Deny);
+    assert_eq!(judged("web/../.env.local", Err("it is relative")), Verdict::Deny);
+    assert_eq!(judged("src/a.py", Err("it is relative")), Verdict::Ask);
+    assert_eq!(judged("../.env.local", Err("it is relative")), Verdict::Ask);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Paths of files: whether one lies within a folder, by its text and by where its links lead (decision 0015).
 //!
-//! A path is parsed by POSIX rules. A path that a server could read differently (relative paths, `~`, addresses,
-//! escapes, backslashes) is refused, so that a condition about it is neither true nor false.
+//! A path is parsed by POSIX rules. A path that a server could read differently (`~`, addresses, escapes, backslashes)
+//! is refused, so that a condition about it is neither true nor false, and so is a relative path that is compared with an
+//! absolute folder, and the reverse.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ pub enum Links {
     Resolved(BTreeMap<String, Result<String, String>>),
 }
 
-/// An absolute path as a list of names, without `.` and `..`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A path as a list of names, without `.` and `..`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Names(Vec<String>);
 
 impl Names {
@@ -29,15 +30,44 @@ impl Names {
         if let Some(reason) = refusal(path) {
             return Err(reason.to_owned());
         }
+        // The folder above the root is the root.
+        Ok(Self::of(path, false).unwrap_or_default())
+    }
+
+    /// Parses a relative path that does not leave the folder that it begins in.
+    pub(super) fn parse_relative(path: &str) -> Result<Self, String> {
+        if path.is_empty() {
+            return Err("a path is empty".to_owned());
+        }
+        if path.starts_with('/') {
+            return Err("a path is absolute, and the folder is not".to_owned());
+        }
+        if path.starts_with('~') || path.contains(':') {
+            return Err("a path has a `~` or `:` in it, which some programs replace".to_owned());
+        }
+        if let Some(reason) = refusal(&format!("/{path}")) {
+            return Err(reason.to_owned());
+        }
+        Self::of(path, true).ok_or_else(|| "a relative path leaves its folder with `..`".to_owned())
+    }
+
+    /// Whether conditions about a folder compare relative paths.
+    fn parser_for(folder: &str) -> fn(&str) -> Result<Self, String> {
+        if folder.starts_with('/') { Self::parse } else { Self::parse_relative }
+    }
+
+    /// The names of a path; `..` removes the name before it. `None` if there is none before it, and one is needed.
+    fn of(path: &str, needs_one: bool) -> Option<Self> {
         let mut names = Vec::new();
         for name in path.split('/') {
             match name {
                 "" | "." => {}
-                ".." => drop(names.pop()),
+                ".." if names.pop().is_none() && needs_one => return None,
+                ".." => {}
                 name => names.push(name.to_owned()),
             }
         }
-        Ok(Self(names))
+        Some(Self(names))
     }
 }
 
@@ -77,7 +107,8 @@ fn compare<'a>(
     links: &'a Links,
     comparison: impl Fn(&Names, &Names) -> bool,
 ) -> Result<ComparedPath<'a>, String> {
-    let by_text = comparison(&Names::parse(path)?, &Names::parse(folder)?);
+    let names = Names::parser_for(folder);
+    let by_text = comparison(&names(path)?, &names(folder)?);
     let resolved = match links {
         Links::Ignored => return Ok(ComparedPath { by_text, by_target: None }),
         Links::Unresolvable(reason) => return Err(format!("links of paths cannot be resolved: {reason}")),
@@ -145,6 +176,25 @@ mod tests {
             ("/", false),
         ] {
             assert_eq!(is_within(path, "/srv", &Links::Ignored), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_relative_path_is_within_a_relative_folder() {
+        for (path, folder, expected) in [
+            ("src/a", "src", true),
+            ("./src/./a", "src", true),
+            ("src", "src", true),
+            ("lib/../src/a", "src", true),
+            ("srcs/a", "src", false),
+            ("src/../a", "src", false),
+            ("a", ".", true),
+            (".env", ".", true),
+        ] {
+            assert_eq!(is_within(path, folder, &Links::Ignored), Ok(expected), "{path} {folder}");
+        }
+        for path in ["", "/src/a", "../src/a", "src/../../src/a", "~/a", "C:/a", "file:a", "a\\b", "a%2fb", "a\0b"] {
+            assert!(is_within(path, "src", &Links::Ignored).is_err(), "{path:?}");
         }
     }
 

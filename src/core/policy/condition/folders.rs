@@ -124,10 +124,13 @@ impl Folder {
                 "the folder of `{function}` has to be written out as text, and so has its pattern"
             ));
         };
-        if let Err(reason) = Names::parse(path) {
+        // Where a relative path leads is known to its server alone.
+        let is_relative = function == LEXICALLY_WITHIN && !path.starts_with('/');
+        let parsed = if is_relative { Names::parse_relative(path) } else { Names::parse(path) };
+        if let Err(reason) = parsed {
             return refused(format!("`{function}` needs an absolute folder such as '/srv': {reason}"));
         }
-        if path.split('/').any(|name| matches!(name, "." | "..")) {
+        if path.split('/').any(|name| matches!(name, "." | "..")) && !(is_relative && path == ".") {
             return refused(format!("write the folder of `{function}` without `.` and `..`"));
         }
         let pattern = pattern.map(FilePattern::parse).transpose().map_err(ConditionError)?.map(Arc::new);
