@@ -132,11 +132,10 @@ impl<C: Console> Prompt<C> {
             Arguments::Object(object) => grant_proposals(object),
             Arguments::Malformed(_) => Vec::new(),
         };
+        let runs_command = arguments.as_object().and_then(command_argument).is_some();
+        let example = if runs_command { "args.commandStartsWith(['npm', 'test'])" } else { "args.amount < 100" };
         let (question, menu) = match proposals.is_empty() {
             true => {
-                let runs_command = arguments.as_object().and_then(command_argument).is_some();
-                let example =
-                    if runs_command { "args.commandStartsWith(['npm', 'test'])" } else { "args.amount < 100" };
                 self.say(&format!("  no condition is proposed for these arguments; type one, such as {example}"))?;
                 ("  calls with (a condition; empty: none): ", Menu::default())
             }
@@ -145,6 +144,11 @@ impl<C: Console> Prompt<C> {
                 self.offered(&proposals, (record.past)().as_ref())?,
             ),
         };
+        if runs_command && !proposals.is_empty() && !proposals.iter().any(GrantProposal::covers_similar_values) {
+            self.say(&format!(
+                "  no first words of this command are proposed: what follows them may say what runs; type them, such as {example}"
+            ))?;
+        }
         loop {
             let Some(line) = self.pick(question, &menu)? else { return Ok(None) };
             if line.trim().is_empty() {
@@ -269,11 +273,17 @@ mod tests {
         assert_eq!(command, "a command `git diff …`, any `description`, `timeout`, `timeout_ms`");
         let folder = likely(json!({"command": "cargo test", "cwd": "/srv"})).unwrap();
         assert_eq!(folder, "a command `cargo test …` in /srv, any `description`, `timeout`, `timeout_ms`");
+        let same = likely(json!({"command": "make test", "cwd": "/srv"})).unwrap();
+        assert_eq!(same, "the same command, the same cwd, any `description`, `timeout`, `timeout_ms`");
+        let chained = likely(json!({"command": "make test | tee x"})).unwrap();
+        assert_eq!(chained, "the same command, any `description`, `timeout`, `timeout_ms`");
         let open = likely(json!({"command": "cargo test", "background": true})).unwrap();
         assert_eq!(open, "a command `cargo test …`, any `description`, `timeout`, `timeout_ms`, `background`");
         let file = json!({"path": "/srv/app/a.rs", "content": "x\n"});
+        let other = likely(json!({"command": "rm x", "path": "/srv/a"})).unwrap();
+        assert_eq!(other, "the same command, the same path, any `description`, `timeout`, `timeout_ms`");
         for arguments in
-            [file, json!({"amount": 5}), json!({"command": "rm x", "path": "/srv/a"}), json!({"text": "late"})]
+            [file, json!({"amount": 5}), json!({"command": "rm x", "files": ["/srv/a"]}), json!({"text": "late"})]
         {
             assert_eq!(likely(arguments.clone()), None, "{arguments}");
         }

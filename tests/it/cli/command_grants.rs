@@ -126,11 +126,12 @@ fn one_key_approves_commands_with_the_same_first_words_for_the_session() {
     let likely = "[g] not again in this session: a command `git diff …`, any `description`";
     let typed = [
         (likely, ""),
+        (DECIDE, "b"),
+        ("that key is not offered for this call", ""),
         (DECIDE, "g"),
         // `git diff --stat` runs without a question.
         ("git diff --output=x", ""),
-        (DECIDE, "g"),
-        ("that key is not offered for this call", ""),
+        ("[g] not again in this session: the same command, any `description`", ""),
         (DECIDE, "d"),
         ("why", "\n"),
         (DECIDE, "a"),

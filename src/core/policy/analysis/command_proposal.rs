@@ -2,7 +2,8 @@
 //!
 //! First words are proposed from a list of programs that do what their first words say, and never for a program that runs
 //! what the words after them name: a shell, an interpreter (`python`, `node`), a wrapper (`sudo`, `env`, `xargs`), `ssh`,
-//! `make`, `git config`, `npm exec`. `git …` alone is not proposed either: it would cover `git config`.
+//! `make`, `git config`, `npm exec`. `git …` alone is not proposed either: it would cover `git config`. A person may approve
+//! the same command of such a program, and types a condition for more.
 
 use std::slice;
 
@@ -76,25 +77,31 @@ const LONGEST_TEXT: usize = 400;
 /// any other by its text.
 pub(super) fn command_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
     // A command without further arguments is that of a grant for the same arguments.
-    let has_more = command::has_further_arguments(arguments);
+    let same = same_command(arguments).filter(|_| command::has_further_arguments(arguments));
     let wanted = match command::words_of_call(arguments) {
         Ok(words) => {
-            let same = has_more.then(|| plain(&words, FollowingWords::Nothing));
             let first = leading_words(&words).map(|leading| plain(leading, FollowingWords::Any));
             // In a text, the same command may also have redirections that write no file.
             let in_text = first.clone().map(|pattern| WantedCommand::Parts(vec![pattern]));
             let in_text = in_text.filter(|wanted| wanted.covers(arguments));
-            [same.map(WantedCommand::Words), in_text.or(first.map(WantedCommand::Words))]
+            in_text.or(first.map(WantedCommand::Words))
         }
+        Err(_) => chained(command::text_of_call(arguments).unwrap_or_default()),
+    };
+    same.into_iter().chain(wanted.and_then(|wanted| proposal(&wanted, arguments))).collect()
+}
+
+/// The proposal for the very command of a call, by its words if it is a plain one, otherwise by its text.
+pub(super) fn same_command(arguments: &Map<String, Value>) -> Option<GrantProposal> {
+    let wanted = match command::words_of_call(arguments) {
+        Ok(words) => WantedCommand::Words(plain(&words, FollowingWords::Nothing)),
         Err(_) => {
-            let text = command::text_of_call(arguments).unwrap_or_default();
-            let same = has_more && !text.is_empty() && text.len() <= LONGEST_TEXT;
-            [same.then(|| WantedCommand::Text(text.to_owned())), chained(text)]
+            let text = command::text_of_call(arguments).ok()?;
+            let is_short = !text.is_empty() && text.len() <= LONGEST_TEXT;
+            is_short.then(|| WantedCommand::Text(text.to_owned()))?
         }
     };
-    // The command itself may have an option after which nothing is certain.
-    let covering = wanted.into_iter().flatten().filter(|wanted| wanted.covers(arguments));
-    covering.filter_map(|wanted| proposal(&wanted)).collect()
+    proposal(&wanted, arguments)
 }
 
 fn plain(words: &[String], rest: FollowingWords) -> CommandPattern {
@@ -115,7 +122,12 @@ fn chained(text: &str) -> Option<WantedCommand> {
     Some(WantedCommand::Parts(patterns))
 }
 
-fn proposal(wanted: &WantedCommand) -> Option<GrantProposal> {
+/// The proposal for the commands that are wanted. `None` if the command itself is none of them: it may have an option after
+/// which nothing is certain.
+fn proposal(wanted: &WantedCommand, arguments: &Map<String, Value>) -> Option<GrantProposal> {
+    if !wanted.covers(arguments) {
+        return None;
+    }
     let (words, breadth) = match wanted {
         WantedCommand::Words(CommandPattern { rest: FollowingWords::Nothing, .. }) | WantedCommand::Text(_) => {
             ("the same command".to_owned(), Breadth::SameValue)
@@ -134,8 +146,7 @@ pub(super) fn command_words(wanted: &WantedCommand) -> String {
     };
     let shown: Vec<String> = patterns.iter().map(part_words).collect();
     let programs = patterns.iter().filter_map(|pattern| pattern.words.first()?.first());
-    let of_files = programs.into_iter().any(|program| command::is_reader(program) && program != "echo");
-    // As `command::outside_folder` has it.
+    let of_files = programs.into_iter().any(|program| command::names_files(program));
     let of_files = if of_files { " (files of its folder)" } else { "" };
     match &shown[..] {
         [only] => format!("a command {only}{of_files}"),
@@ -156,7 +167,7 @@ fn leading_words(words: &[String]) -> Option<&[String]> {
         return None;
     }
     let program = command::base_name(program);
-    if command::is_reader(program) {
+    if command::is_reader(program) || command::is_test_runner(program) {
         return words.get(..1);
     }
     let known = SUBCOMMANDS.iter().find(|known| known.programs.contains(&program))?;
@@ -216,6 +227,14 @@ mod tests {
         for other in ["cat /etc/passwd", "cat ../x", "cat .env", "cat src/.env", "cat ~/x"] {
             assert!(!covers(condition, &json!({"command": other})), "{other}");
             assert_eq!(proposed(&json!({"command": other})), [], "{other}");
+        }
+        let [(shown, condition)] = &proposed(&json!({"command": "pytest -q tests"}))[..] else { panic!("pytest") };
+        assert_eq!(shown, "a command `pytest …` (files of its folder)");
+        assert!(covers(condition, &json!({"command": "pytest -x tests/test_a.py 2>&1"})));
+        for other in
+            ["pytest /tmp", "pytest ../x", "pytest -p plugin", "pytest --basetemp=x", "pytest -qc x", "pytest; x"]
+        {
+            assert!(!covers(condition, &json!({"command": other})), "{other}");
         }
         let listed = &proposed(&json!({"command": ["git", "log"]}))[..];
         assert!(matches!(listed, [(_, condition)] if condition.starts_with("args.commandStartsWith(")), "{listed:?}");

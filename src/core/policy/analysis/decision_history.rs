@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::id::{AgentName, CallId, Principal, RunId};
-use crate::run::{CallHistory, CallVerdict, DecisionKind, Event, History, JournalEntry, Rejection, Spec};
+use crate::run::{CallHistory, CallVerdict, Coverage, DecisionKind, Event, History, JournalEntry, Rejection, Spec};
 use crate::tool::{Arguments, Origin};
 
 /// Past approvals, and the tools that must never be suggested.
@@ -17,9 +17,16 @@ pub struct DecisionHistory {
     pub barred: BTreeMap<Origin, ExclusionReason>,
     /// The calls that a person or a policy denied, by tool and [`arguments_hash`]. No rule covers them; rules for other
     /// arguments may.
-    pub refused: BTreeMap<(Origin, String), ExclusionReason>,
+    pub refused: BTreeMap<(Origin, String), RefusedCall>,
     /// The runs whose journals cannot be read, with the error.
     pub unread: Vec<String>,
+}
+
+/// A call that a person or a policy denied.
+#[derive(Clone, Debug)]
+pub struct RefusedCall {
+    pub arguments: Map<String, Value>,
+    pub reason: ExclusionReason,
 }
 
 /// The reason why a tool, or a call of it, is never suggested, even if it was approved.
@@ -47,6 +54,8 @@ pub struct Approval {
     pub arguments: Map<String, Value>,
     /// The rule that required approval; `None` if it was the policy's default.
     pub rule: Option<String>,
+    /// The condition under which the person approved later calls as well.
+    pub condition: Option<String>,
     pub by: String,
 }
 
@@ -92,21 +101,23 @@ fn spoils(entry: &JournalEntry, run: &RunId) -> Option<(u64, Origin, ExclusionRe
     Some((entry.seq, tool.origin.clone(), ExclusionReason::Changed { run: run.clone() }))
 }
 
-/// The tool and the arguments that a person or a policy denied in this entry of a call.
-fn refusal(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<((Origin, String), ExclusionReason)> {
-    if let Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. } = &entry.event {
-        let arguments = arguments_hash(call.before(entry.seq).arguments().as_object()?);
-        return Some(((call.tool()?.origin.clone(), arguments), ExclusionReason::Denied { run: run.clone() }));
-    }
-    let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
-    if decision.answer != DecisionKind::Deny || decision.is_by_timeout() {
-        return None;
-    }
-    let call = call.before(entry.seq);
-    let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
-    let origin = bound.or_else(|| call.tool().map(|tool| tool.origin.clone()))?;
-    let reason = ExclusionReason::Refused { by: decision.by.clone(), run: run.clone() };
-    Some(((origin, arguments_hash(call.arguments().as_object()?)), reason))
+/// The call that a person or a policy denied in this entry, by tool and [`arguments_hash`].
+fn refusal(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<((Origin, String), RefusedCall)> {
+    let at = call.before(entry.seq);
+    let tool = || call.tool().map(|tool| tool.origin.clone());
+    let (origin, reason) = if let Event::CallChecked { verdict, .. } = &entry.event {
+        let CallVerdict::Rejected { reason: Rejection::Denied, .. } = verdict else { return None };
+        (tool()?, ExclusionReason::Denied { run: run.clone() })
+    } else {
+        let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
+        if decision.answer != DecisionKind::Deny || decision.is_by_timeout() {
+            return None;
+        }
+        let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
+        (bound.or_else(tool)?, ExclusionReason::Refused { by: decision.by.clone(), run: run.clone() })
+    };
+    let arguments = at.arguments().as_object()?.clone();
+    Some(((origin, arguments_hash(&arguments)), RefusedCall { arguments, reason }))
 }
 
 /// The hash by which equal arguments are found, in whichever order a model wrote them ([`Arguments::hash`]).
@@ -129,6 +140,7 @@ fn approval(entry: &JournalEntry, call: &CallHistory<'_>, spec: &Spec) -> Option
         definition: binding.map_or_else(|| tool.hash.clone(), |binding| binding.definition.clone()),
         arguments: decision.edited_arguments.as_ref().unwrap_or_else(|| call.arguments()).as_object()?.clone(),
         rule: if let Some(CallVerdict::Ask { rule, .. }) = call.verdict() { rule.clone() } else { None },
+        condition: if let Coverage::When(condition) = &decision.coverage { Some(condition.clone()) } else { None },
         by: decision.by.clone(),
     })
 }

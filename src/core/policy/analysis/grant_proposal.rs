@@ -36,6 +36,11 @@ pub struct PastCoverage {
 }
 
 impl GrantProposal {
+    /// Whether it covers the files of the folder, or commands with the same first words.
+    pub fn covers_similar_values(&self) -> bool {
+        self.breadth == Breadth::SomeValues
+    }
+
     /// The calls that a grant with this condition would have allowed. Calls that the policy allowed or denied do not count: no
     /// grant changes them.
     pub fn coverage(&self, past: &[PastCall]) -> PastCoverage {

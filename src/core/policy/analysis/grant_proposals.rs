@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::command_proposal::command_proposals;
+use super::command_proposal::{command_proposals, same_command};
 use super::grant_proposal::{Breadth, GrantProposal};
-use crate::policy::Condition;
+use crate::policy::{Condition, command};
 
 /// The most proposals for one call.
 const MOST: usize = 6;
@@ -39,14 +39,18 @@ pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
     proposals
 }
 
-/// The proposal that a person most likely means by calls like this one: the first words of its command, in the same folder,
-/// with no argument that this call does not have. There is none for a file: its folder may have links to others.
+/// The proposal that a person most likely means by calls like this one: the first words of its command if they say what it
+/// does, otherwise the same command, in the same folder, with no argument that this call does not have. There is none for a
+/// file: its folder may have links to others.
 pub fn likely_proposal(arguments: &Map<String, Value>) -> Option<GrantProposal> {
     command_argument(arguments)?;
-    let likely = command_proposals(arguments).into_iter().find(|proposal| proposal.breadth == Breadth::SomeValues)?;
     let has_folder = folder_arguments(arguments).next().is_some();
-    let GrantProposal { words, mut condition, breadth } =
-        if has_folder { in_same_folder(&likely, arguments)? } else { likely };
+    let of_first_words = command_proposals(arguments).into_iter().find(GrantProposal::covers_similar_values);
+    let GrantProposal { words, mut condition, breadth } = match of_first_words {
+        Some(likely) if has_folder => in_same_folder(&likely, arguments)?,
+        Some(likely) => likely,
+        None => with_same_arguments(same_command(arguments)?, arguments)?,
+    };
     let names: BTreeSet<&str> = arguments.keys().map(String::as_str).chain(HARMLESS).collect();
     let names: Vec<String> = names.into_iter().map(literal).collect();
     condition.push_str(&format!(" && args.all(name, name in [{}])", names.join(", ")));
@@ -71,6 +75,24 @@ fn in_same_folder(of_command: &GrantProposal, arguments: &Map<String, Value>) ->
     Some(narrower)
 }
 
+/// The proposal for the same command, with the same further arguments. `None` if one of them cannot be compared.
+fn with_same_arguments(of_command: GrantProposal, arguments: &Map<String, Value>) -> Option<GrantProposal> {
+    let mut narrower = of_command;
+    for (name, value) in arguments {
+        if command::is_part_of_command(name) || HARMLESS.contains(&name.as_str()) {
+            continue;
+        }
+        let value = match value {
+            Value::String(text) => Some(literal(text)).filter(|_| is_comparable(text))?,
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        };
+        narrower.words.push_str(&format!(", the same {name}"));
+        narrower.condition.push_str(&format!(" && args.{name} == {value}"));
+    }
+    Some(narrower)
+}
+
 fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
     let proposal = |words: String, condition: String, breadth| GrantProposal { words, condition, breadth };
     match value {
@@ -80,6 +102,7 @@ fn of_argument(name: &str, value: &Value) -> Vec<GrantProposal> {
                 proposal(format!("the same {name}"), format!("args.{name} == {}", literal(text)), Breadth::SameValue);
             let within = folders(text).zip([Breadth::SomeValues, Breadth::ManyValues]).map(|(folder, breadth)| {
                 let condition = format!("args.{name}.lexicallyWithin({})", literal(folder));
+                let folder = if folder == "." { "the server's folder (relative, without `..`)" } else { folder };
                 proposal(format!("{name} under {folder}, where a link may lead elsewhere"), condition, breadth)
             });
             [same].into_iter().chain(within).collect()
@@ -122,13 +145,17 @@ fn literal(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The folder of an absolute path, and the folder above it. Never the root. A name without a dot may be a folder itself.
+/// The folder of a path, and the folder above it: never the root, and `.` for that of a relative path. A name without a dot
+/// may be a folder itself.
 fn folders(path: &str) -> impl Iterator<Item = &str> {
-    let is_path = path.starts_with('/') && !path.split('/').any(|part| matches!(part, "." | ".."));
+    let is_relative = !path.starts_with('/');
+    // A text without a separator may be anything.
+    let is_path = path.contains('/') && !path.split('/').any(|part| matches!(part, "." | ".."));
     let path = path.trim_end_matches('/');
-    let own = Some(path).filter(|path| is_path && folder_of(path).is_some() && !file_name(path).contains('.'));
-    let above = own.or_else(|| folder_of(path).filter(|_| is_path));
-    [above, above.and_then(folder_of)].into_iter().flatten()
+    let outer = |path| folder_of(path).or(is_relative.then_some("."));
+    let own = Some(path).filter(|path| is_path && outer(path).is_some() && !file_name(path).contains('.'));
+    let above = own.or_else(|| outer(path).filter(|_| is_path));
+    [above, above.filter(|folder| *folder != ".").and_then(outer)].into_iter().flatten()
 }
 
 fn file_name(path: &str) -> &str {
@@ -171,6 +198,16 @@ mod tests {
                 "path under /srv, where a link may lead elsewhere: args.path.lexicallyWithin(\"/srv\")",
             ]
         );
+        let relative = "path under the server's folder (relative, without `..`), where a link may lead elsewhere: \
+                        args.path.lexicallyWithin(\".\")";
+        assert_eq!(
+            conditions(json!({"path": "src/a.py"})),
+            [
+                "the same path: args.path == \"src/a.py\"",
+                "path under src, where a link may lead elsewhere: args.path.lexicallyWithin(\"src\")",
+                relative,
+            ]
+        );
         assert_eq!(
             conditions(json!({"command": "git diff", "path": "/srv/x", "timeout": 10})),
             [
@@ -210,6 +247,7 @@ mod tests {
             assert_eq!(conditions(arguments.clone()), Vec::<String>::new(), "{arguments}");
         }
         assert_eq!(conditions(json!({"path": "/x"})), ["the same path: args.path == \"/x\""]);
+        assert_eq!(conditions(json!({"text": "late"})), ["the same text: args.text == \"late\""]);
         assert_eq!(conditions(json!({"path": "/a/../b/c"})), ["the same path: args.path == \"/a/../b/c\""]);
         assert_eq!(conditions(json!({"name": "a\"b\\c"})), ["the same name: args.name == \"a\\\"b\\\\c\""]);
     }

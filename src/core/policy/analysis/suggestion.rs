@@ -1,4 +1,5 @@
-//! Rule suggestions: the narrowest rules that cover past approvals. They are never applied automatically; the operator
+//! Rule suggestions: the narrowest rules that cover past approvals, and rules with the conditions under which persons
+//! approved later calls as well. They are never applied automatically; the operator
 //! reads them and keeps the intended ones.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::decision_history::{Approval, DecisionHistory, ExclusionReason, arguments_hash};
 use crate::id::{AgentName, Principal};
 use crate::pattern::Pattern;
-use crate::policy::Condition;
+use crate::policy::{Condition, Example, Subject};
 use crate::tool::{Origin, escape_untrusted, external_name, mcp_name};
 
 /// A suggested rule and the approvals that support it.
@@ -53,6 +54,11 @@ pub struct SkippedTool<'a> {
 #[derive(Debug, PartialEq)]
 pub enum SkipReason<'a> {
     Excluded(&'a ExclusionReason),
+    /// This condition of their grants compares commands, which a rule does with `command`. Rules for their arguments may be
+    /// suggested.
+    ConditionOfCommands(&'a str),
+    /// A denied call meets this condition of their grants. Rules for their arguments may be suggested.
+    ConditionMetByDenied(&'a str),
     /// Its definition changed between the approvals.
     DefinitionChanged,
     /// Fewer approvals of each call than asked for.
@@ -61,8 +67,9 @@ pub enum SkipReason<'a> {
     NotExpressible,
 }
 
-/// One rule for each tool of each agent (or of `agent`) that never changed, for its calls that were approved at least
-/// `at_least` times and never denied; and what is left out. A denial counts for all agents.
+/// Rules for each tool of each agent (or of `agent`) that never changed, and what is left out: one for each condition that
+/// persons gave to a grant at least `at_least` times and that no denied call meets, and one for the other calls that were
+/// approved at least `at_least` times and never denied. A denial counts for all agents.
 pub fn suggestions<'a>(
     past: &'a DecisionHistory,
     agent: Option<&AgentName>,
@@ -77,7 +84,7 @@ pub fn suggestions<'a>(
     }
     let is_steady = |origin: &Origin| definitions.get(origin).is_some_and(|hashes| hashes.len() == 1);
     let (mut suggested, mut left_out) = (Vec::<Suggestion>::new(), Vec::new());
-    for ((origin, of, principal), approvals) in groups {
+    for ((origin, of, principal), mut approvals) in groups {
         if agent.is_some_and(|agent| agent != of) {
             continue;
         }
@@ -97,6 +104,27 @@ pub fn suggestions<'a>(
             left_out.push(left(&approvals, None, reason));
             continue;
         }
+        let mut conditions: BTreeMap<&str, Vec<&'a Approval>> = BTreeMap::new();
+        for approval in &approvals {
+            let condition = approval.condition.as_deref().into_iter();
+            condition.for_each(|condition| conditions.entry(condition).or_default().push(approval));
+        }
+        for (condition, given) in conditions.into_iter().filter(|(_, given)| given.len() >= at_least) {
+            let Ok(parsed) = Condition::for_grant(condition) else { continue };
+            let tool = example_of(origin).tool();
+            let meets = |arguments| {
+                parsed.holds_for(&Subject { tool: &tool, agent: Some(of), principal, arguments: Some(arguments) })
+            };
+            let of_tool = past.refused.iter().filter(|((other, _), _)| other == origin);
+            if Condition::parse(condition).is_err() {
+                left_out.push(left(&given, None, SkipReason::ConditionOfCommands(condition)));
+            } else if of_tool.into_iter().any(|(_, refused)| meets(&refused.arguments)) {
+                left_out.push(left(&given, None, SkipReason::ConditionMetByDenied(condition)));
+            } else if let Some(suggestion) = suggestion(origin, of, principal, &given, Some(condition)) {
+                approvals.retain(|approval| !meets(&approval.arguments));
+                suggested.push(suggestion);
+            }
+        }
         let mut calls: BTreeMap<String, Vec<&'a Approval>> = BTreeMap::new();
         for approval in approvals {
             calls.entry(arguments_hash(&approval.arguments)).or_default().push(approval);
@@ -104,7 +132,9 @@ pub fn suggestions<'a>(
         let (mut kept, mut too_few) = (Vec::new(), Vec::new());
         for (hash, same) in calls {
             match past.refused.get(&(origin.clone(), hash)) {
-                Some(reason) => left_out.push(left(&same, arguments_of(&same), SkipReason::Excluded(reason))),
+                Some(refused) => {
+                    left_out.push(left(&same, arguments_of(&same), SkipReason::Excluded(&refused.reason)));
+                }
                 None if same.len() < at_least => too_few.extend(same),
                 None => kept.extend(same),
             }
@@ -113,7 +143,7 @@ pub fn suggestions<'a>(
             left_out.push(left(&too_few, arguments_of(&too_few), SkipReason::TooFewApprovals));
         }
         if !kept.is_empty() {
-            match suggestion(origin, of, principal, &kept) {
+            match suggestion(origin, of, principal, &kept, None) {
                 Some(suggestion) => suggested.push(suggestion),
                 None => left_out.push(left(&kept, arguments_of(&kept), SkipReason::NotExpressible)),
             }
@@ -141,11 +171,14 @@ fn make_ids_unique(suggested: &mut [Suggestion]) {
     }
 }
 
+/// The rule for calls that meet this condition, which persons gave with these approvals; without one, for calls with the
+/// arguments of these approvals.
 fn suggestion(
     origin: &Origin,
     agent: &AgentName,
     principal: Option<&Principal>,
     approvals: &[&Approval],
+    given: Option<&str>,
 ) -> Option<Suggestion> {
     let (mut conditions, tool, name) = match origin {
         Origin::Mcp { server, tool } => {
@@ -160,7 +193,9 @@ fn suggestion(
     };
     let seen: BTreeMap<String, &Map<String, Value>> =
         approvals.iter().map(|approval| (json!(approval.arguments).to_string(), &approval.arguments)).collect();
-    let when = condition(principal, seen.keys());
+    let when = given.map_or_else(|| same_arguments(seen.keys()), |given| format!("({given})"));
+    // Only for runs without a principal if these runs had none.
+    let when = if principal.is_some() { when } else { format!("principal == null && {when}") };
     // Skip calls that no condition can express: a looser rule would cover more than was approved.
     Condition::parse(&when).ok()?;
     let who = [("agent", Some(agent.as_str())), ("principal", principal.map(|principal| principal.as_str()))];
@@ -180,13 +215,17 @@ fn suggestion(
     let by: BTreeSet<String> = approvals.iter().map(|approval| escape_untrusted(&approval.by)).collect();
     let by = by.into_iter().collect::<Vec<_>>().join(", ");
     let times = if let [_] = approvals { "1 time".to_owned() } else { format!("{} times", approvals.len()) };
+    let reason = match given {
+        None => format!("Approved {times} by {by} and never denied."),
+        Some(_) => format!("Approved {times} by {by}, with later calls that meet this condition."),
+    };
     Some(Suggestion {
         rule: SuggestedRule {
             id: format!("approved-{}", name.as_str().to_ascii_lowercase().replace('_', "-")),
             r#match: conditions,
             when,
             verdict: "allow",
-            reason: format!("Approved {times} by {by} and never denied."),
+            reason,
             examples: json!({"match": examples?}),
         },
         covered: approvals.len(),
@@ -194,13 +233,21 @@ fn suggestion(
     })
 }
 
-/// A CEL condition that holds for exactly these arguments, and only for runs without a principal if these runs had
-/// none. JSON is a valid CEL expression.
-fn condition<'a>(principal: Option<&Principal>, seen: impl Iterator<Item = &'a String>) -> String {
+/// A CEL condition that holds for exactly these arguments. JSON is a valid CEL expression.
+fn same_arguments<'a>(seen: impl Iterator<Item = &'a String>) -> String {
     let seen: Vec<&str> = seen.map(String::as_str).collect();
-    let same = match &seen[..] {
+    match &seen[..] {
         [only] => format!("args == {only}"),
         several => format!("args in [{}]", several.join(", ")),
-    };
-    if principal.is_some() { same } else { format!("principal == null && {same}") }
+    }
+}
+
+/// A tool of this origin, for the evaluation of a condition.
+fn example_of(origin: &Origin) -> Example {
+    match origin {
+        Origin::Mcp { server, tool } => {
+            Example { server: Some(server.to_string()), tool: tool.clone(), ..Example::default() }
+        }
+        Origin::External { tool } | Origin::Builtin { tool } => Example { tool: tool.clone(), ..Example::default() },
+    }
 }

@@ -16,7 +16,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 pub(super) use chain::parts as chained_parts;
-pub(super) use operands::{is_reader, outside_folder};
+pub(super) use operands::{is_reader, is_test_runner, names_files, outside_folder};
 pub(super) use options::base_name;
 use parts::Runs;
 pub use plain::words as plain_words;
@@ -296,9 +296,12 @@ pub(super) fn text_of_call(arguments: &Map<String, Value>) -> Result<&str, Strin
 
 /// Whether a call has arguments besides its command.
 pub(super) fn has_further_arguments(arguments: &Map<String, Value>) -> bool {
-    let is_further =
-        |name: &String| ![&COMMAND_ARGUMENTS, &WORD_ARGUMENTS].iter().any(|own| own.contains(&name.as_str()));
-    arguments.iter().any(|(name, value)| is_further(name) && !is_blank(value))
+    arguments.iter().any(|(name, value)| !is_part_of_command(name) && !is_blank(value))
+}
+
+/// Whether an argument of this name has the command of a call, or its words.
+pub(super) fn is_part_of_command(name: &str) -> bool {
+    COMMAND_ARGUMENTS.contains(&name) || WORD_ARGUMENTS.contains(&name)
 }
 
 /// The length in bytes of a text, or of the texts of a list.

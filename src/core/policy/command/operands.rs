@@ -1,4 +1,4 @@
-//! Operands of programs that print files and folders: a grant for the first words of such a program covers what is in the
+//! Operands of programs that print files and folders, or run tests in them: a grant for the first words of such a program covers what is in the
 //! folder of the command, and no hidden file. `grep -r` reads hidden files as well, `rg` does not.
 
 use super::options::{base_name, may_be};
@@ -43,12 +43,21 @@ pub(in crate::policy) fn is_reader(program: &str) -> bool {
     READERS.contains(&base_name(program))
 }
 
+/// Whether a program runs the tests of its folder, as `cargo test` does.
+pub(in crate::policy) fn is_test_runner(program: &str) -> bool {
+    base_name(program) == "pytest"
+}
+
+/// Whether the operands of a program name the files that it prints or runs.
+pub(in crate::policy) fn names_files(program: &str) -> bool {
+    is_reader(program) && base_name(program) != "echo" || is_test_runner(program)
+}
+
 /// The first of these words that may name a path outside the folder of the command, or a hidden file, if the program prints
-/// files or folders. Links in the folder are not resolved.
+/// or runs files. Links in the folder are not resolved.
 pub(in crate::policy) fn outside_folder<'a>(program: &str, words: &'a [String]) -> Option<&'a str> {
-    let is_printing = is_reader(program) && base_name(program) != "echo";
     let is_outside = |word: &&str| may_be_outside(word) || reads_hidden(base_name(program), word);
-    words.iter().filter(|_| is_printing).map(String::as_str).find(is_outside)
+    words.iter().filter(|_| names_files(program)).map(String::as_str).find(is_outside)
 }
 
 /// Whether a word makes a program read the hidden files of a folder that it is given, whatever their names.
@@ -98,6 +107,8 @@ mod tests {
             (Some("src/.env.local"), "tail src/.env.local"),
             (Some("--file=/etc/x"), "grep --file=/etc/x y"),
             (Some("-f/etc/x"), "grep -f/etc/x y"),
+            (None, "pytest -q tests/test_a.py::test_b"),
+            (Some("/tmp/x"), "pytest /tmp/x"),
         ] {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
             assert_eq!(outside_folder(&words[0], &words[1..]), outside, "{command}");

@@ -5,7 +5,7 @@
 //! rule that lists its `options` does not use it.
 
 /// Options by program that write files or run other programs.
-const UNSAFE_OPTIONS: [(&[&str], &[&str]); 13] = [
+const UNSAFE_OPTIONS: [(&[&str], &[&str]); 14] = [
     (
         &["git"],
         &[
@@ -31,6 +31,31 @@ const UNSAFE_OPTIONS: [(&[&str], &[&str]); 13] = [
     ),
     (&["bun"], &["--preload", "--require", "--import", "-r"]),
     (&["kubectl"], &["--kubeconfig"]),
+    (
+        &["pytest"],
+        &[
+            "--basetemp",
+            "--config-file",
+            "--confcutdir",
+            "--cov-config",
+            "--cov-report",
+            "--debug",
+            "--html",
+            "--json-report-file",
+            "--junit-xml",
+            "--junitxml",
+            "--log-file",
+            "--override-ini",
+            "--pastebin",
+            "--pdbcls",
+            "--pyargs",
+            "--report-log",
+            "--rootdir",
+            "-c",
+            "-o",
+            "-p",
+        ],
+    ),
     (&["find"], &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fprint0", "-fls"]),
     (&["fd", "fdfind"], &["--exec", "--exec-batch", "-x", "-X"]),
     (&["rg"], &["--pre", "--hostname-bin", "--search-zip", "-z"]),
