@@ -18,9 +18,9 @@ use crate::core::tool::{Origin, escape_untrusted, external_name, mcp_name};
 use crate::ports::{GrantFilter, RunFilter};
 
 const ABOUT: &str = "\
-The output is a policy file that allows exactly the calls that were approved in recorded runs:
-the same tool, agent and principal, with the same arguments. It never contains a call that a person or a policy
-also denied, nor a tool that changed or for which a grant was revoked, nor a call that no condition can express;
+The output is a policy file that allows the calls that were approved in recorded runs: the same tool, agent and
+principal, with the same arguments, or with arguments that meet the condition that a person gave to such an
+approval. It never contains a call that a person or a policy also denied, nor a tool that changed or for which a grant was revoked, nor a call that no condition can express;
 standard error lists what is left out. Review it, widen it as needed, and check it with `toolgate policy check`.";
 
 /// Print the narrowest policy rules that cover the approvals given so far
@@ -34,7 +34,7 @@ pub(super) struct Suggest {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Only for calls that were approved at least this often
+    /// Only for calls that were approved, and conditions that were given, at least this often
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     at_least: u32,
 
@@ -109,6 +109,16 @@ fn skipped_in_words(skipped: &SkippedTool<'_>, at_least: u32) -> String {
         }
         SkipReason::Excluded(ExclusionReason::Changed { run }) => format!("it changed during run {run}"),
         SkipReason::Excluded(ExclusionReason::Revoked) => "a grant for it was revoked".to_owned(),
+        SkipReason::ConditionOfCommands(condition) => format!(
+            "no rule with the condition of these grants, because a rule compares commands with `match: {{ command: … }}`: {}",
+            escape_untrusted(condition)
+        ),
+        SkipReason::ConditionMetByDenied(condition) => {
+            format!(
+                "no rule with the condition of these grants, which a denied call meets: {}",
+                escape_untrusted(condition)
+            )
+        }
         SkipReason::DefinitionChanged => "its definition changed between the approvals".to_owned(),
         SkipReason::TooFewApprovals => format!("each call less than {at_least} times (`--at-least`)"),
         SkipReason::NotExpressible => "no rule can match exactly these calls".to_owned(),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::*;
 use crate::config;
 use crate::core::id::{CallId, Principal, RunId};
-use crate::core::policy::analysis::{Approval, arguments_hash};
+use crate::core::policy::analysis::{Approval, RefusedCall, arguments_hash};
 use crate::core::policy::{Example, Policy, Subject, Verdict};
 
 type Approved = ((RunId, CallId), Approval);
@@ -20,6 +20,7 @@ fn approved(call: &str, tool: &str, arguments: &Value) -> Approved {
         definition: "d".into(),
         arguments: arguments.as_object().unwrap().clone(),
         rule: None,
+        condition: None,
         by: "kim".into(),
     };
     (("run_1".into(), call.into()), approval)
@@ -117,7 +118,8 @@ fn names_that_look_like_patterns_mean_themselves() {
 fn refuse(past: &mut DecisionHistory, tool: &str, arguments: &Value) {
     let origin = Origin::Mcp { server: "shop".into(), tool: tool.into() };
     let reason = ExclusionReason::Refused { by: "ann".into(), run: "run_2".into() };
-    past.refused.insert((origin, arguments_hash(arguments.as_object().unwrap())), reason);
+    let arguments = arguments.as_object().unwrap().clone();
+    past.refused.insert((origin, arguments_hash(&arguments)), RefusedCall { arguments, reason });
 }
 
 #[test]
@@ -137,6 +139,37 @@ fn a_denial_leaves_out_only_the_call_that_was_denied() {
     let denied = "agent desk, approved 1 time: the same call was denied by ann in run run_2";
     let pay = format!(r#"mcp_shop_pay (to: "ann", cents: 5), {denied}"#);
     assert_eq!(lines, [pay, format!(r#"mcp_shop_run (command: "ls"), {denied}"#)]);
+}
+
+#[test]
+fn the_condition_of_grants_is_a_rule_unless_a_denied_call_meets_it() {
+    let under = |condition: &str, call: &str, path: &str| {
+        let (key, approval) = approved(call, "write", &json!({"path": path}));
+        (key, Approval { condition: Some(condition.to_owned()), ..approval })
+    };
+    let src = |call: &str, path: &str| under("args.path.lexicallyWithin('/src')", call, path);
+    let other = approved("c", "write", &json!({"path": "/etc/x"}));
+    let mut past = past([src("a", "/src/a"), src("b", "/src/b"), other]);
+    assert_eq!(suggestions(&past, None, 3).0, [], "given twice");
+    let (suggested, _) = suggestions(&past, None, 1);
+    let policy = loaded(&suggested);
+    assert_eq!(suggested.len(), 2, "the arguments that meet the condition are in no rule of their own");
+    for (path, verdict) in [("/src/c", Verdict::Allow), ("/etc/x", Verdict::Allow), ("/etc/y", Verdict::Ask)] {
+        assert_eq!(judged(&policy, "write", None, &json!({"path": path})), verdict, "{path}");
+    }
+    assert_eq!(judged(&policy, "write", Some("ann"), &json!({"path": "/src/c"})), Verdict::Ask);
+    refuse(&mut past, "write", &json!({"path": "/src/secret"}));
+    past.approvals.extend([under("args.commandStartsWith(['ls'])", "d", "ls")]);
+    let (suggested, left_out) = suggestions(&past, None, 1);
+    let policy = loaded(&suggested);
+    for (path, verdict) in [("/src/c", Verdict::Ask), ("/src/a", Verdict::Allow)] {
+        assert_eq!(judged(&policy, "write", None, &json!({"path": path})), verdict, "{path}");
+    }
+    let [commands, denied] = &left_out[..] else { panic!("{left_out:?}") };
+    assert!(
+        skipped_in_words(commands, 1).contains("a rule compares commands with `match: { command: … }`: args.commandSt")
+    );
+    assert!(skipped_in_words(denied, 1).contains("which a denied call meets: args.path.lexicallyWithin"));
 }
 
 #[test]
@@ -179,7 +212,8 @@ fn a_left_out_tool_is_named_with_its_reason() {
     let tool = |tool: &str| Origin::Mcp { server: "shop".into(), tool: tool.into() };
     refuse(&mut past, "pay", &json!({}));
     let send = (tool("send"), arguments_hash(&Map::new()));
-    past.refused.insert(send, ExclusionReason::Denied { run: "run_3".into() });
+    let reason = ExclusionReason::Denied { run: "run_3".into() };
+    past.refused.insert(send, RefusedCall { arguments: Map::new(), reason });
     past.bar(&tool("wipe"), ExclusionReason::Changed { run: "run_4".into() });
     let (suggested, left_out) = suggestions(&past, None, 2);
     assert_eq!(suggested, []);
