@@ -109,7 +109,7 @@ impl Journal {
     ) -> Result<Self, DriveError> {
         let first = JournalEntry { seq: 0, at: clock.now(), event: first.without_secrets(&store.secrets) };
         let run = fold(&id, std::slice::from_ref(&first))?;
-        let (title, created_at) = (title(&run), first.at);
+        let (title, created_at) = (title(std::slice::from_ref(&first)), first.at);
         Ok(Self {
             id,
             run,
@@ -138,7 +138,7 @@ impl Journal {
         first.event = store.resolved(&first.event).await?;
         let created_at = first.at;
         let run = fold(id, &history)?;
-        let (id, title, committed) = (id.clone(), title(&run), run.length());
+        let (id, title, committed) = (id.clone(), title(&history), run.length());
         let (staged, claim, orphans) = (Vec::new(), None, Vec::new());
         Ok(Some((Self { id, run, title, created_at, committed, staged, claim, orphans, store, clock, sinks }, history)))
     }
@@ -154,7 +154,7 @@ impl Journal {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DriveError> {
         let run = fold(id, &history)?;
-        let (title, created_at) = (title(&run), history.first().map_or_else(|| clock.now(), |first| first.at));
+        let (title, created_at) = (title(&history), history.first().map_or_else(|| clock.now(), |first| first.at));
         let staged = history.split_off(committed.min(history.len()));
         let (id, committed, orphans, sinks) = (id.clone(), history.len() as u64, Vec::new(), Arc::from([]));
         let claim = claim.map(Box::new);
@@ -232,6 +232,9 @@ impl Journal {
         }
         let (at, event) = (self.clock.now(), event.without_secrets(&self.store.secrets));
         self.run.apply_at(&event, at).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
+        if let Some(message) = message_of(&event) {
+            self.title = title_of(message);
+        }
         self.staged.push(JournalEntry { seq, at, event });
         Ok(())
     }
@@ -397,9 +400,20 @@ impl Journal {
     }
 }
 
-/// The title of a run in listings: the beginning of the user's message. Fixed by the first event.
-fn title(run: &Run) -> String {
-    title_of(&run.started().input)
+/// The title of a run in listings: the beginning of the user's message; that of a fork, if it has one.
+fn title(history: &[JournalEntry]) -> String {
+    history.iter().rev().find_map(|entry| message_of(&entry.event)).map(title_of).unwrap_or_default()
+}
+
+/// The user's message that an event adds to the conversation.
+fn message_of(event: &Event) -> Option<&Message> {
+    if let Event::Started(started) = event {
+        Some(&started.input)
+    } else if let Event::MessageAdded { message } = event {
+        Some(message)
+    } else {
+        None
+    }
 }
 
 /// The title that a user's message gives a run or a session: its beginning, in one line, without characters that are

@@ -54,6 +54,18 @@ on_every_store! {
         assert_eq!(said(&next)[..7], whole);
     }
 
+    async fn a_fork_is_listed_under_its_own_message(kept: Kept) {
+        let world = answering(&["One.", "Two."]).kept(kept).await;
+        let runner = &world.runner;
+        let first = say_to(runner, "chat", "First").await;
+        let forked = fork(runner, &first.run_id, "Instead").await;
+        let title = async |run: &RunId| runner.row(run).await.unwrap().unwrap().title;
+        assert_eq!(title(&first.run_id).await, "First");
+        assert_eq!(title(&forked.run_id).await, "Instead");
+        let session = runner.session(&Tenant::default(), &forked.session_id).await.unwrap().unwrap();
+        assert_eq!(session.title, "Instead");
+    }
+
     async fn a_fork_of_a_fork_and_a_retry_of_a_fork_keep_the_conversation(kept: Kept) {
         let world = answering(&["One.", "Two.", "Three.", "Four.", "Five.", "Six."]).kept(kept).await;
         let runner = &world.runner;
