@@ -9,7 +9,7 @@ use super::output::Output;
 use super::paint::Paint;
 use super::prompt;
 use super::text::one_line;
-use super::view::{Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
+use super::view::{Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, ShownGrants};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
 use crate::core::lifecycle::{Content, Delta, LifecycleEvent, LifecycleKind};
@@ -35,7 +35,7 @@ impl Display {
         match (json, quiet, out.is_terminal()) {
             (true, _, _) => Self::Json,
             (false, true, _) => Self::Quiet,
-            (false, false, true) => Self::live(AnswerPlacement::Inline, out),
+            (false, false, true) => Self::live(AnswerPlacement::Inline, ShownGrants::default(), out),
             (false, false, false) => {
                 let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
                 Self::Lines(Box::new(LiveView::new(look, AnswerPlacement::Apart)))
@@ -43,14 +43,14 @@ impl Display {
         }
     }
 
-    /// The format of a conversation at a terminal.
-    pub(super) fn conversation(out: &Output) -> Self {
-        Self::live(AnswerPlacement::Conversation, out)
+    /// The format of a conversation at a terminal, which has shown these grants.
+    pub(super) fn conversation(grants: &ShownGrants, out: &Output) -> Self {
+        Self::live(AnswerPlacement::Conversation, grants.clone(), out)
     }
 
-    fn live(answer: AnswerPlacement, out: &Output) -> Self {
+    fn live(answer: AnswerPlacement, grants: ShownGrants, out: &Output) -> Self {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        let live_view = LiveView::new(look, answer);
+        let live_view = LiveView::new(look, answer).sharing(grants);
         let typesets = look.paint == Paint::Colour && out.shows_passing();
         Self::Live(Box::new(if typesets { live_view.typesetting() } else { live_view }))
     }

@@ -164,9 +164,10 @@ fn refused(error: &clap::Error) -> ExitCode {
     };
     if error.use_stderr() {
         out.note(rendered(out.note_paint()).trim_end());
-        let words: Vec<String> = std::env::args().skip(2).collect();
-        if error.kind() == ErrorKind::UnknownArgument && is_unquoted_message(&words) {
-            out.note(format!("\nquote a message of several words: toolgate run \"{}\"", words.join(" ")));
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let hint = if error.kind() == ErrorKind::UnknownArgument { unknown_words(&words) } else { None };
+        if let Some(hint) = hint {
+            out.note(format!("\n{hint}"));
         }
         return Exit::Usage.into();
     }
@@ -174,9 +175,20 @@ fn refused(error: &clap::Error) -> ExitCode {
     Exit::Done.into()
 }
 
-/// Whether these are the words of a message for `toolgate run` without quotation marks.
-fn is_unquoted_message(words: &[String]) -> bool {
-    std::env::args().nth(1).is_some_and(|command| command == "run") && words.iter().all(|word| !word.starts_with('-'))
+/// What the person most likely forgot: the quotation marks of a message, or the `--` before the command of a server.
+fn unknown_words(words: &[String]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let are_plain = |words: &[&str]| words.iter().all(|word| !word.starts_with('-'));
+    match &words[..] {
+        ["run", message @ ..] if are_plain(message) => {
+            Some(format!("quote a message of several words: toolgate run \"{}\"", message.join(" ")))
+        }
+        ["mcp", "add", name, command, arguments @ ..] if are_plain(&[*name, *command]) => {
+            let command = [&[*command], arguments].concat().join(" ");
+            Some(format!("the command of a server stands after `--`: toolgate mcp add {name} -- {command}"))
+        }
+        _ => None,
+    }
 }
 
 impl Command {

@@ -129,8 +129,10 @@ impl Run {
             self.name_interrupted(&app, out).await?;
         }
         let ended = self.start(&app, request, out).await;
-        if let Some(warning) = scripted.filter(|_| !self.quiet && !self.json) {
-            out.warning(warning);
+        if scripted.is_some() && !self.quiet && !self.json {
+            out.warning(
+                "a script was played, so this is no answer to your message; the first warning names the remedy",
+            );
         }
         setup::close_after(&ended, app, out).await;
         ended

@@ -14,7 +14,7 @@ use crate::cli::runs::{copied, print_waterfall};
 use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
-use crate::cli::view::{ASKS_AGAIN, RepeatedFlags, spent};
+use crate::cli::view::{ASKS_AGAIN, RepeatedFlags, ShownGrants, spent};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
@@ -42,6 +42,7 @@ pub(super) struct Conversation<'a> {
     /// Whether a model or policy was chosen since the last message.
     has_unsent_choice: bool,
     attachments: Vec<Part>,
+    grants: ShownGrants,
 }
 
 impl<'a> Conversation<'a> {
@@ -65,6 +66,7 @@ impl<'a> Conversation<'a> {
             has_chosen_policy: false,
             has_unsent_choice: false,
             attachments: Vec::new(),
+            grants: ShownGrants::default(),
         })
     }
 
@@ -185,7 +187,7 @@ impl<'a> Conversation<'a> {
     async fn follow(&mut self, execution: Execution, known: &[JournalEntry], out: &mut Output) -> Result<(), CliError> {
         self.last = Some(execution.run.clone());
         self.session = Some(self.app.runner.load(&execution.run).await?.started().session.clone());
-        let display = Display::conversation(out);
+        let display = Display::conversation(&self.grants, out);
         settle(self.app, execution, known, display, Tasks::InTerminal.into(), &self.again, out).await?;
         Ok(())
     }

@@ -23,9 +23,12 @@ use crate::config::StoreSettings;
 use crate::core::chat::{Part, Role};
 use crate::core::id::{AgentName, SessionId, Tenant};
 use crate::ports::SessionFilter;
+use crate::runner::SessionMessage;
 
 /// The number of conversations that `--pick` offers.
 const OFFERED: usize = 10;
+/// The number of messages that a continued conversation begins with.
+const SHOWN_MESSAGES: usize = 6;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -216,8 +219,17 @@ impl Chat {
             let earlier = messages.iter().filter(|earlier| earlier.message.role == Role::User);
             let texts = earlier.map(|earlier| earlier.message.content.iter().filter_map(Part::as_text).collect());
             recall.messages = texts.filter(|text: &String| !text.trim().is_empty()).collect();
-            let last = messages.iter().rev().take(2).rev();
-            last.flat_map(|last| message_lines(&last.message)).for_each(|line| out.line(paint.dim(line.trim_end())));
+            // Calls and their results are left out.
+            let spoken: Vec<&SessionMessage> =
+                messages.iter().filter(|spoken| !spoken.message.text().trim().is_empty()).collect();
+            let (before, last) = spoken.split_at(spoken.len().saturating_sub(SHOWN_MESSAGES));
+            if !before.is_empty() {
+                let before = count(before.len(), "earlier message");
+                out.line(paint.dim(format!("… {before}: `toolgate sessions messages {session}`")));
+            }
+            last.iter()
+                .flat_map(|last| message_lines(&last.message))
+                .for_each(|line| out.line(paint.dim(line.trim_end())));
         }
         if conversation.is_pending().await? {
             out.note(format!("the last turn is pending; {ASKS_AGAIN}"));

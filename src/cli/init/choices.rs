@@ -132,7 +132,16 @@ fn answers(
     left_out: &[String],
 ) -> io::Result<Option<Starter>> {
     let about: Vec<String> = models.iter().map(|model| model.about.clone()).collect();
-    let Some(model) = prompt.choose("Which model?", &about, 0)? else { return Ok(None) };
+    let model = match &about[..] {
+        [only] => {
+            prompt.heading(&format!("Model: {only}"))?;
+            0
+        }
+        _ => {
+            let Some(model) = prompt.choose("Which model?", &about, 0)? else { return Ok(None) };
+            model
+        }
+    };
     let model = models.into_iter().nth(model).map(|offered| offered.model).unwrap_or_default();
     for reason in left_out {
         prompt.heading(reason)?;

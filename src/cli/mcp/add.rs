@@ -24,6 +24,7 @@ Examples:
   toolgate mcp add docs --url https://example.com/mcp
   toolgate mcp add crm --url https://crm.example.com/mcp --header 'X-Key: ${CRM_KEY}'
   toolgate mcp add git --agent reviewer -- uvx mcp-server-git
+  toolgate mcp add files --trusted -- npx -y @modelcontextprotocol/server-filesystem .
 
 The command starts the server first, and writes nothing if that fails. It adds lines to the file
 and changes no others: comments stay.
@@ -55,6 +56,10 @@ pub(super) struct Add {
     /// The agent that may use it [default: the only agent]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+
+    /// Believes what the server says of its tools, such as that one changes nothing
+    #[arg(long)]
+    trusted: bool,
 
     /// Writes the file also if the server does not start, for example because it needs `toolgate mcp login` first
     #[arg(long)]
@@ -149,7 +154,11 @@ impl Add {
             CliError::usage(format!("`{}` cannot be the name of a server", self.name))
                 .with_remedy("use 1 to 64 letters, digits, `-` and `_`")
         })?;
-        server.definition.map_err(CliError::usage)
+        let mut definition = server.definition.map_err(CliError::usage)?;
+        if self.trusted {
+            definition.yaml.push_str("    trusted: true\n");
+        }
+        Ok(definition)
     }
 
     /// Why the server would not get the value that the command line gives to a variable, if so.

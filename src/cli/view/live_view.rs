@@ -1,9 +1,11 @@
 //! Live view of a run: one or two lines for each lifecycle event, with streamed text between them.
 
+mod shown_grants;
 mod stream;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(in crate::cli) use self::shown_grants::ShownGrants;
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
 use super::approval_scope::{covered, reach};
@@ -55,8 +57,7 @@ pub(in crate::cli) struct LiveView {
     streamed: bool,
     /// Usage that attempts did not report.
     gaps: MissingUsage,
-    /// The line about the grants in force; it is shown when it changes.
-    grants: Option<String>,
+    grants: ShownGrants,
     /// The error of the last failed attempt.
     last_error: Option<Failure>,
     /// The calls in progress.
@@ -89,13 +90,18 @@ impl LiveView {
             unfinished: Vec::new(),
             streamed: false,
             gaps: MissingUsage::default(),
-            grants: None,
+            grants: ShownGrants::default(),
             last_error: None,
             executing: BTreeMap::new(),
             approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
             repeated: BTreeSet::new(),
         }
+    }
+
+    /// Shows the grants in force unless another view has shown the same.
+    pub(in crate::cli) fn sharing(self, grants: ShownGrants) -> Self {
+        Self { grants, ..self }
     }
 
     /// Typesets the model's text, and folds its reasoning.
@@ -209,8 +215,7 @@ impl LiveView {
             }
             LifecycleKind::ApprovalsResolved { granted } => {
                 let line = format!("  grants in force: {}", list(covered(granted)));
-                let is_news = self.grants.replace(line.clone()).is_none_or(|known| known != line);
-                if granted.is_empty() || !is_news { Vec::new() } else { vec![paint.dim(line)] }
+                if !self.grants.is_news(&line) || granted.is_empty() { Vec::new() } else { vec![paint.dim(line)] }
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
                 self.streamed = false;

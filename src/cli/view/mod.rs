@@ -23,7 +23,7 @@ pub(super) use approval::{because, by_way_of, circumstances, clock, origin, seco
 pub(super) use approval_scope::{any_command, decided};
 pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
-pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView};
+pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView, ShownGrants};
 pub(super) use pending::{ASKS_AGAIN, RepeatedFlags, pending_lines};
 pub(super) use question::{answering, question_lines};
 pub(super) use summary::RunSummary;

@@ -123,9 +123,9 @@ mod asking {
     fn in_a_terminal_init_asks_and_enter_takes_what_works() {
         let desk = Desk::empty();
         desk.write(".mcp.json", MCP);
-        let typed = [(NUMBER, "\n"), ("or none [2]: ", "\n"), (NUMBER, "5\n")];
+        let typed = [("or none [2]: ", "\n"), (NUMBER, "5\n")];
         let screen = at_a_terminal(&desk, &["init"], &typed).expect(0);
-        for told in ["Which model?", "git: uvx mcp-server-git  (.mcp.json; needs GIT_TOKEN, not set)", "Next:"] {
+        for told in ["Model: ", "git: uvx mcp-server-git  (.mcp.json; needs GIT_TOKEN, not set)", "Next:"] {
             assert!(screen.text.contains(told), "{told}: {}", screen.text);
         }
         let file = written(&desk);

@@ -367,6 +367,8 @@ fn a_server_is_added_to_the_file_and_comments_stay() {
     assert!(after.contains("\n  stock:\n    stdio:\n") && after.contains("servers: [demo, stock]"), "{after}");
     let is_kept = |line: &&str| !line.contains("servers: [demo]");
     assert!(before.lines().filter(is_kept).all(|line| after.lines().any(|kept| kept == line)), "{after}");
+    let forgotten = desk.toolgate(&["mcp", "add", "files", "npx", "-y", "server"]).expect(2).err;
+    assert!(forgotten.contains("stands after `--`: toolgate mcp add files -- npx -y server"), "{forgotten}");
     let again = desk.toolgate(&["mcp", "add", "stock", "--url", "http://localhost:1/mcp"]).expect(2).err;
     assert!(again.contains("has a server `stock` already"), "{again}");
     let header = ["--header", "Authorization: Bearer sk-secret-12345678901234567890"];
@@ -382,6 +384,13 @@ fn a_server_is_added_to_the_file_and_comments_stay() {
         assert!(removed.contains(&format!("removed server {name} from toolgate.yaml")), "{removed}");
     }
     assert_eq!(file(), before, "what was added is removed, and nothing else");
+    let config = ["--config", "trusted.yaml"];
+    std::fs::write(desk.path().join("trusted.yaml"), &before).unwrap();
+    let add = [&["mcp", "add", "sure", "--trusted"][..], &config, &["--", "toolgate", "demo-server"]].concat();
+    desk.toolgate(&add).expect(0);
+    let written = std::fs::read_to_string(desk.path().join("trusted.yaml")).unwrap();
+    let trusted = |text: &str| text.matches("\n    trusted: true\n").count();
+    assert_eq!(trusted(&written), trusted(&before) + 1, "{written}");
     let unknown = desk.toolgate(&["mcp", "remove", "stock"]).expect(2).err;
     assert!(unknown.contains("has no server `stock`") && unknown.contains("it has: demo"), "{unknown}");
     let token = ["mcp", "add", "crm", "--env", "CRM_TOKEN=new-4711", "--unchecked", "--", "./no-such-program"];

@@ -30,7 +30,7 @@ fn an_imported_policy_passes_the_check_and_judges_like_its_source() {
         "allow WebSearch: left out: no tool stands for `WebSearch`",
         "deny Bash(git push * --force): asks",
         "defaultMode acceptEdits: left out",
-        "a call with a relative path requires approval",
+        "a call with one requires approval, unless it is denied",
     ] {
         assert!(imported.err.contains(told), "{told}: {}", imported.err);
     }
