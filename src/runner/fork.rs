@@ -193,6 +193,17 @@ impl RunCopy {
         self.own.extend(message.map(|message| Event::MessageAdded { message }));
     }
 
+    /// The last message of the user.
+    pub(super) fn message(&self) -> &Message {
+        let added = self
+            .events
+            .iter()
+            .chain(&self.own)
+            .rev()
+            .find_map(|event| if let Event::MessageAdded { message } = event { Some(message) } else { None });
+        added.unwrap_or(&self.started.input)
+    }
+
     /// The state in which its own part begins.
     fn fold(&self) -> Result<Option<Run>, InvalidEvent> {
         let first = Event::Started(self.started.clone().into());

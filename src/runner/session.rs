@@ -138,9 +138,15 @@ impl AgentRunner {
             return Ok(None);
         }
         let segment = new.prior_conversation().map(|prior| prior.as_ref().clone());
-        let mut claim = self.claim_of(&copy.id, new, SessionRow { settings, ..self.new_session(new) }, segment)?;
+        let row = SessionRow { settings, title: self.session_title(copy.message()), ..self.new_session(new) };
+        let mut claim = self.claim_of(&copy.id, new, row, segment)?;
         claim.row.authors.extend(new.authors());
         Ok(Some(claim))
+    }
+
+    /// The title that a message gives to a session. A title is cut, so secrets are replaced in the whole message.
+    fn session_title(&self, message: &Message) -> String {
+        title_of(&Message::user(self.inner.ports.store.secrets.redacted(&message.text()).into_owned()))
     }
 
     /// Places a new run into its session: after the head, if the head has ended, with the session's permission mode unless
@@ -320,9 +326,7 @@ impl AgentRunner {
         };
         row.authors.extend(new.by.clone());
         if row.title.is_empty() {
-            // A title is cut, so secrets are replaced in the whole message.
-            let text = new.input.text();
-            row.title = title_of(&Message::user(self.inner.ports.store.secrets.redacted(&text).into_owned()));
+            row.title = self.session_title(&new.input);
         }
         // The segment of the predecessor goes into the same commit, so no ending has a duty to the session (decision
         // 0037).
