@@ -4,17 +4,22 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use secrecy::ExposeSecret as _;
 
 use super::App;
 use super::backends::Adapters;
 use super::error::{AppError, GatewayError};
-use crate::config::{self, GatewayLimits, MediaHostSettings, Settings, WebhookEgressSettings, WebhookSettings};
+use crate::config::{
+    self, GatewayLimits, MediaHostSettings, RetentionSettings, Settings, WebhookEgressSettings, WebhookSettings,
+};
 use crate::core::address::AllowedClasses;
 use crate::core::run::Channel;
 use crate::gateway::{Claims, Gateway, GatewaySettings, Limits, OidcAuthenticator, OidcSettings, Origins, Rate};
 use crate::ports::WebhookKind;
-use crate::service::{Caller, ConfiguredWebhook, Operator, Scope, Scopes, Service, WebhookConfig, WebhookEgress};
+use crate::service::{
+    Caller, ConfiguredWebhook, Operator, RetentionRule, Scope, Scopes, Service, WebhookConfig, WebhookEgress,
+};
 
 /// Whether a gateway can be built from the settings. Opens nothing and does not look for API keys.
 pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
@@ -79,6 +84,7 @@ impl App {
             .four_eyes(settings.four_eyes)
             .media_hosts(AllowedClasses { loopback, private })
             .webhooks(self.webhook_config())
+            .retention(settings.retention.iter().map(retention).collect())
     }
 
     /// The operations of a user with access to the store.
@@ -97,6 +103,12 @@ impl App {
         let egress = WebhookEgress { http, classes: AllowedClasses { private, loopback } };
         WebhookConfig::new(self.store.clone()).wake_signal(self.wake.clone()).egress(egress)
     }
+}
+
+fn retention(settings: &RetentionSettings) -> RetentionRule {
+    let RetentionSettings { days, tenants, statuses } = settings;
+    let tenants = tenants.iter().map(|tenant| tenant.as_str().into()).collect();
+    RetentionRule { tenants, statuses: statuses.clone(), keep: SignedDuration::from_hours(24 * i64::from(*days)) }
 }
 
 fn webhooks(settings: &Settings) -> Result<Vec<ConfiguredWebhook>, GatewayError> {

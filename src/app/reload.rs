@@ -94,6 +94,7 @@ fn not_taken(old: &Settings, new: &Settings) -> Vec<&'static str> {
         ("gateway.webhook_egress", before.webhook_egress != now.webhook_egress),
         ("gateway.media_hosts", before.media_hosts != now.media_hosts),
         ("gateway.limits", before.limits != now.limits),
+        ("gateway.retention", before.retention != now.retention),
         ("gateway.four_eyes", before.four_eyes != now.four_eyes),
         ("telemetry", differ(&old.telemetry, &new.telemetry)),
         ("log", old.log != new.log),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use secrecy::SecretString;
+use toolgate_core::run::Status;
 
 /// The HTTP gateway.
 #[derive(Clone, Debug)]
@@ -34,8 +35,21 @@ pub struct GatewaySettings {
     pub media_hosts: MediaHostSettings,
     /// Limits per caller.
     pub limits: GatewayLimits,
+    /// How long ended runs are kept; the first rule that concerns a run counts.
+    pub retention: Vec<RetentionSettings>,
     /// Whether the user who started a run may not approve its calls.
     pub four_eyes: bool,
+}
+
+/// How long ended runs are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetentionSettings {
+    /// The days after the last activity of the run's session.
+    pub days: u32,
+    /// The tenants whose runs it concerns; empty means all.
+    pub tenants: Vec<String>,
+    /// The statuses that it concerns; empty means those of all ended runs.
+    pub statuses: Vec<Status>,
 }
 
 /// A webhook endpoint.

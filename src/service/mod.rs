@@ -72,4 +72,4 @@ pub use webhooks::{
     ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
     WebhookWakeSignal,
 };
-pub use worker::Worker;
+pub use worker::{RetentionRule, Worker};

@@ -11,6 +11,7 @@ use toolgate_runner::AgentRunner;
 use super::authorize::Caller;
 use super::runs::TenantRunner;
 use super::webhooks::WebhookConfig;
+use super::worker::RetentionRule;
 
 /// The service over a runner. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -21,6 +22,7 @@ pub struct Service {
     /// The addresses that media URLs may lead to.
     media_hosts: AllowedClasses,
     webhooks: Option<Arc<WebhookConfig>>,
+    retention: Vec<RetentionRule>,
     /// Cancelled when the process stops.
     stopping: CancellationToken,
 }
@@ -33,6 +35,7 @@ impl Service {
             four_eyes: false,
             media_hosts: AllowedClasses::default(),
             webhooks: None,
+            retention: Vec::new(),
             stopping: CancellationToken::new(),
         }
     }
@@ -53,6 +56,12 @@ impl Service {
     #[must_use]
     pub fn webhooks(self, webhooks: WebhookConfig) -> Self {
         Self { webhooks: Some(Arc::new(webhooks)), ..self }
+    }
+
+    /// Sets the rules by which the [`Worker`](super::Worker) deletes ended runs. Default: it deletes none.
+    #[must_use]
+    pub fn retention(self, retention: Vec<RetentionRule>) -> Self {
+        Self { retention, ..self }
     }
 
     /// The runner, limited to the tenant of a caller. `via`: where the caller decides, for the journal.
@@ -82,6 +91,10 @@ impl Service {
     }
 
     /// The webhook delivery, if there is one.
+    pub(crate) fn retention_rules(&self) -> Vec<RetentionRule> {
+        self.retention.clone()
+    }
+
     pub(crate) fn webhook_config(&self) -> Option<Arc<WebhookConfig>> {
         self.webhooks.clone()
     }

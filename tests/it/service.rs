@@ -1,6 +1,7 @@
 //! Service without a surface: a process that serves no HTTP.
 
 mod late_joining;
+mod retention;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,14 +4,17 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use toolgate_core::run::Status;
+
 use crate::error::Fault;
 use crate::gateway::{
-    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, RunsSettings, WebhookEgressSettings,
-    WebhookSettings,
+    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, RetentionSettings, RunsSettings,
+    WebhookEgressSettings, WebhookSettings,
 };
 use crate::resolver::Resolver;
 use crate::spanned::{Located, Text};
-use crate::written::{self, Gateway, Oidc, Runs, Webhook};
+use crate::suggest::remedy;
+use crate::written::{self, Gateway, Oidc, Retention, Runs, Webhook};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
 const MAX_ACTIVE: usize = 256;
@@ -49,8 +52,31 @@ pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'
         },
         media_hosts: MediaHostSettings { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
         limits: limits(&written.limits, scope),
+        retention: written.retention.iter().map(|rule| retention(rule, scope)).collect(),
         four_eyes: written.four_eyes.unwrap_or(false),
     }
+}
+
+fn retention(written: &Retention, scope: &mut Resolver<'_>) -> RetentionSettings {
+    let days = *written.days.value();
+    if days == 0 {
+        let fault = Fault::new("runs would be deleted as soon as they end");
+        scope.fault(fault.with_remedy("name at least 1 day"), written.days.place());
+    }
+    let ended = || Status::ALL.into_iter().filter(|status| status.is_ended());
+    let mut statuses = Vec::new();
+    for text in &written.statuses {
+        let name = scope.text(text);
+        match ended().find(|status| status.as_str() == name) {
+            Some(status) => statuses.push(status),
+            None => {
+                let known = ended().map(Status::as_str).collect::<Vec<_>>();
+                let fault = Fault::new(format!("`{name}` is no status of an ended run"));
+                scope.fault(fault.with_remedy(remedy(&name, known, "statuses")), text.place());
+            }
+        }
+    }
+    RetentionSettings { days, tenants: written.tenants.iter().map(|tenant| scope.text(tenant)).collect(), statuses }
 }
 
 fn limits_of_runs(written: Option<&Located<Runs>>, scope: &mut Resolver<'_>) -> RunsSettings {

@@ -42,8 +42,25 @@ pub(crate) struct Gateway {
     pub(crate) media_hosts: MediaHosts,
     /// Limits per caller.
     pub(crate) limits: GatewayLimits,
+    /// How long ended runs are kept. The first rule that concerns a run counts. Default: they are kept.
+    pub(crate) retention: Vec<Retention>,
     /// Whether the user who started a run may not approve its calls. Default: false.
     pub(crate) four_eyes: Option<bool>,
+}
+
+/// How long ended runs are kept.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Retention {
+    /// The days after the last activity of the run's session, when the content of the run is deleted.
+    #[schemars(range(min = 1))]
+    pub(crate) days: Located<u32>,
+    /// Only runs of these tenants. Default: of all tenants.
+    #[serde(default)]
+    pub(crate) tenants: Vec<Text>,
+    /// Only runs with these statuses: `completed`, `incomplete`, `failed`, `cancelled`, `expired`. Default: all of them.
+    #[serde(default)]
+    pub(crate) statuses: Vec<Text>,
 }
 
 /// How many runs the gateway executes and queues.

@@ -1,10 +1,11 @@
-//! Background worker: recovers orphaned runs, expires overdue ones, polls MCP tasks, and sends webhooks. It needs no
-//! surface, so a process that serves no HTTP can run it as well.
+//! Background worker: recovers orphaned runs, expires overdue ones, polls MCP tasks, sends webhooks, and deletes ended runs
+//! after their retention. It needs no surface, so a process that serves no HTTP can run it as well.
 //!
 //! It finds all of them in the store's index, so that a pending run costs one row; one that waits for a task also costs
 //! a note of its next poll. Several processes may do this work on one store: each step is idempotent.
 
 mod expiry;
+mod retention;
 mod task_poller;
 
 use std::pin::pin;
@@ -16,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate_runner::{AgentRunner, Execution, RunnerError};
 
+pub use self::retention::RetentionRule;
 use crate::operator::Operator;
 use crate::service::Service;
 
@@ -38,6 +40,10 @@ impl Worker {
         tasks.spawn(until(service.stopping().clone(), run_recovery(service.clone())));
         tasks.spawn(until(service.stopping().clone(), expiry::run(service.clone())));
         tasks.spawn(until(service.stopping().clone(), task_poller::run(service.clone())));
+        let retention = service.retention_rules();
+        if !retention.is_empty() {
+            tasks.spawn(until(service.stopping().clone(), retention::run(service.clone(), retention)));
+        }
         Ok(Self { tasks })
     }
 
