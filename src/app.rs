@@ -55,7 +55,7 @@ pub use envelopes::check_envelope_keys;
 pub use error::{AppError, GatewayError};
 pub use gateway::check_gateway;
 pub use ineffective::configuration_warnings;
-pub use keys::{NewKey, Scope as KeyScope, check_name};
+pub use keys::{NewKey, ROTATION_OVERLAP, Scope as KeyScope, check_name};
 pub use model_list::{LocalModelServer, ModelList, list_models, local_model_servers};
 use models::Identities;
 pub use models::{Models, identities, model_of_kind, open as open_models};

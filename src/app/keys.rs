@@ -7,9 +7,9 @@ use super::App;
 use super::error::AppError;
 use crate::core::id::KeyId;
 use crate::ports::{AccessKey, KeyFilter, Revoked};
-use crate::service::mint;
+use crate::service::{RequestedKey, mint, successor};
 
-pub use crate::service::{NewKey, Scope, check_name};
+pub use crate::service::{NewKey, ROTATION_OVERLAP, Scope, check_name};
 
 impl App {
     /// Creates and stores a key. Returns the key and its secret, which is not stored.
@@ -27,6 +27,23 @@ impl App {
     /// Revokes a key. `None` if there is no key with that id.
     pub async fn revoke_key(&self, key: &KeyId, by: String) -> Result<Option<AccessKey>, AppError> {
         Ok(self.store.revoke_key(key, &Revoked { at: Timestamp::now(), by }).await?)
+    }
+
+    /// Creates a successor of a key, and lets the key expire at that time. Returns the successor and its secret, which is not
+    /// stored; `None` if the key is not valid any more.
+    pub async fn rotate_key(
+        &self,
+        key: &AccessKey,
+        overlap_until: Timestamp,
+        by: String,
+    ) -> Result<Option<(SecretString, AccessKey)>, AppError> {
+        let Some(successor) = successor(key, None, Timestamp::now()) else { return Ok(None) };
+        let RequestedKey { name, principal, scopes, expires_at } = successor;
+        let scopes = scopes.into_iter().collect();
+        let new = NewKey { name, tenant: key.tenant.clone(), principal, scopes, expires_at, by };
+        let created = self.create_key(new).await?;
+        self.store.expire_key(&key.id, overlap_until).await?;
+        Ok(Some(created))
     }
 
     /// Whether any key is currently valid.

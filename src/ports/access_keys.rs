@@ -69,6 +69,9 @@ pub trait AccessKeys: Send + Sync {
     /// Revokes a key. `None` if there is no such key; an earlier revocation stays as it is.
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError>;
 
+    /// Lets a key expire at that time, unless it expires earlier. `None` if there is no such key.
+    async fn expire_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError>;
+
     /// Records the use of a key. A time before the recorded one changes nothing.
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError>;
 }
@@ -77,6 +80,11 @@ impl AccessKey {
     /// Whether it is valid at that time.
     pub fn holds(&self, now: Timestamp) -> bool {
         self.revoked.is_none() && self.expires_at.is_none_or(|until| now < until)
+    }
+
+    /// Lets it expire at that time, unless it expires earlier.
+    pub fn expire_at(&mut self, at: Timestamp) {
+        self.expires_at = Some(self.expires_at.map_or(at, |until| until.min(at)));
     }
 }
 

@@ -6,7 +6,7 @@
 use aws_lc_rs::error::Unspecified;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{Principal, Tenant};
@@ -73,6 +73,21 @@ pub fn mint(new: NewKey, now: Timestamp) -> Result<(SecretString, KeyHash, Acces
         revoked: None,
     };
     Ok((secret.into(), hash, key))
+}
+
+/// The time for which a rotated key stays valid besides its successor, if none is given.
+pub const ROTATION_OVERLAP: SignedDuration = SignedDuration::from_hours(24);
+
+/// The successor of a key: with its name, principal and scopes. Without a time, it is valid for as long as the key was to be.
+/// `None` if the key is not valid any more.
+pub fn successor(key: &AccessKey, expires_at: Option<Timestamp>, now: Timestamp) -> Option<RequestedKey> {
+    let lifetime = key.expires_at.map(|until| until.duration_since(key.created_at));
+    key.holds(now).then(|| RequestedKey {
+        name: key.name.clone(),
+        principal: key.principal.clone(),
+        scopes: key.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
+        expires_at: expires_at.or_else(|| now.checked_add(lifetime?).ok()),
+    })
 }
 
 impl NewKey {

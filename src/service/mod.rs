@@ -49,7 +49,7 @@ mod worker;
 
 pub use self::service::Service;
 pub use answers::{Answers, CoverageView, LimitsDescription, NewDecision, coverage};
-pub use api_keys::{KEY_PREFIX, NewKey, RequestedKey, mint};
+pub use api_keys::{KEY_PREFIX, NewKey, ROTATION_OVERLAP, RequestedKey, mint, successor};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
 pub use decisions::binding_digest;

@@ -3,6 +3,7 @@
 mod create;
 mod list;
 mod revoke;
+mod rotate;
 
 use clap::{Args, Subcommand};
 
@@ -16,11 +17,12 @@ Examples:
   toolgate keys create ci --scope runs:read --scope runs:write --expires 90d
   TOOLGATE_KEY=$(toolgate keys create shop --tenant acme --scope runs:write)
   toolgate keys list
+  toolgate keys rotate key_0199 --overlap 8h
   toolgate keys revoke key_0199
 
 A key is shown once, on standard output alone. Send it as `Authorization: Bearer tg_…`.";
 
-/// Create, list and revoke the API keys of `toolgate serve`
+/// Create, list, rotate and revoke the API keys of `toolgate serve`
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Keys {
@@ -33,6 +35,7 @@ enum Command {
     Create(create::Create),
     List(list::List),
     Revoke(revoke::Revoke),
+    Rotate(rotate::Rotate),
 }
 
 impl Keys {
@@ -41,6 +44,7 @@ impl Keys {
             Command::Create(command) => command.execute(out).await,
             Command::List(command) => command.execute(out).await,
             Command::Revoke(command) => command.execute(out).await,
+            Command::Rotate(command) => command.execute(out).await,
         }
     }
 }

@@ -10,7 +10,6 @@ use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::list;
 use crate::cli::view::clock;
-use crate::core::id::KeyId;
 use crate::core::tool::escape_untrusted;
 use crate::ports::AccessKey;
 
@@ -43,21 +42,26 @@ impl Revoke {
     }
 
     async fn revoke(&self, app: &App) -> Result<AccessKey, CliError> {
-        let id = choose(&self.key, &app.keys().await?)?;
-        let revoked = app.revoke_key(&id, self.by.clone().unwrap_or_else(who)).await?;
+        let known = app.keys().await?;
+        let id = &choose(&self.key, &known)?.id;
+        let revoked = app.revoke_key(id, self.by.clone().unwrap_or_else(who)).await?;
         revoked.ok_or_else(|| missing(&self.key))
     }
 }
 
-fn choose(named: &str, known: &[AccessKey]) -> Result<KeyId, CliError> {
-    let fits: Vec<&KeyId> = known.iter().map(|key| &key.id).filter(|id| id.as_str().starts_with(named)).collect();
-    if let Some(exact) = fits.iter().find(|id| id.as_str() == named) {
-        return Ok((*exact).clone());
+/// The key with this id, or the only one whose id begins with it.
+pub(super) fn choose<'k>(named: &str, known: &'k [AccessKey]) -> Result<&'k AccessKey, CliError> {
+    let fits: Vec<&AccessKey> = known.iter().filter(|key| key.id.as_str().starts_with(named)).collect();
+    if let Some(exact) = fits.iter().find(|key| key.id.as_str() == named) {
+        return Ok(exact);
     }
     match fits.as_slice() {
-        [only] if !named.is_empty() => Ok((*only).clone()),
+        [only] if !named.is_empty() => Ok(only),
         [] => Err(missing(named)),
-        several => Err(CliError::not_found(format!("`{named}` is the beginning of several keys: {}", list(several)))),
+        several => {
+            let ids = list(several.iter().map(|key| &key.id));
+            Err(CliError::not_found(format!("`{named}` is the beginning of several keys: {ids}")))
+        }
     }
 }
 

@@ -44,6 +44,15 @@ impl TenantKeys {
         Ok(self.authenticator.store().keys(&filter).await?.pop())
     }
 
+    /// Lets one of the keys expire at that time, unless it expires earlier.
+    pub(crate) async fn expire(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
+        self.authenticator.store().expire_key(key, at).await?;
+        if at <= Timestamp::now() {
+            self.authenticator.note_revocation(key.clone()).await;
+        }
+        Ok(())
+    }
+
     /// Revokes one of the keys; takes effect at once in this process. `None` if there is no key of that id.
     pub(crate) async fn revoke(&self, id: &str) -> Result<Option<AccessKey>, StoreError> {
         let Some(key) = self.find(id).await? else { return Ok(None) };

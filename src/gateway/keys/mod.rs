@@ -7,12 +7,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{KeyId, Principal};
-use toolgate_service::{RequestedKey, Scope, mint};
+use toolgate_service::{ROTATION_OVERLAP, RequestedKey, Scope, mint, successor};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -26,7 +26,11 @@ use crate::problem::Problem;
 use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(read)).routes(routes!(revoke))
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(read))
+        .routes(routes!(revoke))
+        .routes(routes!(rotate))
 }
 
 /// A key to create.
@@ -46,6 +50,17 @@ struct NewKeyBody {
     expires_at: Option<Timestamp>,
 }
 
+/// The rotation of a key.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+struct RotationBody {
+    /// How long the old key stays valid, in seconds. Default: 86400, a day.
+    #[schema(maximum = 31_536_000)]
+    overlap_s: Option<u32>,
+    /// When the new key expires. Default: after the time for which the old one was valid.
+    expires_at: Option<Timestamp>,
+}
+
 /// Create an API key
 ///
 /// Creates an API key for your tenant. The secret is returned only in this response. The key cannot have scopes that
@@ -59,8 +74,17 @@ async fn create(
     keys: TenantKeys,
     Body(NewKeyBody { name, principal, scopes, expires_at }): Body<NewKeyBody>,
 ) -> Result<Response, Problem> {
-    let now = Timestamp::now();
-    let new = RequestedKey { name, principal, scopes, expires_at }.for_tenant_of(keys.caller(), now)?;
+    created(&gateway, &keys, RequestedKey { name, principal, scopes, expires_at }, Timestamp::now()).await
+}
+
+/// Creates a key, and the response with its secret.
+async fn created(
+    gateway: &Gateway,
+    keys: &TenantKeys,
+    requested: RequestedKey,
+    now: Timestamp,
+) -> Result<Response, Problem> {
+    let new = requested.for_tenant_of(keys.caller(), now)?;
     let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
     let (secret, hash, key) = mint(new, now).map_err(no_randomness)?;
     keys.put(&hash, &key).await?;
@@ -68,6 +92,32 @@ async fn create(
     let location = format!("{}/v1/keys/{}", gateway.settings().public_url, view.key.id());
     let headers = [(LOCATION, location)];
     Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
+}
+
+/// Rotate an API key
+///
+/// Creates a key with the name, the principal and the scopes of this one, and lets this one expire after the overlap. The
+/// secret is returned only in this response. If the response is lost, both keys are valid; revoke the new one and rotate
+/// again.
+#[utoipa::path(
+    post, path = "/v1/keys/{key}/rotate", tag = "keys", operation_id = "rotateKey", request_body = RotationBody,
+    responses((status = 201, description = "The new key, with its secret", body = CreatedView)),
+)]
+async fn rotate(
+    State(gateway): State<Gateway>,
+    keys: TenantKeys,
+    Path(key): Path<String>,
+    Body(RotationBody { overlap_s, expires_at }): Body<RotationBody>,
+) -> Result<Response, Problem> {
+    let old = keys.find(&key).await?.ok_or_else(|| Problem::not_found("key", &key))?;
+    let now = Timestamp::now();
+    let successor = successor(&old, expires_at, now).ok_or_else(|| {
+        Problem::new(ErrorCode::Conflict, format!("the key `{key}` is revoked or has expired; create another one"))
+    })?;
+    let response = created(&gateway, &keys, successor, now).await?;
+    let overlap = overlap_s.map_or(ROTATION_OVERLAP, |seconds| SignedDuration::from_secs(seconds.into()));
+    keys.expire(&old.id, now.checked_add(overlap).unwrap_or(Timestamp::MAX)).await?;
+    Ok(response)
 }
 
 /// List API keys

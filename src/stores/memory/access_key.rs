@@ -35,6 +35,14 @@ impl AccessKeys for MemoryStore {
         }))
     }
 
+    async fn expire_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
+        let mut contents = self.contents();
+        Ok(contents.keys.values_mut().find(|known| known.id == *key).map(|known| {
+            known.expire_at(at);
+            known.clone()
+        }))
+    }
+
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
         let mut contents = self.contents();
         if let Some(known) = contents.keys.values_mut().find(|known| known.id == *key) {

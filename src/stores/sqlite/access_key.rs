@@ -14,6 +14,8 @@ use super::writer::Write;
 const PUT: &str = "INSERT INTO access_key (id, hash, tenant, created_at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
 const REVOKE: &str =
     "UPDATE access_key SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING body, used_at, revoked";
+const READ: &str = "SELECT body, used_at, revoked FROM access_key WHERE id = ?1";
+const REPLACE: &str = "UPDATE access_key SET body = ?2 WHERE id = ?1 RETURNING body, used_at, revoked";
 const TOUCH: &str = "UPDATE access_key SET used_at = max(coalesce(used_at, ''), ?2) WHERE id = ?1";
 const BY_HASH: &str = "SELECT body, used_at, revoked FROM access_key WHERE hash = ?1";
 
@@ -37,6 +39,10 @@ impl AccessKeys for SqliteStore {
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
         self.writer.make(RevokeKey { key: key.clone(), revoked: revoked.clone() }).await?.map(read).transpose()
+    }
+
+    async fn expire_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
+        self.writer.make(ExpireKey { key: key.clone(), at }).await?.map(read).transpose()
     }
 
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
@@ -101,6 +107,24 @@ impl Write for RevokeKey {
         let revoked =
             serde_json::to_string(&self.revoked).map_err(|error| Error::ToSqlConversionFailure(error.into()))?;
         query(REVOKE).bind(self.key.as_str()).bind(revoked).optional(db)
+    }
+}
+
+struct ExpireKey {
+    key: KeyId,
+    at: Timestamp,
+}
+
+impl Write for ExpireKey {
+    type Answer = Option<Row>;
+
+    fn apply(&self, db: &Connection) -> Result<Option<Row>, Error> {
+        let id = self.key.as_str();
+        let Some((body, ..)) = query(READ).bind(id).optional::<Row>(db)? else { return Ok(None) };
+        let unreadable = |error: serde_json::Error| Error::ToSqlConversionFailure(error.into());
+        let mut key: AccessKey = serde_json::from_str(&body).map_err(unreadable)?;
+        key.expire_at(self.at);
+        query(REPLACE).bind(id).bind(serde_json::to_string(&key).map_err(unreadable)?).optional(db)
     }
 }
 

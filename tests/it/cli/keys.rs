@@ -48,6 +48,25 @@ async fn status(url: &str, key: Option<&str>, headers: &[(&str, &str)]) -> u16 {
 }
 
 #[test]
+fn a_rotated_key_has_a_successor_and_expires_after_the_overlap() {
+    let desk = Desk::playing("turns: []");
+    let first = desk.toolgate(&["keys", "create", "ci", "--scope", "runs:read"]).expect(0).out;
+    let id = desk.toolgate(&["keys", "list", "--json"]).expect(0).json_lines()[0]["id"].as_str().unwrap().to_owned();
+
+    let rotated = desk.toolgate(&["keys", "rotate", &id, "--overlap", "8h"]).expect(0);
+
+    assert!(rotated.out.starts_with("tg_") && rotated.out != first, "{}", rotated.out);
+    assert!(rotated.err.contains(&format!("`ci` replaces {id}, which is valid until ")), "{}", rotated.err);
+    let keys = desk.toolgate(&["keys", "list", "--json"]).expect(0).json_lines();
+    let [new, old] = &keys[..] else { panic!("{keys:?}") };
+    assert_eq!((&new["name"], &new["scopes"], new.get("expires_at")), (&old["name"], &old["scopes"], None));
+    assert!(old["id"] == id.as_str() && old["expires_at"].is_string(), "{old}");
+    desk.toolgate(&["keys", "revoke", &id]).expect(0);
+    let refused = desk.toolgate(&["keys", "rotate", &id]).expect(2).err;
+    assert!(refused.contains("is revoked or has expired"), "{refused}");
+}
+
+#[test]
 fn a_key_is_created_listed_without_its_secret_and_revoked() {
     let desk = Desk::playing("turns: []");
 

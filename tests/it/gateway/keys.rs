@@ -153,6 +153,36 @@ async fn an_expired_or_revoked_key_is_refused() {
 }
 
 #[tokio::test]
+async fn a_rotated_key_is_valid_besides_its_successor_until_the_overlap_ends() {
+    let locked = locked().await;
+    let lifetime = SignedDuration::from_hours(48);
+    let expires_at = Some(Timestamp::now() + lifetime);
+    let own = Scopes::from_iter([Scope::RunsRead, Scope::Admin]);
+    let (secret, key) = locked.key(NewKey { expires_at, ..new_key("default", own) }).await;
+    let (other, _) = locked.key(new_key("acme", Scopes::all())).await;
+    let path = format!("/v1/keys/{}/rotate", key.id);
+    assert_eq!(locked.post(&path, &other, json!({})).await.problem(), "not_found");
+
+    let rotated = locked.post(&path, &secret, json!({"overlap_s": 3600})).await;
+
+    assert_eq!(rotated.status.as_u16(), 201);
+    let new = rotated.text("secret").to_owned();
+    assert_eq!((&rotated.body["name"], &rotated.body["scopes"]), (&json!("ci"), &json!(["runs:read", "admin"])));
+    let until: Timestamp = rotated.text("expires_at").parse().unwrap();
+    assert!(until.duration_since(Timestamp::now()) > lifetime - SignedDuration::from_mins(10), "{until}");
+    for secret in [&secret, &new] {
+        assert_eq!(locked.get("/v1/runs", secret).await.status, 200);
+    }
+    let old = locked.get(&format!("/v1/keys/{}", key.id), &new).await;
+    let until: Timestamp = old.text("expires_at").parse().unwrap();
+    assert!(until.duration_since(Timestamp::now()) <= SignedDuration::from_secs(3600), "{until}");
+
+    assert_eq!(locked.post(&path, &new, json!({"overlap_s": 0})).await.status, 201);
+    assert_eq!(locked.get("/v1/runs", &secret).await.problem(), "unauthorized", "at once in this process");
+    assert_eq!(locked.post(&path, &new, json!({})).await.problem(), "conflict", "it is not valid any more");
+}
+
+#[tokio::test]
 async fn a_revocation_takes_effect_here_at_once_and_soon_elsewhere() {
     let locked = locked().await;
     let (admin, _) = locked.key(new_key("default", Scopes::all())).await;
@@ -296,6 +326,10 @@ impl AccessKeys for Late {
             acknowledges.await.unwrap();
         }
         taken_back
+    }
+
+    async fn expire_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
+        self.inner.expire_key(key, at).await
     }
 
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {

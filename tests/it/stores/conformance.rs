@@ -137,6 +137,7 @@ macro_rules! conforms {
             pages_of_sessions_have_each_session_once
             a_key_is_found_by_the_hash_of_its_secret_alone
             a_key_is_revoked_once_and_stays_listed
+            a_key_expires_earlier_and_never_later
             the_last_use_of_a_key_never_goes_back
             keys_are_listed_newest_first_and_by_tenant
             pages_of_keys_have_each_key_once

@@ -52,6 +52,16 @@ pub(crate) async fn a_key_is_revoked_once_and_stays_listed<S: Store>(store: Arc<
     assert_eq!(store.keys(&KeyFilter::default()).await.unwrap(), [revoked]);
 }
 
+pub(crate) async fn a_key_expires_earlier_and_never_later<S: Store>(store: Arc<S>) {
+    let hash = put(&*store, &key("key_a", "default", 100)).await;
+    for (asked, until) in [(1_000_000, 900), (200, 200), (300, 200)] {
+        let expired = store.expire_key(&"key_a".into(), at(asked)).await.unwrap().unwrap();
+        assert_eq!(expired.expires_at, Some(at(until)));
+        assert_eq!(store.by_hash(&hash).await.unwrap(), Some(expired));
+    }
+    assert_eq!(store.expire_key(&"key_b".into(), at(200)).await.unwrap(), None);
+}
+
 pub(crate) async fn the_last_use_of_a_key_never_goes_back<S: Store>(store: Arc<S>) {
     let hash = put(&*store, &key("key_a", "default", 100)).await;
     for (used, known) in [(150, 150), (140, 150), (1_000_000_000, 1_000_000_000)] {
