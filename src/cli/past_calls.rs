@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::prompt::PastCalls;
 use crate::core::id::RunId;
-use crate::core::policy::analysis::past_calls;
+use crate::core::policy::analysis::{PastOutcome, past_calls};
 use crate::core::run::PendingCall;
 use crate::ports::RunFilter;
 use crate::runner::{AgentRunner, RunnerError};
@@ -40,7 +40,9 @@ pub(super) async fn read_past_calls(
         past.runs += 1;
         past.calls.extend(calls.into_iter().filter(|other| {
             let is_itself = other.run == *run && other.call == *call.id;
-            !is_itself && other.tool.name == *call.name && other.principal == started.spec.principal
+            // Those of the same reply that wait are no past calls.
+            let waits = other.run == *run && other.became == PastOutcome::Unanswered;
+            !is_itself && !waits && other.tool.name == *call.name && other.principal == started.spec.principal
         }));
     }
     Ok(past)

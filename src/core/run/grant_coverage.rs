@@ -6,13 +6,6 @@ use crate::id::CallId;
 use crate::policy::Condition;
 
 impl Run {
-    /// Whether the grant from an approval of a call does not cover the same call the next time, because a rule that denies
-    /// cannot be evaluated for it.
-    pub fn covers_no_repetition(&self, decision: &Decision, call: &CallId) -> bool {
-        let is_narrow = decision.scope == Scope::Once || decision.coverage == Coverage::Arguments;
-        !is_narrow && self.call(call).is_some_and(Call::may_be_denied)
-    }
-
     /// Whether the grant from an approval of one call of the open turn would also cover another call that requires approval.
     /// `false` for a call of another tool, and for one that a person has to decide about in any case.
     pub fn would_cover(&self, decision: &Decision, approved: &CallId, other: &CallId) -> bool {

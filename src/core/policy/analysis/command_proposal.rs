@@ -146,7 +146,9 @@ pub(super) fn command_words(wanted: &WantedCommand) -> String {
     };
     let shown: Vec<String> = patterns.iter().map(part_words).collect();
     let programs = patterns.iter().filter_map(|pattern| pattern.words.first()?.first());
-    let of_files = programs.into_iter().any(|program| command::names_files(program));
+    let is_of_files =
+        |program: &str| command::is_reader(program) && program != "echo" || command::is_test_runner(program);
+    let of_files = programs.into_iter().any(|program| is_of_files(program));
     let of_files = if of_files { " (files of its folder)" } else { "" };
     match &shown[..] {
         [only] => format!("a command {only}{of_files}"),

@@ -148,6 +148,7 @@ fn literal(text: &str) -> String {
 /// The folder of a path, and the folder above it: never the root, and `.` for that of a relative path. A name without a dot
 /// may be a folder itself.
 fn folders(path: &str) -> impl Iterator<Item = &str> {
+    let path = path.strip_prefix("./").unwrap_or(path);
     let is_relative = !path.starts_with('/');
     // A text without a separator may be anything.
     let is_path = path.contains('/') && !path.split('/').any(|part| matches!(part, "." | ".."));
@@ -208,6 +209,7 @@ mod tests {
                 relative,
             ]
         );
+        assert_eq!(conditions(json!({"path": "./src/a.py"}))[1..].len(), 2);
         assert_eq!(
             conditions(json!({"command": "git diff", "path": "/srv/x", "timeout": 10})),
             [

@@ -16,7 +16,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 pub(super) use chain::parts as chained_parts;
-pub(super) use operands::{is_reader, is_test_runner, names_files, outside_folder};
+pub(super) use operands::{is_reader, is_test_runner, outside_folder};
 pub(super) use options::base_name;
 use parts::Runs;
 pub use plain::words as plain_words;
@@ -151,8 +151,14 @@ impl CommandPattern {
             }
             FollowingWords::Any => {
                 let unsafe_option = rest.iter().find(|word| options::may_write_or_run(program, word));
-                unsafe_option.map(|word| {
+                let unsafe_option = unsafe_option.map(|word| {
                     format!("the option `{word}` may write files or run programs; list it in `options` if you mean it")
+                });
+                let outside = || operands::outside_repository(program, leading, rest);
+                unsafe_option.or_else(|| {
+                    outside().map(|word| {
+                        format!("`{word}` may be a file outside of the repository, which `git diff` prints")
+                    })
                 })
             }
         }

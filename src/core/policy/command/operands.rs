@@ -1,5 +1,5 @@
-//! Operands of programs that print files and folders, or run tests in them: a grant for the first words of such a program covers what is in the
-//! folder of the command, and no hidden file. `grep -r` reads hidden files as well, `rg` does not.
+//! Operands of programs: a grant for the first words of a command covers what is in the folder of the command, and no hidden
+//! file. `grep -r` reads hidden files as well, `rg` does not.
 
 use super::options::{base_name, may_be};
 
@@ -48,35 +48,51 @@ pub(in crate::policy) fn is_test_runner(program: &str) -> bool {
     base_name(program) == "pytest"
 }
 
-/// Whether the operands of a program name the files that it prints or runs.
-pub(in crate::policy) fn names_files(program: &str) -> bool {
-    is_reader(program) && base_name(program) != "echo" || is_test_runner(program)
-}
-
-/// The first of these words that may name a path outside the folder of the command, or a hidden file, if the program prints
-/// or runs files. Links in the folder are not resolved.
+/// The first of these words that may name a path outside the folder of the command or a hidden file, or a file with such
+/// paths. Links in the folder are not resolved.
 pub(in crate::policy) fn outside_folder<'a>(program: &str, words: &'a [String]) -> Option<&'a str> {
-    let is_outside = |word: &&str| may_be_outside(word) || reads_hidden(base_name(program), word);
-    words.iter().filter(|_| names_files(program)).map(String::as_str).find(is_outside)
+    let program = base_name(program);
+    let is_outside = |word: &&str| may_be_outside(program, word) || reads_others(program, word);
+    words.iter().filter(|_| program != "echo").map(String::as_str).find(is_outside)
 }
 
-/// Whether a word makes a program read the hidden files of a folder that it is given, whatever their names.
-fn reads_hidden(program: &str, word: &str) -> bool {
+/// The first of these words with which `git diff` may compare files outside of its repository, as `--no-index` does.
+pub(super) fn outside_repository<'a>(program: &str, leading: &[String], words: &'a [String]) -> Option<&'a str> {
+    let is_diff = base_name(program) == "git" && leading.iter().any(|word| word == "diff");
+    words.iter().filter(|_| is_diff).map(String::as_str).find(|word| is_elsewhere(word))
+}
+
+/// Whether a word makes a program read files that are not among its words: hidden ones, or those that a file names.
+fn reads_others(program: &str, word: &str) -> bool {
     let options: &[&str] = match program {
         "grep" => &["-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"],
         "diff" => &["-r", "--recursive"],
+        "du" => &["-X", "--exclude-from", "--files0-from"],
+        "find" => &["-files0-from"],
+        "md5sum" | "sha256sum" => &["-c", "--check"],
+        "pytest" if word.starts_with('@') => return true,
         "rg" => &["-.", "-u", "--hidden", "--unrestricted"],
+        "sort" | "wc" => &["--files0-from"],
         _ => return false,
     };
     word.starts_with('-') && word != "--" && options.iter().any(|option| may_be(option, word))
 }
 
-fn may_be_outside(word: &str) -> bool {
-    // The value of an option may be a path: `--file=/x`, `-f/x`.
-    let is_option_with_path = word.starts_with('-') && word.contains(['/', '~']);
-    let is_elsewhere = |part: &str| part.starts_with(['/', '~']) || part.split('/').any(|name| name == "..");
-    let is_hidden = |part: &str| part.split('/').any(|name| name.starts_with('.') && name != ".");
-    is_option_with_path || word.split('=').any(|part| is_elsewhere(part) || is_hidden(part))
+fn may_be_outside(program: &str, word: &str) -> bool {
+    // The value of an option may be a path: `--file=/x`, `-f/x`, `-vf.env`.
+    let has_short_options = !matches!(program, "find" | "go" | "terraform");
+    let is_short = word.starts_with('-') && !word.starts_with("--") && has_short_options;
+    let may_have_path = is_short && word.contains(['/', '~', '.']);
+    // A range of revisions is no file: `..main`, `...main`; nor are all packages: `./...`.
+    let is_range = |name: &str| program == "git" && name.starts_with("..");
+    let is_hidden_name = |name: &str| name.starts_with('.') && !matches!(name, "." | "...") && !is_range(name);
+    let is_hidden = |part: &str| part.split('/').any(is_hidden_name);
+    may_have_path || word.split(['=', ':']).any(|part| is_elsewhere(part) || is_hidden(part))
+}
+
+/// Whether a path begins or leads elsewhere.
+fn is_elsewhere(path: &str) -> bool {
+    path.starts_with(['/', '~']) || path.split('/').any(|name| name == "..")
 }
 
 #[cfg(test)]
@@ -97,7 +113,19 @@ mod tests {
             (Some("-uu"), "rg -uu needle"),
             (Some("-r"), "diff -r a b"),
             (None, "tail -n 30"),
-            (None, "cargo test /srv"),
+            (Some("/srv"), "cargo test /srv"),
+            (None, "cargo test parser::tests --features=a/b"),
+            (None, "go test ./... -run Test.x"),
+            (Some("../other"), "go test ../other"),
+            (Some("--workspace=../other"), "npm run test --workspace=../other"),
+            (None, "git diff main..HEAD HEAD~1 src/a"),
+            (None, "git log ..origin/main ...x"),
+            (Some("/etc/hostname"), "git diff /etc/hostname a"),
+            (Some("HEAD:.env"), "git show HEAD:.env"),
+            (Some("-f.env"), "git grep -f.env"),
+            (Some("-vf.env"), "grep -vf.env a"),
+            (Some("--files0=list"), "sort --files0=list"),
+            (Some("@args"), "pytest @args"),
             (None, "echo /etc"),
             (Some("/etc/passwd"), "cat a /etc/passwd"),
             (Some("../x"), "/bin/cat ../x"),

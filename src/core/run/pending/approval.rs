@@ -42,6 +42,10 @@ pub struct PendingApproval {
     /// The policy that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyMark>,
+    /// Whether a rule that denies may match the call, which could not be evaluated. Only a grant for exactly its arguments covers
+    /// the call again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_denied: bool,
     /// The differences since an earlier approval of the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<Difference>,
@@ -63,7 +67,7 @@ pub struct PendingApproval {
 
 impl PendingApproval {
     pub(super) fn new(call: &Call, tool: &Tool) -> Option<Self> {
-        let CallState::Asked { rule, reason, policy, outcome_unknown, on_timeout, .. } = &call.state else {
+        let CallState::Asked { rule, reason, policy, outcome_unknown, on_timeout, may_be_denied } = &call.state else {
             return None;
         };
         Some(Self {
@@ -79,6 +83,7 @@ impl PendingApproval {
             rule: rule.clone(),
             reason: reason.clone(),
             policy: policy.clone(),
+            may_be_denied: *may_be_denied,
             differences: call.drift.clone(),
             outcome_unknown: *outcome_unknown,
             event: call.deadline.event,

@@ -114,6 +114,8 @@ fn is_evaded(test: &TextTest, kind: Kind) -> bool {
             .split_once("://")
             .is_none_or(|(_, rest)| !rest.contains('/') || rest.contains('@') || rest.starts_with('/')),
         (TextFunction::EndsWith, Kind::Host) => !text.starts_with('.'),
+        // It tells an absolute path from a relative one.
+        (TextFunction::StartsWith, Kind::Path) => text != "/",
         // The test is about the file extension, not the location.
         (TextFunction::EndsWith, Kind::Path) => text.contains('/'),
         (TextFunction::StartsWith | TextFunction::EndsWith | TextFunction::Contains, _) => true,
