@@ -46,9 +46,10 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
     match arguments {
         Arguments::Object(members) if members.is_empty() => vec!["no arguments".to_owned()],
         Arguments::Object(members) => {
-            let present = PATHS.iter().find_map(|name| members.get(*name)?.as_str());
-            let present = present.filter(|_| file == PresentFile::Compared).and_then(FileText::read);
-            let mut writer = Writer { present, paint, lines: Vec::new() };
+            let named = PATHS.iter().find_map(|name| members.get(*name)?.as_str());
+            let named = named.filter(|_| file == PresentFile::Compared);
+            let absent = named.filter(|path| matches!(fs::exists(path), Ok(false))).map(str::to_owned);
+            let mut writer = Writer { present: named.and_then(FileText::read), absent, paint, lines: Vec::new() };
             writer.members(members, "");
             writer.lines
         }
@@ -70,6 +71,8 @@ pub(super) fn changed_file(arguments: &Arguments) -> Option<&str> {
 struct Writer {
     /// The file that the call names, if this machine has it and it may be shown.
     present: Option<FileText>,
+    /// The file that the call names, if this machine has none of this name.
+    absent: Option<String>,
     paint: Paint,
     lines: Vec<String>,
 }
@@ -112,6 +115,10 @@ impl Writer {
     fn edit(&mut self, edit: &Edit<'_>, margin: &str) {
         let Edit { old, new, before, after, replaces_all } = *edit;
         let Some(FileText { path, text }) = self.present.take_if(|_| !before.is_empty()) else {
+            if let Some(path) = &self.absent {
+                let line = format!("{margin}! there is no {} on this machine", escape_untrusted(path));
+                self.lines.push(self.paint.yellow(line));
+            }
             self.lines.push(format!("{margin}{old} → {new}:"));
             return self.difference(before, after, margin);
         };
@@ -275,6 +282,7 @@ mod tests {
                 "path: \"/none/a.py\"",
                 "edits:",
                 "  [0]:",
+                "    ! there is no /none/a.py on this machine",
                 "    oldText → newText:",
                 "        a",
                 "      - b",

@@ -185,7 +185,12 @@ fn unknown_words(words: &[String]) -> Option<String> {
         }
         ["mcp", "add", name, command, arguments @ ..] if are_plain(&[*name, *command]) => {
             let command = [&[*command], arguments].concat().join(" ");
-            Some(format!("the command of a server stands after `--`: toolgate mcp add {name} -- {command}"))
+            Some(match command.contains("://") {
+                true => {
+                    format!("the address of a server stands after `--url`: toolgate mcp add {name} --url {command}")
+                }
+                false => format!("the command of a server stands after `--`: toolgate mcp add {name} -- {command}"),
+            })
         }
         _ => None,
     }

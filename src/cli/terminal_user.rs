@@ -206,11 +206,6 @@ async fn prompt_through(
                         Some((item.call_id().filter(|call| approves(call))?.clone(), present(item)))
                     }),
                 );
-                for (call, decision) in answers.iter().filter_map(|(call, answer)| Some((call, answer.decision()?))) {
-                    if state.covers_no_repetition(decision, call) {
-                        out.note("  this call is asked about again the next time, because a rule may deny it");
-                    }
-                }
                 for covered in round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {
                     let line = round.named(covered).unwrap_or_default();
                     out.note(format!("  {line}: approved too, because your approval covers it"));

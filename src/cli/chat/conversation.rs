@@ -227,7 +227,7 @@ impl<'a> Conversation<'a> {
             Command::Fork => {
                 self.last = Some(self.last_run().await?);
                 self.forks = true;
-                out.note("the next message begins a copy of this conversation, with the model of its last turn");
+                out.note("the next message begins a copy of this conversation, with the model of its last turn and without its grants for a session");
             }
             Command::New => self.start_over(out),
             // The loop of the conversation leaves.

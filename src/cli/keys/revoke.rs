@@ -16,7 +16,7 @@ use crate::ports::AccessKey;
 /// Revoke a key: running servers reject it within seconds
 #[derive(Args, Debug)]
 pub(super) struct Revoke {
-    /// The key, by its id or a unique beginning of it
+    /// The key, by its id, a unique beginning of it, or its name
     #[arg(value_name = "KEY")]
     key: String,
 
@@ -49,13 +49,19 @@ impl Revoke {
     }
 }
 
-/// The key with this id, or the only one whose id begins with it.
+/// The key with this id, the only one whose id begins with it, or the only one with this name.
 pub(super) fn choose<'k>(named: &str, known: &'k [AccessKey]) -> Result<&'k AccessKey, CliError> {
     let fits: Vec<&AccessKey> = known.iter().filter(|key| key.id.as_str().starts_with(named)).collect();
     if let Some(exact) = fits.iter().find(|key| key.id.as_str() == named) {
         return Ok(exact);
     }
+    let named_so: Vec<&AccessKey> = known.iter().filter(|key| key.name == named).collect();
     match fits.as_slice() {
+        [] if let [only] = named_so[..] => Ok(only),
+        [] if !named_so.is_empty() => {
+            let ids = list(named_so.iter().map(|key| &key.id));
+            Err(CliError::not_found(format!("several keys have the name `{}`: {ids}", escape_untrusted(named))))
+        }
         [only] if !named.is_empty() => Ok(only),
         [] => Err(missing(named)),
         several => {

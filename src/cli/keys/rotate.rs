@@ -17,7 +17,7 @@ use crate::cli::view::clock;
 /// Create a key like this one and print it; this one expires after an overlap
 #[derive(Args, Debug)]
 pub(super) struct Rotate {
-    /// The key, by its id or a unique beginning of it
+    /// The key, by its id, a unique beginning of it, or its name
     #[arg(value_name = "KEY")]
     key: String,
 

@@ -32,8 +32,12 @@ const LONG: usize = 12;
 /// The notice before a changed file is shown again.
 const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing was decided. Look again:";
 
-/// The choices at a call that requires approval.
+/// The choices at a call that requires approval. A grant for other arguments would not cover a call that a rule may deny.
 fn choices(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
+    let later = match may_be_denied(&asked.item) {
+        true => "from now on [o]nly these, as a rule may deny calls like it, [?]",
+        false => "from now on [o]nly these, [l]ike it, any in this [s]ession, al[w]ays, [?]",
+    };
     let likely =
         likely.map(|likely| format!("  [g] not again in this session: {}\n", likely.words)).unwrap_or_default();
     let remaining = match asked.further.len() {
@@ -42,7 +46,7 @@ fn choices(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
     };
     let back = if asked.place.has_previous { " [b]ack," } else { "" };
     format!(
-        "{likely}  from now on [o]nly these, [l]ike it, any in this [s]ession, al[w]ays, [?]
+        "{likely}  {later}
   [a]pprove once,{remaining} [d]eny, [x] stop, [e]dit,{back} [q] later: "
     )
 }
@@ -57,7 +61,8 @@ impl<C: Console> Prompt<C> {
         let Place { number, of, .. } = asked.place;
         let place =
             if of > 1 { format!("  ({number} of {of}), calls start together after the last") } else { String::new() };
-        let likely = LikelyGrant::of(&call.arguments);
+        let may_be_denied = may_be_denied(&asked.item);
+        let likely = LikelyGrant::of(&call.arguments).filter(|_| !may_be_denied);
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
         self.say(&format!("\n{heading}{place}"))?;
         let mut shown = self.say_approval(&asked.item, call)?;
@@ -93,9 +98,9 @@ impl<C: Console> Prompt<C> {
                 Some("g") if likely.is_some() => {
                     likely.as_ref().map(|likely| approval(Scope::Session, Some(likely.coverage()), None))
                 }
-                Some("s" | "session") => self.any_arguments(call, Scope::Session)?,
-                Some("w" | "always") => self.any_arguments(call, Scope::Always)?,
-                Some("l" | "like") => self
+                Some("s" | "session") if !may_be_denied => self.any_arguments(call, Scope::Session)?,
+                Some("w" | "always") if !may_be_denied => self.any_arguments(call, Scope::Always)?,
+                Some("l" | "like") if !may_be_denied => self
                     .condition(&call.arguments, record)?
                     .map(|(condition, scope)| approval(scope, Some(Coverage::When(condition)), None)),
                 Some("o" | "only") => {
@@ -109,12 +114,12 @@ impl<C: Console> Prompt<C> {
                     None => None,
                 },
                 Some("e" | "edit") => self.edited(call)?.map(|edited| approval(Scope::Once, None, Some(edited))),
-                Some("b" | "r" | "g") => {
-                    self.say("  that key is not offered for this call; ? explains the keys")?;
+                Some("?" | "h" | "help") => {
+                    self.say(KEYS)?;
                     None
                 }
                 Some(_) => {
-                    self.say(KEYS)?;
+                    self.say("  that key is not offered for this call; ? explains the keys")?;
                     None
                 }
             };
@@ -181,6 +186,10 @@ impl<C: Console> Prompt<C> {
             }
         }
     }
+}
+
+fn may_be_denied(item: &PendingItem) -> bool {
+    if let PendingItem::Approval(approval) = item { approval.may_be_denied } else { false }
 }
 
 fn by_terminal(decision: Decision) -> Answer {

@@ -53,9 +53,8 @@ impl LikelyGrant {
     pub(super) fn of(arguments: &Arguments) -> Option<Self> {
         let GrantProposal { words, condition, .. } = likely_proposal(arguments.as_object()?)?;
         let open = open_arguments(arguments, &condition).filter(|name| !HARMLESS.contains(name));
-        let open: Vec<String> =
-            HARMLESS.into_iter().chain(open).map(|name| format!("`{}`", escape_untrusted(name))).collect();
-        Some(Self { words: format!("{}, any {}", escape_untrusted(&words), open.join(", ")), condition })
+        let open: String = open.map(|name| format!(", `{}`", escape_untrusted(name))).collect();
+        Some(Self { words: format!("{}, any description or timeout{open}", escape_untrusted(&words)), condition })
     }
 
     pub(super) fn coverage(&self) -> Coverage {
@@ -136,7 +135,10 @@ impl<C: Console> Prompt<C> {
         let example = if runs_command { "args.commandStartsWith(['npm', 'test'])" } else { "args.amount < 100" };
         let (question, menu) = match proposals.is_empty() {
             true => {
-                self.say(&format!("  no condition is proposed for these arguments; type one, such as {example}"))?;
+                // A command without further arguments is that of these arguments.
+                let reason =
+                    if runs_command { "only the same command [o] is proposed" } else { "no condition is proposed" };
+                self.say(&format!("  {reason} for these arguments; type a condition, such as {example}"))?;
                 ("  calls with (a condition; empty: none): ", Menu::default())
             }
             false => (
@@ -270,18 +272,18 @@ mod tests {
     fn one_key_takes_the_first_words_of_a_command() {
         let likely = |arguments| LikelyGrant::of(&Arguments::from_value(arguments)).map(|likely| likely.words);
         let command = likely(json!({"command": "git diff HEAD", "timeout": 9})).unwrap();
-        assert_eq!(command, "a command `git diff …`, any `description`, `timeout`, `timeout_ms`");
+        assert_eq!(command, "a command `git diff …`, any description or timeout");
         let folder = likely(json!({"command": "cargo test", "cwd": "/srv"})).unwrap();
-        assert_eq!(folder, "a command `cargo test …` in /srv, any `description`, `timeout`, `timeout_ms`");
+        assert_eq!(folder, "a command `cargo test …` in /srv, any description or timeout");
         let same = likely(json!({"command": "make test", "cwd": "/srv"})).unwrap();
-        assert_eq!(same, "the same command, the same cwd, any `description`, `timeout`, `timeout_ms`");
+        assert_eq!(same, "the same command, the same cwd, any description or timeout");
         let chained = likely(json!({"command": "make test | tee x"})).unwrap();
-        assert_eq!(chained, "the same command, any `description`, `timeout`, `timeout_ms`");
+        assert_eq!(chained, "the same command, any description or timeout");
         let open = likely(json!({"command": "cargo test", "background": true})).unwrap();
-        assert_eq!(open, "a command `cargo test …`, any `description`, `timeout`, `timeout_ms`, `background`");
+        assert_eq!(open, "a command `cargo test …`, any description or timeout, `background`");
         let file = json!({"path": "/srv/app/a.rs", "content": "x\n"});
         let other = likely(json!({"command": "rm x", "path": "/srv/a"})).unwrap();
-        assert_eq!(other, "the same command, the same path, any `description`, `timeout`, `timeout_ms`");
+        assert_eq!(other, "the same command, the same path, any description or timeout");
         for arguments in
             [file, json!({"amount": 5}), json!({"command": "rm x", "files": ["/srv/a"]}), json!({"text": "late"})]
         {

@@ -22,6 +22,7 @@ pub(in crate::cli) fn approval_item(id: &str) -> PendingItem {
         rule: None,
         reason: "it writes".into(),
         policy: None,
+        may_be_denied: false,
         differences: Vec::new(),
         outcome_unknown: false,
         event: 7,
@@ -166,14 +167,25 @@ fn a_refused_edit_is_where_the_next_one_begins() {
 }
 
 #[test]
-fn an_unknown_key_shows_the_key_help() {
-    for key in ["?", "yikes", ""] {
+fn one_key_explains_the_keys_and_an_unknown_one_names_it() {
+    for (key, told) in [("?", "w  every call of this tool by this agent"), ("yikes", "? explains"), ("", "? explains")] {
         let (resume, questions) = ask(&[approval_item("1")], &format!("{key}\na\n"));
-        assert!(questions.contains("w  every call of this tool by this agent"), "{key}: {questions}");
+        assert!(questions.contains(told), "{key}: {questions}");
         assert_eq!(resume.answers.len(), 1, "{key}");
     }
     let (_, questions) = ask(&[approval_item("1")], "a\n");
     assert!(!questions.contains("w  every call"), "{questions}");
+}
+
+#[test]
+fn a_call_that_a_rule_may_deny_is_offered_no_wider_grant() {
+    let PendingItem::Approval(approval) = approval_item("1") else { panic!("an approval") };
+    let item = PendingItem::Approval(PendingApproval { may_be_denied: true, ..approval });
+    let (resume, questions) = ask(&[item], "s\nw\nl\no\ns\n");
+    assert!(questions.contains("[o]nly these, as a rule may deny calls like it"), "{questions}");
+    assert_eq!(questions.matches("that key is not offered").count(), 3, "{questions}");
+    let decision = resume.answers[&CallId::from("1")].decision().unwrap();
+    assert_eq!((decision.scope, &decision.coverage), (Scope::Session, &Coverage::Arguments));
 }
 
 fn entry(text: &str) -> Entry {

@@ -204,6 +204,7 @@ mod tests {
             rule: Some("money".into()),
             reason: "it pays".into(),
             policy: Some(PolicyMark { name: "desk".into(), version: "1a2b3c4d5e6f".into() }),
+            may_be_denied: false,
             differences: vec![Difference::new("description", "Pays.", "Pays twice.")],
             outcome_unknown: true,
             event: 7,

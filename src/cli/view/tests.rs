@@ -254,6 +254,7 @@ fn pending_items_come_with_the_command_that_settles_them() {
             rule: Some("writes".into()),
             reason: "it writes".into(),
             policy: None,
+            may_be_denied: false,
             differences: Vec::new(),
             outcome_unknown: false,
             event: 7,

@@ -52,9 +52,19 @@ pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'
         },
         media_hosts: MediaHostSettings { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
         limits: limits(&written.limits, scope),
-        retention: written.retention.iter().map(|rule| retention(rule, scope)).collect(),
+        retention: retention_rules(&written.retention, scope),
         four_eyes: written.four_eyes.unwrap_or(false),
     }
+}
+
+fn retention_rules(written: &[Retention], scope: &mut Resolver<'_>) -> Vec<RetentionSettings> {
+    let rules: Vec<RetentionSettings> = written.iter().map(|rule| retention(rule, scope)).collect();
+    let covers_all = |rule: &RetentionSettings| rule.tenants.is_empty() && rule.statuses.is_empty();
+    if let Some(unreached) = rules.iter().position(covers_all).and_then(|last| written.get(last + 1)) {
+        let fault = Fault::new("this rule never counts, because the one before it concerns every run");
+        scope.fault(fault.with_remedy("write the rule for all runs last"), unreached.days.place());
+    }
+    rules
 }
 
 fn retention(written: &Retention, scope: &mut Resolver<'_>) -> RetentionSettings {

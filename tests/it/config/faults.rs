@@ -110,6 +110,10 @@ const FALLBACKS: &Cases = &[
 ];
 
 const GATEWAY: &Cases = &[
+    (
+        "rules of retention",
+        "gateway:\n  retention:\n    - { days: 0, statuses: [running, faild] }\n    - { days: 90 }\n    - { days: 7 }\n",
+    ),
     ("anonymous access from a network", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
     (
         "an invalid gateway",
