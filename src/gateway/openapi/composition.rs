@@ -1,6 +1,6 @@
 //! Composition of schemas in the form that generators of clients understand: one object in place of `allOf`, and branches
 //! of `oneOf` that have names and a discriminator. serde's tag stands beside the members of a branch in the generated
-//! document; here it becomes a member of the branch, which may refuse unknown members.
+//! document; here it becomes a member of the branch, which may refuse unknown members. A union of unions is one union.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,15 @@ pub(super) fn describe(components: &mut Components) {
     let written = components.schemas.clone();
     for schema in components.schemas.values_mut() {
         if let RefOr::T(Schema::AllOf(all_of)) = schema
-            && let Some(object) = merged(all_of, &written)
+            && let Some(objects) = combined(all_of, &written)
         {
-            *schema = RefOr::T(Schema::Object(object));
+            *schema = RefOr::T(match <[Object; 1]>::try_from(objects) {
+                Ok([object]) => Schema::Object(object),
+                Err(objects) => {
+                    let items = objects.into_iter().map(|object| RefOr::T(Schema::Object(object))).collect();
+                    Schema::OneOf(OneOf { items, description: all_of.description.clone(), ..OneOf::new() })
+                }
+            });
         }
     }
     let mut named = Vec::new();
@@ -42,6 +48,12 @@ pub(super) fn describe(components: &mut Components) {
         }
     }
     components.schemas.extend(named.into_iter().map(|(name, object)| (name, RefOr::T(Schema::Object(object)))));
+    let named = components.schemas.clone();
+    for schema in components.schemas.values_mut() {
+        if let RefOr::T(Schema::OneOf(one_of)) = schema {
+            join(one_of, &named);
+        }
+    }
     components.schemas.values_mut().for_each(open);
 }
 
@@ -87,28 +99,68 @@ fn name_items(schemas: &mut Schemas) {
     }
 }
 
-/// The object that has the members of all parts. `None` if a part is no object.
-fn merged(all_of: &AllOf, schemas: &Schemas) -> Option<Object> {
-    let mut whole = Object::default();
-    for item in &all_of.items {
-        let part = object(item, schemas)?;
-        whole.properties.extend(part.properties);
-        whole.required.extend(part.required);
-        whole.additional_properties = whole.additional_properties.or(part.additional_properties);
-        whole.description = part.description.or(whole.description);
+/// Replaces unions in a union by their branches, if one member tells all of them apart.
+fn join(one_of: &mut OneOf, schemas: &Schemas) {
+    let union = |item: &RefOr<Schema>| match item {
+        RefOr::Ref(reference) => match schemas.get(schema_name(reference)?)? {
+            RefOr::T(Schema::OneOf(inner)) => Some((inner.items.clone(), inner.discriminator.clone()?)),
+            RefOr::Ref(_) | RefOr::T(_) => None,
+        },
+        RefOr::T(_) => None,
+    };
+    let Some(unions) = one_of.items.iter().map(union).collect::<Option<Vec<_>>>() else { return };
+    let [(_, first), ..] = unions.as_slice() else { return };
+    let mut whole = Discriminator::new(first.property_name.clone());
+    if unions.iter().all(|(_, other)| other.property_name == whole.property_name) {
+        one_of.items = unions.iter().flat_map(|(items, _)| items.clone()).collect();
+        whole.mapping = unions.into_iter().flat_map(|(_, inner)| inner.mapping).collect();
+        one_of.discriminator = Some(whole);
     }
-    whole.schema_type = SchemaType::Type(Type::Object);
-    whole.description = all_of.description.clone().or(whole.description);
-    Some(whole)
 }
 
-fn object(schema: &RefOr<Schema>, schemas: &Schemas) -> Option<Object> {
+/// The objects that have the members of all parts: one for each branch of a part that is a union. `None` if a part is not made
+/// of objects.
+fn combined(all_of: &AllOf, schemas: &Schemas) -> Option<Vec<Object>> {
+    let mut wholes = vec![Object::default()];
+    for item in &all_of.items {
+        let parts = objects(item, schemas)?;
+        wholes = wholes.iter().flat_map(|whole| parts.iter().map(|part| merged(whole, part))).collect();
+    }
+    for whole in &mut wholes {
+        whole.schema_type = SchemaType::Type(Type::Object);
+    }
+    if let [whole] = wholes.as_mut_slice() {
+        whole.description = all_of.description.clone().or_else(|| whole.description.take());
+    }
+    Some(wholes)
+}
+
+fn merged(whole: &Object, part: &Object) -> Object {
+    let (mut whole, part) = (whole.clone(), part.clone());
+    whole.properties.extend(part.properties);
+    whole.required.extend(part.required);
+    whole.additional_properties = whole.additional_properties.or(part.additional_properties);
+    whole.description = part.description.or(whole.description);
+    whole
+}
+
+/// The objects of a schema: itself, or its branches.
+fn objects(schema: &RefOr<Schema>, schemas: &Schemas) -> Option<Vec<Object>> {
     match schema {
-        RefOr::Ref(reference) => object(schemas.get(schema_name(reference)?)?, schemas),
-        RefOr::T(Schema::Object(object)) => Some(object.clone()),
-        RefOr::T(Schema::AllOf(all_of)) => merged(all_of, schemas),
+        RefOr::Ref(reference) => objects(schemas.get(schema_name(reference)?)?, schemas),
+        RefOr::T(Schema::Object(object)) => Some(vec![object.clone()]),
+        RefOr::T(Schema::AllOf(all_of)) => combined(all_of, schemas),
+        RefOr::T(Schema::OneOf(one_of)) => {
+            let branches = one_of.items.iter().map(|item| objects(item, schemas));
+            branches.collect::<Option<Vec<_>>>().map(|branches| branches.concat())
+        }
         RefOr::T(_) => None,
     }
+}
+
+/// The object that a schema is.
+fn object(schema: &RefOr<Schema>, schemas: &Schemas) -> Option<Object> {
+    <[Object; 1]>::try_from(objects(schema, schemas)?).ok().map(|[object]| object)
 }
 
 fn schema_name(reference: &Ref) -> Option<&str> {
@@ -175,5 +227,5 @@ fn camel_case(words: &str) -> String {
         let mut letters = word.chars();
         letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
     };
-    words.split('_').map(capitalized).collect()
+    words.split(['_', '.']).map(capitalized).collect()
 }

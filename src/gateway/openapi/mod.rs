@@ -17,6 +17,7 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use super::problem::ProblemView;
+use super::runs::events::MessageDescription;
 use super::state::Gateway;
 
 #[derive(utoipa::OpenApi)]
@@ -32,7 +33,7 @@ use super::state::Gateway;
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     servers((url = "/", description = "The server that sends this description")),
-    components(schemas(ProblemView)),
+    components(schemas(ProblemView, MessageDescription)),
     modifiers(&Keys),
     security(("key" = [])),
     tags(

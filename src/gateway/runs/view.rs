@@ -121,7 +121,7 @@ struct ResultView {
 /// Why a run is `incomplete`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = IncompleteDetails)]
-struct IncompleteView {
+pub(super) struct IncompleteView {
     /// The limit that the run reached: `max_iterations`, `max_tokens` or `max_cost_usd`; `governor` for a refusal of the
     /// governor.
     #[schema(value_type = String, example = "max_iterations")]
@@ -193,7 +193,7 @@ enum InterruptedView {
 #[derive(ToSchema)]
 #[schema(as = Output)]
 #[allow(dead_code)] // core writes it; this describes what it writes
-struct OutputView {
+pub(super) struct OutputView {
     /// The text as the model wrote it.
     text: String,
     /// The parsed value, if there is an output schema.
@@ -207,7 +207,7 @@ struct OutputView {
 #[derive(ToSchema)]
 #[schema(as = RunWarning)]
 #[allow(dead_code)] // core writes it; this describes what it writes
-struct WarningView {
+pub(super) struct WarningView {
     /// The code: `empty_answer` for an answer without text and media, `limit_exceeded` for a run that continued beyond a
     /// hard limit with `on_exceed: warn`, `incomplete_tools` for a run without all tools, `session_restarted` for a run
     /// that did not continue the conversation of its session.

@@ -69,6 +69,7 @@ pub(super) struct EndpointView {
     #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// The signing secret, which is shown only when it is created.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }

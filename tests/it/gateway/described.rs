@@ -1,5 +1,5 @@
-//! Checks of response bodies against the OpenAPI description, for every response that a scenario reads: a member that is
-//! described is there, and has the described type.
+//! Checks of responses and events against the OpenAPI description, for every one that a scenario reads: a member that is
+//! described is there, and has the described type; and no other member is there.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -28,7 +28,8 @@ static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(tool
 
 static VALIDATORS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
     let of = |(object, schema): &(&'static str, &str)| (*object, validator(schema));
-    SCHEMAS.iter().chain([&("problem", "Problem")]).map(of).collect()
+    let others = [&("problem", "Problem"), &("event", "StreamEvent"), &("key.created", "CreatedKey")];
+    SCHEMAS.iter().chain(others).map(of).collect()
 });
 
 /// The schema of a page of each `object` that is listed.
@@ -38,9 +39,32 @@ static PAGES: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
     pages.filter(|(_, page)| is_listed(page)).map(|(object, page)| (object, validator(&page))).collect()
 });
 
+/// The schemas, without members that are not described.
+static CLOSED: LazyLock<Value> = LazyLock::new(|| {
+    let mut components = DESCRIPTION["components"].clone();
+    close(&mut components["schemas"]);
+    components
+});
+
+fn close(schema: &mut Value) {
+    if let Value::Object(object) = schema {
+        if object.contains_key("properties") && object.get("type").is_some_and(Value::is_string) {
+            object.entry("additionalProperties").or_insert(false.into());
+        }
+        object.values_mut().for_each(close);
+    }
+    schema.as_array_mut().into_iter().flatten().for_each(close);
+}
+
 fn validator(schema: &str) -> Validator {
-    let root = json!({"$ref": format!("#/components/schemas/{schema}"), "components": DESCRIPTION["components"]});
+    let root = json!({"$ref": format!("#/components/schemas/{schema}"), "components": *CLOSED});
     jsonschema::validator_for(&root).unwrap()
+}
+
+/// The schema of each type of a message on a stream.
+pub(super) fn event_schemas() -> BTreeMap<String, String> {
+    let mapping = &DESCRIPTION["components"]["schemas"]["StreamEvent"]["discriminator"]["mapping"];
+    serde_json::from_value(mapping.clone()).unwrap()
 }
 
 /// The differences of a body from a schema.
@@ -52,9 +76,18 @@ fn differences(validator: &Validator, body: &Value) -> Vec<String> {
     validator.iter_errors(body).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
-/// Checks a body, and each item of a list.
+/// Checks a body, each item of a list, and each event of a stream.
 pub(super) fn check(body: &Value) {
-    let object = if body["request_id"].is_string() { Some("problem") } else { body["object"].as_str() };
+    let object = match body {
+        Value::String(text) => {
+            let messages = text.lines().filter_map(|line| line.strip_prefix("data: "));
+            return messages.for_each(|message| check(&serde_json::from_str(message).unwrap_or_default()));
+        }
+        body if body["request_id"].is_string() => Some("problem"),
+        body if body["object"] == "key" && body["secret"].is_string() => Some("key.created"),
+        body if body["object"].is_null() && body["type"].is_string() => Some("event"),
+        body => body["object"].as_str(),
+    };
     let mut validator = object.and_then(|object| VALIDATORS.get(object));
     if object == Some("list") {
         body["data"].as_array().unwrap().iter().for_each(check);
