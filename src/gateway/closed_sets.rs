@@ -11,6 +11,7 @@ use toolgate_core::run::{
     Channel, DecisionKind, Limit, Rejection, Restart, RunPhase, Scope, ToolAccess, TriggerKind, UndoState,
 };
 use toolgate_core::tool::{AuthorizationStatus, FailureKind, StoredForm};
+use toolgate_ports::WebhookKind;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -101,6 +102,11 @@ closed_sets! {
     ToolErrorView as "ToolErrorType": FailureKind {
         Refused, Timeout, Disconnected, Unavailable, Changed, Unreadable, Cancelled, Panicked, Abandoned, Expired,
     } + ["tool_error", "unknown"]
+
+    /// The type of a webhook message. Open: later versions may add values.
+    WebhookTypeView as "WebhookMessageType": WebhookKind {
+        Pending, Completed, Failed, Cancelled, Expired, Incomplete, ApprovalRequested, Test,
+    }
 
     /// The part of a result that is stored outside the journal. Open: later versions may add values.
     StoredFormView as "StoredForm": StoredForm { Text, Structured, Both, Same, Wrapped, Media }

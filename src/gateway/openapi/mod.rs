@@ -13,12 +13,13 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use utoipa::Modify;
 use utoipa::OpenApi as _;
-use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{OpenApi, Paths};
 
 use super::problem::ProblemView;
 use super::runs::events::MessageDescription;
 use super::state::Gateway;
+use super::webhooks::MessageView;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -33,7 +34,7 @@ use super::state::Gateway;
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     servers((url = "/", description = "The server that sends this description")),
-    components(schemas(ProblemView, MessageDescription)),
+    components(schemas(ProblemView, MessageDescription, MessageView)),
     modifiers(&Keys),
     security(("key" = [])),
     tags(
@@ -71,8 +72,9 @@ pub(super) fn head() -> OpenApi {
     Head::openapi()
 }
 
-/// Completes the document: error responses, and corrections of what is generated.
+/// Completes the document: webhooks, error responses, and corrections of what is generated.
 pub(super) fn complete(mut description: OpenApi) -> OpenApi {
+    description.webhooks = Some(Paths::builder().path("message", super::webhooks::described()).build());
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
     description.components.iter_mut().for_each(composition::describe);

@@ -23,7 +23,9 @@ const CONTENT: [(&str, &str); 6] = [
 pub(super) fn describe(description: &mut OpenApi) {
     let document = serde_json::to_value(&*description).unwrap_or_default();
     let requests = reached(&document, &["requestBody", "parameters"]);
-    let responses = reached(&document, &["responses"]);
+    let mut responses = reached(&document, &["responses"]);
+    // A client receives what a webhook sends.
+    document.get("webhooks").into_iter().for_each(|webhooks| collect(&document, webhooks, &mut responses));
     let Some(components) = &mut description.components else { return };
     components.schemas.retain(|name, schema| {
         let place = format!("#/components/schemas/{name}");

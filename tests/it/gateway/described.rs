@@ -1,7 +1,7 @@
 //! Checks of responses and events against the OpenAPI description, for every one that a scenario reads: a member that is
 //! described is there, and has the described type; and no other member is there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
@@ -61,10 +61,10 @@ fn validator(schema: &str) -> Validator {
     jsonschema::validator_for(&root).unwrap()
 }
 
-/// The schema of each type of a message on a stream.
-pub(super) fn event_schemas() -> BTreeMap<String, String> {
-    let mapping = &DESCRIPTION["components"]["schemas"]["StreamEvent"]["discriminator"]["mapping"];
-    serde_json::from_value(mapping.clone()).unwrap()
+/// The types of the objects of a union.
+pub(super) fn types_of(union: &str) -> BTreeSet<String> {
+    let mapping = &DESCRIPTION["components"]["schemas"][union]["discriminator"]["mapping"];
+    mapping.as_object().unwrap().keys().cloned().collect()
 }
 
 /// The differences of a body from a schema.

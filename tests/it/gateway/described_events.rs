@@ -9,6 +9,7 @@ use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::lifecycle::{Content, Delta, FragmentPosition, Lifecycle, LifecycleEvent, LifecycleKind};
 use toolgate::core::run::{Event, JournalEntry};
 use toolgate::core::tool::{AuthorizationStatus, Progress, ServerAuthorization};
+use toolgate::ports::WebhookKind;
 
 use super::described;
 
@@ -57,9 +58,14 @@ fn events(journal: &[JournalEntry], content: Content) -> Vec<LifecycleEvent> {
 
 #[test]
 fn every_type_of_event_has_a_schema_and_no_other_has() {
-    let described: BTreeSet<String> = described::event_schemas().into_keys().collect();
     let known = LifecycleEvent::JOURNALED.into_iter().chain(LIVE).chain(["server.draining", "stream.position"]);
-    assert_eq!(described, known.map(str::to_owned).collect());
+    assert_eq!(described::types_of("StreamEvent"), known.map(str::to_owned).collect());
+}
+
+#[test]
+fn every_type_of_webhook_message_has_a_schema_and_no_other_has() {
+    let known = WebhookKind::OF_RUNS.into_iter().chain([WebhookKind::Test]).map(|kind| kind.as_str().to_owned());
+    assert_eq!(described::types_of("WebhookMessage"), known.collect());
 }
 
 #[test]
