@@ -7,9 +7,7 @@ use toolgate_core::chat::Stop;
 use toolgate_core::error::{ErrorCode, FailedStep};
 use toolgate_core::lifecycle::LifecycleEvent;
 use toolgate_core::policy::OnTimeout;
-use toolgate_core::run::{
-    Channel, DecisionKind, Limit, Rejection, Restart, RunPhase, Scope, ToolAccess, TriggerKind, UndoState,
-};
+use toolgate_core::run::{Channel, Limit, Rejection, Restart, RunPhase, ToolAccess, TriggerKind, UndoState};
 use toolgate_core::tool::{AuthorizationStatus, FailureKind, StoredForm};
 use toolgate_ports::WebhookKind;
 use utoipa::openapi::RefOr;
@@ -65,15 +63,9 @@ closed_sets! {
     /// versions may add values.
     RestartView as "Restart": Restart { WorkingDirectory, Model, Servers, Policy, Expired }
 
-    /// A decision.
-    DecisionKindView as "DecisionKind": DecisionKind { Approve, Deny }
-
     /// Where a decision was made or an action was taken: `timeout` if the policy decided because there was no answer in time,
     /// `limit` if toolgate itself acted at a limit of the run. Open: later versions may add values.
     ChannelView as "Channel": Channel { Terminal, CommandLine, Api, Limit, Library, Timeout }
-
-    /// The scope of an approval.
-    ScopeView as "GrantScope": Scope { Once, Session, Always }
 
     /// The policy's decision if an approval expires; `expire` without one.
     OnTimeoutView as "OnTimeout": OnTimeout { Approve, Deny, Expire }

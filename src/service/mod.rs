@@ -48,7 +48,7 @@ mod webhooks;
 mod worker;
 
 pub use self::service::Service;
-pub use answers::{Answers, CoverageView, LimitsDescription, NewDecision, coverage};
+pub use answers::{Answers, CoverageView, DecisionKindView, LimitsDescription, NewDecision, ScopeView, coverage};
 pub use api_keys::{KEY_PREFIX, NewKey, RequestedKey, mint};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};

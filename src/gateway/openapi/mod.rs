@@ -2,6 +2,7 @@
 //! problems link to. All of them are public.
 
 mod composition;
+mod constants;
 mod error_responses;
 mod pages;
 mod postprocess;
@@ -29,7 +30,8 @@ use super::webhooks::MessageView;
             A run that waits for you is `pending`, and `pending[]` lists the required actions: results of tools that \
             you run yourself, decisions, answers. Submit them with *resume*; a run can stay pending for hours.\n\n\
             Requests with unknown fields are refused. Ignore unknown fields in responses: later versions may add \
-            some. Every error is a problem (RFC 9457) with a stable `code`, and its `type` links to a page \
+            some. Accept unknown values of enumerations whose description says that they are open, and ignore events \
+            of unknown types. Every error is a problem (RFC 9457) with a stable `code`, and its `type` links to a page \
             about it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
@@ -78,6 +80,7 @@ pub(super) fn complete(mut description: OpenApi) -> OpenApi {
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
     description.components.iter_mut().for_each(composition::describe);
+    description.components.iter_mut().for_each(constants::describe);
     required_members::describe(&mut description);
     description
 }

@@ -77,6 +77,17 @@ fn every_request_field_is_described_and_no_other_is_accepted() {
 }
 
 #[test]
+fn every_object_member_of_a_response_is_a_constant() {
+    let description = described();
+    for (name, schema) in description["components"]["schemas"].as_object().unwrap() {
+        let object = &schema["properties"]["object"];
+        let has_one_value =
+            object["const"].is_string() || object["enum"].as_array().is_some_and(|values| values.len() == 1);
+        assert!(object.is_null() || has_one_value, "{name}: {object}");
+    }
+}
+
+#[test]
 fn answers_and_parts_of_messages_match_their_description() {
     let answers = json!({"answers": [
         {"type": "result", "call_id": "a", "output": 1},

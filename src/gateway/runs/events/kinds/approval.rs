@@ -1,10 +1,10 @@
 //! Events of approvals, questions and deadlines.
 
-use toolgate_service::CoverageView;
+use toolgate_service::{CoverageView, DecisionKindView, ScopeView};
 use utoipa::ToSchema;
 
 use crate::agents::PolicyView;
-use crate::closed_sets::{ChannelView, DecisionKindView, OnTimeoutView, ScopeView};
+use crate::closed_sets::{ChannelView, OnTimeoutView};
 use crate::runs::events::members::CallView;
 
 /// Events of approvals, questions and deadlines.
