@@ -9,9 +9,6 @@ use utoipa::openapi::{Components, Object, Ref, RefOr, Schema};
 
 type Schemas = BTreeMap<String, RefOr<Schema>>;
 
-/// The prefix of the schemas of list pages.
-const PAGE: &str = "Page_";
-
 /// A branch of a `oneOf`.
 struct Branch {
     name: String,
@@ -21,7 +18,6 @@ struct Branch {
 
 /// Rewrites the schemas.
 pub(super) fn describe(components: &mut Components) {
-    name_items(&mut components.schemas);
     let written = components.schemas.clone();
     for schema in components.schemas.values_mut() {
         if let RefOr::T(Schema::AllOf(all_of)) = schema
@@ -81,21 +77,6 @@ fn open(schema: &mut RefOr<Schema>) {
         Schema::AnyOf(any_of) => any_of.items.iter_mut().for_each(open),
         Schema::AllOf(all_of) => all_of.items.iter_mut().for_each(open),
         _ => {}
-    }
-}
-
-/// Lets pages refer to the schema of their items, which the generated document repeats in each page.
-fn name_items(schemas: &mut Schemas) {
-    let mut items = Vec::new();
-    for (page, schema) in schemas.iter_mut() {
-        let (Some(name), RefOr::T(Schema::Object(object))) = (page.strip_prefix(PAGE), schema) else { continue };
-        let Some(RefOr::T(Schema::Array(data))) = object.properties.get_mut("data") else { continue };
-        if let ArrayItems::RefOrSchema(item) = &mut data.items {
-            items.push((name.to_owned(), std::mem::replace(&mut **item, RefOr::Ref(Ref::from_schema_name(name)))));
-        }
-    }
-    for (name, item) in items {
-        schemas.entry(name).or_insert(item);
     }
 }
 

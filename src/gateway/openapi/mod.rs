@@ -4,6 +4,7 @@
 mod composition;
 mod constants;
 mod error_responses;
+mod page_names;
 mod pages;
 mod postprocess;
 mod required_members;
@@ -17,6 +18,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{OpenApi, Paths};
 
+use super::closed_sets::EventTypeView;
 use super::problem::ProblemView;
 use super::runs::events::MessageDescription;
 use super::state::Gateway;
@@ -36,7 +38,7 @@ use super::webhooks::MessageView;
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     servers((url = "/", description = "The server that sends this description")),
-    components(schemas(ProblemView, MessageDescription, MessageView)),
+    components(schemas(ProblemView, MessageDescription, MessageView, EventTypeView)),
     modifiers(&Keys),
     security(("key" = [])),
     tags(
@@ -79,6 +81,7 @@ pub(super) fn complete(mut description: OpenApi) -> OpenApi {
     description.webhooks = Some(Paths::builder().path("message", super::webhooks::described()).build());
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
+    page_names::describe(&mut description);
     description.components.iter_mut().for_each(composition::describe);
     description.components.iter_mut().for_each(constants::describe);
     required_members::describe(&mut description);

@@ -1,5 +1,6 @@
 //! OpenAPI description: the committed file is the one that is served, and its links work.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -73,6 +74,22 @@ fn every_request_field_is_described_and_no_other_is_accepted() {
             let explained = told.any(|it| it["description"].is_string() || it.get("$ref").is_some());
             assert!(explained, "{name}: `{field}` has no description");
         }
+    }
+}
+
+#[test]
+fn every_reference_leads_to_something_and_every_schema_is_used() {
+    let description = described();
+    let text = description.to_string();
+    let references: BTreeSet<&str> =
+        text.split(r#""$ref":"#).skip(1).filter_map(|rest| rest.split('"').nth(1)).map(|place| &place[1..]).collect();
+    for place in &references {
+        assert!(description.pointer(place).is_some(), "{place} is not described");
+    }
+    for (kind, named) in description["components"].as_object().unwrap() {
+        let places = named.as_object().unwrap().keys().map(|name| format!("/components/{kind}/{name}"));
+        let unused: Vec<String> = places.filter(|place| !references.contains(place.as_str())).collect();
+        assert!(unused.is_empty() || kind == "securitySchemes", "{unused:?}");
     }
 }
 

@@ -35,7 +35,8 @@ static VALIDATORS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
 /// The schema of a page of each `object` that is listed.
 static PAGES: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
     let is_listed = |page: &str| DESCRIPTION["components"]["schemas"].get(page).is_some();
-    let pages = SCHEMAS.iter().map(|(object, schema)| (*object, format!("Page_{schema}")));
+    let name = |schema: &str| format!("{}Page", schema.strip_suffix("Summary").unwrap_or(schema));
+    let pages = SCHEMAS.iter().map(|(object, schema)| (*object, name(schema)));
     pages.filter(|(_, page)| is_listed(page)).map(|(object, page)| (object, validator(&page))).collect()
 });
 
