@@ -8,6 +8,7 @@ mod page_names;
 mod pages;
 mod postprocess;
 mod required_members;
+mod response_headers;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -81,6 +82,7 @@ pub(super) fn complete(mut description: OpenApi) -> OpenApi {
     description.webhooks = Some(Paths::builder().path("message", super::webhooks::described()).build());
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
+    response_headers::add(&mut description);
     page_names::describe(&mut description);
     description.components.iter_mut().for_each(composition::describe);
     description.components.iter_mut().for_each(constants::describe);

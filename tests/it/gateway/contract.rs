@@ -48,7 +48,9 @@ fn every_operation_and_parameter_is_described_with_error_responses() {
     for (name, operation) in operations(&description) {
         assert!(operation["operationId"].is_string() && operation["summary"].is_string(), "{name}");
         for status in ["400", "401", "403", "429", "503"] {
-            let refused = &operation["responses"][status]["content"]["application/problem+json"];
+            let shared = operation["responses"][status]["$ref"].as_str().unwrap_or_default();
+            let response = description.pointer(shared.trim_start_matches('#')).unwrap();
+            let refused = &response["content"]["application/problem+json"];
             assert!(refused.is_object(), "{name} does not describe its {status} response");
         }
         for parameter in operation["parameters"].as_array().into_iter().flatten() {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 /// The schema of each `object`.
@@ -60,6 +61,31 @@ fn close(schema: &mut Value) {
 fn validator(schema: &str) -> Validator {
     let root = json!({"$ref": format!("#/components/schemas/{schema}"), "components": *CLOSED});
     jsonschema::validator_for(&root).unwrap()
+}
+
+/// Headers that a response has only if its description says so.
+const HEADERS: [&str; 5] = ["ETag", "Idempotent-Replayed", "Location", "Preference-Applied", "Retry-After"];
+
+/// Checks that an operation of the path describes the headers of a response with this status.
+pub(super) fn check_headers(path: &str, status: u16, headers: &HeaderMap) {
+    let paths = DESCRIPTION["paths"].as_object().unwrap();
+    let is_path = |template: &str| {
+        let (template, path): (Vec<&str>, Vec<&str>) = (template.split('/').collect(), path.split('/').collect());
+        template.len() == path.len() && template.iter().zip(&path).all(|(a, b)| a == b || a.starts_with('{'))
+    };
+    let Some((_, item)) = paths.iter().find(|(template, _)| is_path(template)) else { return };
+    let operations = item.as_object().unwrap().values();
+    let responses: Vec<&Value> = operations
+        .filter_map(|operation| operation["responses"].get(status.to_string()))
+        .map(|response| match response["$ref"].as_str() {
+            Some(shared) => DESCRIPTION.pointer(shared.trim_start_matches('#')).unwrap(),
+            None => response,
+        })
+        .collect();
+    for name in HEADERS.iter().filter(|name| headers.contains_key(**name)) {
+        let is_described = responses.iter().any(|response| response["headers"].get(name).is_some());
+        assert!(is_described || responses.is_empty(), "{path} sends `{name}` with {status}, which is not described");
+    }
 }
 
 /// The types of the objects of a union.
