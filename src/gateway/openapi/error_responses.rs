@@ -2,9 +2,10 @@
 //! response in it.
 
 use utoipa::ToSchema as _;
-use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
+use utoipa::openapi::path::HttpMethod;
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 
+use super::operations::operations;
 use super::response_headers;
 use crate::problem::ProblemView;
 
@@ -90,15 +91,3 @@ const REFUSALS: [(&str, &str, &str, AppliesTo); 14] = [
         AppliesTo::Always,
     ),
 ];
-
-/// The operations of a path.
-pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
-    let all = [
-        (HttpMethod::Get, &mut item.get),
-        (HttpMethod::Put, &mut item.put),
-        (HttpMethod::Post, &mut item.post),
-        (HttpMethod::Patch, &mut item.patch),
-        (HttpMethod::Delete, &mut item.delete),
-    ];
-    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
-}

@@ -4,6 +4,7 @@
 mod composition;
 mod constants;
 mod error_responses;
+mod operations;
 mod page_names;
 mod pages;
 mod postprocess;

@@ -5,7 +5,7 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::ArrayItems;
 use utoipa::openapi::{OpenApi, Ref, RefOr, Schema};
 
-use super::error_responses::operations;
+use super::operations::operations;
 
 /// The prefix of the generated names.
 const GENERATED: &str = "Page_";

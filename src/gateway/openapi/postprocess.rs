@@ -5,7 +5,7 @@ use utoipa::openapi::path::{HttpMethod, Operation, ParameterIn};
 use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{Components, OpenApi, RefOr, Required, Schema};
 
-use super::error_responses::operations;
+use super::operations::operations;
 use crate::idempotency::key;
 
 /// Input types with several variants, of which each refuses unknown fields.

@@ -5,7 +5,7 @@ use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{Header, HeaderBuilder, OpenApi, Ref, RefOr, Response};
 
-use super::error_responses::operations;
+use super::operations::operations;
 
 const HEADERS: [(&str, &str); 5] = [
     ("ETag", "The version of the run, session or list, for `If-Match` and `If-None-Match`."),

@@ -46,7 +46,7 @@ struct CommonMembers {
 #[serde(untagged)]
 #[allow(dead_code)] // this describes what streams write
 pub(crate) enum MessageDescription {
-    Event(EventDescription),
+    Event(Box<EventDescription>),
     Stream(StreamMessage),
 }
 
