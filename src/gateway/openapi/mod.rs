@@ -51,6 +51,7 @@ use super::webhooks::MessageView;
         (name = "approvals", description = "Pending approvals, and grants"),
         (name = "tools", description = "Agents and models, their tools, and the MCP servers that provide tools"),
         (name = "webhooks", description = "Endpoints that receive webhooks"),
+        (name = "webhook-messages", description = "Messages to webhook endpoints"),
         (name = "keys", description = "API keys"),
     ),
 )]

@@ -32,7 +32,9 @@ pub(super) fn describe(description: &mut OpenApi) {
         let schema = description.components.as_mut().and_then(|components| components.schemas.get_mut(name));
         let Some(RefOr::T(Schema::OneOf(one_of))) = schema else { continue };
         for item in &mut one_of.items {
-            if let RefOr::T(Schema::Object(object)) = item {
+            if let RefOr::T(Schema::Object(object)) = item
+                && !object.properties.is_empty()
+            {
                 object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
             }
         }

@@ -122,7 +122,7 @@ pub(crate) struct FailedData {
 
 /// A reference to a webhook endpoint.
 #[derive(ToSchema)]
-#[schema(as = WebhookTest)]
+#[schema(as = WebhookEndpointRef)]
 #[allow(dead_code)] // the service writes it; this describes what it writes
 pub(crate) struct TestData {
     /// The endpoint's id.
@@ -167,7 +167,8 @@ pub(crate) fn described() -> PathItem {
         .header("Retry-After", retry_after.build());
     let received = "Received. The body is ignored; respond within 15 seconds, before you process the message";
     let operation = OperationBuilder::new()
-        .tag("webhooks")
+        // A tag of its own: generators make a file for each tag, of the operations and of the webhooks.
+        .tag("webhook-messages")
         .operation_id(Some("receiveWebhook"))
         .summary(Some("Receive a message"))
         .description(Some(
