@@ -4,7 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use utoipa::openapi::schema::{AdditionalProperties, AllOf, ArrayItems, Discriminator, OneOf, SchemaType, Type};
+use serde_json::Value;
+use utoipa::openapi::schema::{
+    AdditionalProperties, AllOf, ArrayItems, Discriminator, ObjectBuilder, OneOf, SchemaType, Type,
+};
 use utoipa::openapi::{Components, Object, Ref, RefOr, Schema};
 
 type Schemas = BTreeMap<String, RefOr<Schema>>;
@@ -18,6 +21,11 @@ struct Branch {
 
 /// Rewrites the schemas.
 pub(super) fn describe(components: &mut Components) {
+    for schema in components.schemas.values_mut() {
+        if let RefOr::T(Schema::OneOf(one_of)) = schema {
+            join_texts(one_of);
+        }
+    }
     let written = components.schemas.clone();
     for schema in components.schemas.values_mut() {
         if let RefOr::T(Schema::AllOf(all_of)) = schema
@@ -77,6 +85,22 @@ fn open(schema: &mut RefOr<Schema>) {
         Schema::AnyOf(any_of) => any_of.items.iter_mut().for_each(open),
         Schema::AllOf(all_of) => all_of.items.iter_mut().for_each(open),
         _ => {}
+    }
+}
+
+/// Makes one enumeration of the texts of a union, which have no names: a generator would give each the same one.
+fn join_texts(one_of: &mut OneOf) {
+    let (mut values, mut meanings) = (Vec::new(), Vec::new());
+    one_of.items.retain(|item| {
+        let RefOr::T(Schema::Object(object)) = item else { return true };
+        let Some([Value::String(value)]) = object.enum_values.as_deref() else { return true };
+        meanings.push(format!("`{value}`: {}", object.description.as_deref().unwrap_or_default()));
+        values.push(value.clone());
+        false
+    });
+    if !values.is_empty() {
+        let texts = ObjectBuilder::new().schema_type(Type::String).description(Some(meanings.join("\n")));
+        one_of.items.insert(0, texts.enum_values(Some(values)).build().into());
     }
 }
 
@@ -182,7 +206,7 @@ fn tags(object: &Object) -> BTreeMap<String, String> {
     let tag = |(name, schema): (&String, &RefOr<Schema>)| {
         let RefOr::T(Schema::Object(member)) = schema else { return None };
         match member.enum_values.as_deref() {
-            Some([serde_json::Value::String(value)]) => Some((name.clone(), value.clone())),
+            Some([Value::String(value)]) => Some((name.clone(), value.clone())),
             Some(_) | None => None,
         }
     };
