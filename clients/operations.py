@@ -11,6 +11,14 @@ from typing import NamedTuple
 
 # Parameters of streams and of conditional reads, whose responses have another form.
 OMITTED = {"include", "If-None-Match"}
+# Operations whose response is a stream, for which the clients have methods by hand, or a page: the group and the name of the
+# method that reads the page. OpenAPI has no second operation for it on the same path.
+PAGES = {
+    "watchRun": ("runs", ["list", "events"]),
+    "watchEvents": ("runs", ["list", "all", "events"]),
+    "watchApprovals": ("approvals", ["list", "events"]),
+}
+OF_STREAMS = {"Last-Event-ID", "until"}
 KINDS = {"query": "query", "header": "headers"}
 FORMS = {"application/json": "json", "application/octet-stream": "bytes", "application/x-ndjson": "text", "": "none"}
 SCALARS = {
@@ -36,14 +44,16 @@ class Operation(NamedTuple):
 def operations(description):
     for path, verbs in description["paths"].items():
         for verb, operation in verbs.items():
-            # The clients have methods by hand for streams.
-            if verb != "get" or "text/event-stream" not in success(operation).get("content", {}):
-                yield parsed(path, verb, operation)
+            yield parsed(path, verb, operation)
 
 
 def parsed(path, verb, operation):
     group = operation["tags"][0].replace("-", "_")
     words = re.findall("[A-Z]?[a-z]+", operation["operationId"])
+    omitted, summary = OMITTED, operation["summary"]
+    if operation["operationId"] in PAGES:
+        (group, words), omitted = PAGES[operation["operationId"]], OF_STREAMS
+        summary = summary.replace("Stream", "List")
     # `listRuns` of the group `runs` is `runs.list`, and `createRun` is `runs.create`.
     if "_".join(words[1:]).lower() in (group, group[:-1]):
         words = words[:1]
@@ -52,13 +62,13 @@ def parsed(path, verb, operation):
     return Operation(
         group=group,
         words=[word.lower() for word in words],
-        summary=operation["summary"],
+        summary=summary,
         verb=verb.upper(),
         path=path,
         places=re.findall(r"{(\w+)}", path),
         body=reference(body["content"]["application/json"]["schema"]) if body else None,
         body_required=body.get("required", False),
-        options=[o for o in operation.get("parameters", []) if o["in"] in KINDS and o["name"] not in OMITTED],
+        options=[o for o in operation.get("parameters", []) if o["in"] in KINDS and o["name"] not in omitted],
         form=FORMS[content],
         result=reference(media["schema"]) if content == "application/json" else "",
     )
@@ -123,7 +133,7 @@ def python(all_operations):
 
 def python_method(operation):
     result = {"none": "None", "bytes": "bytes", "text": "str"}.get(operation.form)
-    result = result or f"models.{operation.result.replace('_', '')}"
+    result = result or f"models.{operation.result}"
     arguments = ["self", *(f"{place}: str" for place in operation.places)]
     if operation.body:
         arguments.append(f"body: models.{operation.body}" + ("" if operation.body_required else " | None = None"))

@@ -76,6 +76,7 @@ struct AgentView {
     #[serde(serialize_with = "limits")]
     limits: Limits,
     /// The system prompt; only for the scope `admin`.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
 }
@@ -93,7 +94,7 @@ struct FilterView {
 /// A policy.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgentPolicy)]
-struct PolicyView {
+pub(crate) struct PolicyView {
     /// The policy's name.
     name: String,
     /// Hash of its text.

@@ -58,7 +58,8 @@ pub struct ServerHealth {
     /// The configured id.
     #[schema(value_type = String)]
     pub id: ServerId,
-    /// The transport: `stdio` or `http`.
+    /// The transport.
+    #[schema(value_type = TransportView)]
     pub transport: &'static str,
     /// The connection state.
     pub state: ServerState,
@@ -96,6 +97,15 @@ pub struct ServerHealth {
     pub calls_waiting: u64,
     /// Response times; null before the first response.
     pub latency_ms: Option<ServerLatency>,
+}
+
+/// The transport of a server.
+#[derive(ToSchema)]
+#[schema(as = ServerTransport, rename_all = "snake_case")]
+#[allow(dead_code)] // the backends write it; this describes what they write
+enum TransportView {
+    Stdio,
+    Http,
 }
 
 /// The connection states of a server.

@@ -16,6 +16,7 @@ use utoipa_axum::routes;
 
 use super::runs::events::{EventDescription, FrameDescription, item_frame, last_event_id, streamed};
 use crate::body::Query;
+use crate::closed_sets::EventTypeView;
 use crate::negotiation::Form;
 use crate::pagination::{Page, invalid_parameter, limit};
 use crate::problem::Problem;
@@ -31,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
 #[into_params(parameter_in = Query)]
 struct EventParams {
     /// Only events of these types, separated by commas. Fragments and progress are in no stream of a tenant.
-    #[param(value_type = Vec<String>, required = false, style = Form, explode = false, example = "execution.pending,execution.failed")]
+    #[param(value_type = Vec<EventTypeView>, required = false, style = Form, explode = false, example = "execution.pending,execution.failed")]
     r#type: Option<String>,
     /// Only events of runs of this agent.
     #[param(value_type = Option<String>)]

@@ -30,6 +30,7 @@ mod backends;
 mod body;
 mod builder;
 mod client_trace;
+mod closed_sets;
 mod completion;
 mod etag;
 mod events;

@@ -18,6 +18,7 @@ use toolgate_runner::RunnerError;
 use toolgate_service::{CurrentState, ErrorReason, FieldError, ServiceError};
 use utoipa::ToSchema;
 
+use super::closed_sets::ErrorCodeView;
 use super::redact::without_keys;
 use super::runs::failure::FailureContextView;
 use super::runs::view::StatusView;
@@ -54,7 +55,7 @@ pub(super) struct ProblemView {
     /// The path of the request.
     instance: String,
     /// The error code, which is stable.
-    #[schema(value_type = String, example = "not_found")]
+    #[schema(value_type = ErrorCodeView)]
     code: ErrorCode,
     /// Why, where the code alone does not tell a program what to do; stable too.
     reason: Option<ErrorReason>,

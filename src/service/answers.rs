@@ -152,7 +152,7 @@ pub struct NewDecision {
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = DecisionKind)]
-enum DecisionKindView {
+pub enum DecisionKindView {
     /// The call may run.
     Approve,
     /// The call may not run.
@@ -163,7 +163,7 @@ enum DecisionKindView {
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = GrantScope)]
-enum ScopeView {
+pub enum ScopeView {
     /// Only this call.
     #[default]
     Once,

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 macro_rules! error_reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
-        /// A stable reason. Each has a page in `docs/errors`.
+        /// A stable reason. Each has a page in `docs/errors`. Open: later versions may add values.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ErrorReason {

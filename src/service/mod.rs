@@ -48,7 +48,7 @@ mod webhooks;
 mod worker;
 
 pub use self::service::Service;
-pub use answers::{Answers, CoverageView, LimitsDescription, NewDecision, coverage};
+pub use answers::{Answers, CoverageView, DecisionKindView, LimitsDescription, NewDecision, ScopeView, coverage};
 pub use api_keys::{KEY_PREFIX, NewKey, ROTATION_OVERLAP, RequestedKey, mint, successor};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};

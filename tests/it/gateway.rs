@@ -12,6 +12,7 @@ mod connections;
 mod contract;
 mod deleting;
 mod described;
+mod described_events;
 mod disconnecting;
 mod draining;
 mod events;

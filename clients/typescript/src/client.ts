@@ -10,10 +10,10 @@ const ENDS = ["completed", "failed", "cancelled", "incomplete", "expired"].map((
 /** Milliseconds before a broken stream is opened again. */
 const RECONNECT_DELAY = 500;
 /** Reasons why a result is not taken although nothing is wrong: another process answered, or the run ended. */
-const SETTLED = ["already_answered", "run_over", "too_late"];
+const SETTLED: (Schemas["ErrorReason"] | null)[] = ["already_answered", "run_over", "too_late"];
 
-/** Event of a run. Besides the common members it has those of its type. */
-export type Event = Schemas["Event"] & { [member: string]: any };
+/** Event of a run. Its `type` tells its members. */
+export type Event = Schemas["Event"];
 
 /**
  * The function of each tool. It gets the arguments as one object, and the call; it may be called again for the same
@@ -47,7 +47,7 @@ export type AllEventsOptions = {
   /** Only events of runs of this session. */
   session_id?: string | undefined;
   /** Only events of these types. */
-  type?: string[] | undefined;
+  type?: Schemas["EventType"][] | undefined;
   /** The id of the last event that is known. Default: events from now on. */
   after?: string | undefined;
   /** Whether to say how far the stream is. */
@@ -59,7 +59,7 @@ export type AllEventsOptions = {
  * How far a stream is: its caller has every event up to this `id`, which is a value for `after`. Comes whenever the stream was
  * opened, and after many events that the filters exclude. `"run_id" in event` is true for an event only.
  */
-export type Position = { type: "stream.position"; id: string };
+export type Position = Schemas["StreamMessageStreamPosition"];
 
 export class Toolgate {
   readonly approvals: Approvals;
@@ -117,12 +117,12 @@ export class Toolgate {
     return this.selected("/v1/approvals/events", options);
   }
 
-  private selected(path: string, { after, positions = false, signal, ...query }: AllEventsOptions): AsyncGenerator<Event> {
+  private selected(path: string, { after, positions = false, signal, ...query }: AllEventsOptions): AsyncGenerator<any> {
     return this.stream(path, { query, signal }, after, positions);
   }
 
   /** The events of a stream, which is opened again when it breaks, until the server has no more. */
-  private async *stream(path: string, options: RequestOptions, after?: string, positions = false): AsyncGenerator<Event> {
+  private async *stream(path: string, options: RequestOptions, after?: string, positions = false): AsyncGenerator<any> {
     const fragments = new Fragments();
     for (;;) {
       const headers = { Accept: "text/event-stream", "Last-Event-ID": after };
@@ -132,7 +132,7 @@ export class Toolgate {
       if (!type?.startsWith("text/event-stream")) throw new ConnectionFailed(`a stream of events was expected, not ${type}`);
       for await (const { id, data } of untilBroken(messages(response.body), options.signal)) {
         after = id ?? after;
-        const message = data === "" ? undefined : (JSON.parse(data) as Event);
+        const message = data === "" ? undefined : (JSON.parse(data) as Schemas["StreamEvent"]);
         if (message?.type === "server.draining" || (message?.type === "stream.position" && !positions)) continue;
         const event = message && fragments.new(message);
         if (event) yield event;
@@ -164,7 +164,7 @@ export class Toolgate {
       try {
         await this.runs.resume(run, { answers, partial: true }, { prefer: "respond-async" });
       } catch (error) {
-        if (!(error instanceof ApiError && SETTLED.includes(error.reason ?? ""))) throw error;
+        if (!(error instanceof ApiError && SETTLED.includes(error.reason))) throw error;
       }
     }
     return pending.every((item) => isCall(item) || item.type === "task");

@@ -12,13 +12,16 @@ export class ConnectionFailed extends Error {
   override name = "ConnectionFailed";
 }
 
+/** Code of an error response. Open: later versions of the server may send others. */
+export type ErrorCode = Schemas["ErrorCode"] | "unknown";
+
 /** Error response: a problem document (RFC 9457). `code` and `reason` are stable, `detail` is for people. */
 export class ApiError extends Error {
   override name = "ApiError";
 
   constructor(
     readonly status: number,
-    readonly problem: Pick<Schemas["Problem"], "code" | "detail" | "retryable"> & Partial<Schemas["Problem"]>,
+    readonly problem: Pick<Schemas["Problem"], "detail" | "retryable"> & Partial<Omit<Schemas["Problem"], "code">> & { code: ErrorCode },
     /** Milliseconds before a retry, if the server states them. */
     readonly retryAfter: number | undefined,
   ) {
@@ -30,13 +33,13 @@ export class ApiError extends Error {
     const { status } = response;
     const found = (await response.json().catch(() => null)) as Schemas["Problem"] | null;
     const isProblem = typeof found?.code === "string";
-    const unknown = { code: "unknown", detail: `HTTP ${status} without a problem`, retryable: [429, 502, 503, 504].includes(status) };
+    const unknown = { code: "unknown" as const, detail: `HTTP ${status} without a problem`, retryable: [429, 502, 503, 504].includes(status) };
     const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
     const retryAfter = (isProblem ? found.retry_after_ms : null) ?? (Number.isNaN(seconds) ? undefined : seconds * 1000);
     return new ApiError(status, isProblem ? found : unknown, retryAfter);
   }
 
-  get code(): string {
+  get code(): ErrorCode {
     return this.problem.code;
   }
 

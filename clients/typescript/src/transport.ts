@@ -23,7 +23,9 @@ export class Transport {
 
   /** The body of a successful response; `undefined` if it is empty. */
   async call(method: string, path: string, form: "json" | "text" | "bytes" | "none", options: RequestOptions): Promise<any> {
-    const response = await this.open(method, path, options);
+    // Streams of events have pages as JSON.
+    const accepted: { [name: string]: string } = form === "json" ? { Accept: "application/json" } : {};
+    const response = await this.open(method, path, { ...options, headers: { ...accepted, ...options.headers } });
     if (form === "bytes") return new Uint8Array(await response.arrayBuffer());
     const text = await response.text();
     if (form === "text") return text;

@@ -1,5 +1,7 @@
 // Signatures of webhooks (Standard Webhooks).
 
+import type { Schemas } from "./operations.js";
+
 /** The most seconds between the clocks of sender and receiver. */
 const TOLERANCE = 300;
 
@@ -8,8 +10,8 @@ export class InvalidWebhook extends Error {
   override name = "InvalidWebhook";
 }
 
-/** Message about a run or an approval. */
-export type WebhookMessage = { type: string; timestamp: string; data: { [member: string]: any } };
+/** Message about a run or an approval. Its `type` tells the members of `data`. */
+export type WebhookMessage = Schemas["WebhookMessage"];
 
 /**
  * The message of a request with this raw body, if a signature of it is valid; otherwise throws `InvalidWebhook`. `secret` is

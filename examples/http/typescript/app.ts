@@ -59,9 +59,9 @@ function save(state: State) {
 }
 
 function print(event: Event) {
-  const { type, tool_name, error } = event;
-  const detail = error?.message ?? tool_name ?? "";
-  if (event.id) console.log(`${event.id.padStart(5)} ${type} ${detail}`);
+  const failure = "error" in event && typeof event.error === "object" ? event.error?.message : undefined;
+  const detail = failure ?? ("tool_name" in event ? event.tool_name : "");
+  if (event.id) console.log(`${event.id.padStart(5)} ${event.type} ${detail}`);
 }
 
 const toolgate = new Toolgate();

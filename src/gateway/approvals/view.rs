@@ -5,9 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
 use toolgate_core::timestamp::{millis, optional_millis};
-use toolgate_service::{Approval, ApprovalState, CallContext, CoverageView};
+use toolgate_service::{Approval, ApprovalState, CallContext, CoverageView, DecisionKindView, ScopeView};
 use utoipa::ToSchema;
 
+use crate::closed_sets::ChannelView;
 use crate::runs::pending::{PendingApprovalView, PendingView};
 use crate::runs::view::StatusView;
 
@@ -71,14 +72,13 @@ enum ApprovalStateView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MadeDecision)]
 struct DecisionView {
-    /// Either `approve` or `deny`.
-    #[schema(value_type = String)]
+    /// The decision.
+    #[schema(value_type = DecisionKindView)]
     decision: DecisionKind,
     /// The approver.
     by: String,
-    /// Where the decision was made: `terminal`, `command_line`, `api` or `library`; `timeout` if the policy decided,
-    /// because there was no answer in time.
-    #[schema(value_type = String)]
+    /// Where the decision was made.
+    #[schema(value_type = ChannelView)]
     via: Channel,
     /// When the decision was made.
     #[schema(value_type = String, format = DateTime)]
@@ -86,8 +86,8 @@ struct DecisionView {
     at: Timestamp,
     /// The reason that the approver gave.
     reason: Option<String>,
-    /// The scope of an approval: `once`, `session` or `always`.
-    #[schema(value_type = String)]
+    /// The scope of an approval.
+    #[schema(value_type = ScopeView)]
     scope: Scope,
     /// Which later calls an approval covers beyond `once`.
     #[serde(rename = "match")]

@@ -6,8 +6,10 @@ use toolgate_core::run::Channel;
 use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_core::tool::ToolRef;
 use toolgate_ports::Grant;
+use toolgate_service::ScopeView;
 use utoipa::ToSchema;
 
+use crate::closed_sets::ChannelView;
 use crate::revoked::RevokedView;
 use crate::runs::pending::ToolDescription;
 
@@ -24,6 +26,7 @@ pub struct GrantView {
     /// The agent whose calls it covers.
     agent: String,
     /// Either `session`, valid in one session, or `always`, valid in all.
+    #[schema(value_type = ScopeView)]
     scope: &'static str,
     /// The only session in which the grant is valid.
     session_id: Option<String>,
@@ -45,8 +48,8 @@ pub struct GrantView {
     summary: String,
     /// The approver who created the grant.
     by: String,
-    /// Where the grant was created: `terminal`, `command_line`, `api` or `library`.
-    #[schema(value_type = String)]
+    /// Where the grant was created.
+    #[schema(value_type = ChannelView)]
     via: Channel,
     /// The reason that the approver gave.
     reason: Option<String>,

@@ -1,16 +1,16 @@
 //! Composition of schemas in the form that generators of clients understand: one object in place of `allOf`, and branches
 //! of `oneOf` that have names and a discriminator. serde's tag stands beside the members of a branch in the generated
-//! document; here it becomes a member of the branch, which may refuse unknown members.
+//! document; here it becomes a member of the branch, which may refuse unknown members. A union of unions is one union.
 
 use std::collections::BTreeMap;
 
-use utoipa::openapi::schema::{AdditionalProperties, AllOf, ArrayItems, Discriminator, OneOf, SchemaType, Type};
+use serde_json::Value;
+use utoipa::openapi::schema::{
+    AdditionalProperties, AllOf, ArrayItems, Discriminator, ObjectBuilder, OneOf, SchemaType, Type,
+};
 use utoipa::openapi::{Components, Object, Ref, RefOr, Schema};
 
 type Schemas = BTreeMap<String, RefOr<Schema>>;
-
-/// The prefix of the schemas of list pages.
-const PAGE: &str = "Page_";
 
 /// A branch of a `oneOf`.
 struct Branch {
@@ -21,13 +21,23 @@ struct Branch {
 
 /// Rewrites the schemas.
 pub(super) fn describe(components: &mut Components) {
-    name_items(&mut components.schemas);
+    for schema in components.schemas.values_mut() {
+        if let RefOr::T(Schema::OneOf(one_of)) = schema {
+            join_texts(one_of);
+        }
+    }
     let written = components.schemas.clone();
     for schema in components.schemas.values_mut() {
         if let RefOr::T(Schema::AllOf(all_of)) = schema
-            && let Some(object) = merged(all_of, &written)
+            && let Some(objects) = combined(all_of, &written)
         {
-            *schema = RefOr::T(Schema::Object(object));
+            *schema = RefOr::T(match <[Object; 1]>::try_from(objects) {
+                Ok([object]) => Schema::Object(object),
+                Err(objects) => {
+                    let items = objects.into_iter().map(|object| RefOr::T(Schema::Object(object))).collect();
+                    Schema::OneOf(OneOf { items, description: all_of.description.clone(), ..OneOf::new() })
+                }
+            });
         }
     }
     let mut named = Vec::new();
@@ -42,6 +52,12 @@ pub(super) fn describe(components: &mut Components) {
         }
     }
     components.schemas.extend(named.into_iter().map(|(name, object)| (name, RefOr::T(Schema::Object(object)))));
+    let named = components.schemas.clone();
+    for schema in components.schemas.values_mut() {
+        if let RefOr::T(Schema::OneOf(one_of)) = schema {
+            join(one_of, &named);
+        }
+    }
     components.schemas.values_mut().for_each(open);
 }
 
@@ -72,43 +88,84 @@ fn open(schema: &mut RefOr<Schema>) {
     }
 }
 
-/// Lets pages refer to the schema of their items, which the generated document repeats in each page.
-fn name_items(schemas: &mut Schemas) {
-    let mut items = Vec::new();
-    for (page, schema) in schemas.iter_mut() {
-        let (Some(name), RefOr::T(Schema::Object(object))) = (page.strip_prefix(PAGE), schema) else { continue };
-        let Some(RefOr::T(Schema::Array(data))) = object.properties.get_mut("data") else { continue };
-        if let ArrayItems::RefOrSchema(item) = &mut data.items {
-            items.push((name.to_owned(), std::mem::replace(&mut **item, RefOr::Ref(Ref::from_schema_name(name)))));
-        }
-    }
-    for (name, item) in items {
-        schemas.entry(name).or_insert(item);
+/// Makes one enumeration of the texts of a union, which have no names: a generator would give each the same one.
+fn join_texts(one_of: &mut OneOf) {
+    let (mut values, mut meanings) = (Vec::new(), Vec::new());
+    one_of.items.retain(|item| {
+        let RefOr::T(Schema::Object(object)) = item else { return true };
+        let Some([Value::String(value)]) = object.enum_values.as_deref() else { return true };
+        meanings.push(format!("`{value}`: {}", object.description.as_deref().unwrap_or_default()));
+        values.push(value.clone());
+        false
+    });
+    if !values.is_empty() {
+        let texts = ObjectBuilder::new().schema_type(Type::String).description(Some(meanings.join("\n")));
+        one_of.items.insert(0, texts.enum_values(Some(values)).build().into());
     }
 }
 
-/// The object that has the members of all parts. `None` if a part is no object.
-fn merged(all_of: &AllOf, schemas: &Schemas) -> Option<Object> {
-    let mut whole = Object::default();
+/// Replaces unions in a union by their branches, if one member tells all of them apart.
+fn join(one_of: &mut OneOf, schemas: &Schemas) {
+    let union = |item: &RefOr<Schema>| match item {
+        RefOr::Ref(reference) => match schemas.get(schema_name(reference)?)? {
+            RefOr::T(Schema::OneOf(inner)) => Some((inner.items.clone(), inner.discriminator.clone()?)),
+            RefOr::Ref(_) | RefOr::T(_) => None,
+        },
+        RefOr::T(_) => None,
+    };
+    let Some(unions) = one_of.items.iter().map(union).collect::<Option<Vec<_>>>() else { return };
+    let [(_, first), ..] = unions.as_slice() else { return };
+    let mut whole = Discriminator::new(first.property_name.clone());
+    if unions.iter().all(|(_, other)| other.property_name == whole.property_name) {
+        one_of.items = unions.iter().flat_map(|(items, _)| items.clone()).collect();
+        whole.mapping = unions.into_iter().flat_map(|(_, inner)| inner.mapping).collect();
+        one_of.discriminator = Some(whole);
+    }
+}
+
+/// The objects that have the members of all parts: one for each branch of a part that is a union. `None` if a part is not made
+/// of objects.
+fn combined(all_of: &AllOf, schemas: &Schemas) -> Option<Vec<Object>> {
+    let mut wholes = vec![Object::default()];
     for item in &all_of.items {
-        let part = object(item, schemas)?;
-        whole.properties.extend(part.properties);
-        whole.required.extend(part.required);
-        whole.additional_properties = whole.additional_properties.or(part.additional_properties);
-        whole.description = part.description.or(whole.description);
+        let parts = objects(item, schemas)?;
+        wholes = wholes.iter().flat_map(|whole| parts.iter().map(|part| merged(whole, part))).collect();
     }
-    whole.schema_type = SchemaType::Type(Type::Object);
-    whole.description = all_of.description.clone().or(whole.description);
-    Some(whole)
+    for whole in &mut wholes {
+        whole.schema_type = SchemaType::Type(Type::Object);
+    }
+    if let [whole] = wholes.as_mut_slice() {
+        whole.description = all_of.description.clone().or_else(|| whole.description.take());
+    }
+    Some(wholes)
 }
 
-fn object(schema: &RefOr<Schema>, schemas: &Schemas) -> Option<Object> {
+fn merged(whole: &Object, part: &Object) -> Object {
+    let (mut whole, part) = (whole.clone(), part.clone());
+    whole.properties.extend(part.properties);
+    whole.required.extend(part.required);
+    whole.additional_properties = whole.additional_properties.or(part.additional_properties);
+    whole.description = part.description.or(whole.description);
+    whole
+}
+
+/// The objects of a schema: itself, or its branches.
+fn objects(schema: &RefOr<Schema>, schemas: &Schemas) -> Option<Vec<Object>> {
     match schema {
-        RefOr::Ref(reference) => object(schemas.get(schema_name(reference)?)?, schemas),
-        RefOr::T(Schema::Object(object)) => Some(object.clone()),
-        RefOr::T(Schema::AllOf(all_of)) => merged(all_of, schemas),
+        RefOr::Ref(reference) => objects(schemas.get(schema_name(reference)?)?, schemas),
+        RefOr::T(Schema::Object(object)) => Some(vec![object.clone()]),
+        RefOr::T(Schema::AllOf(all_of)) => combined(all_of, schemas),
+        RefOr::T(Schema::OneOf(one_of)) => {
+            let branches = one_of.items.iter().map(|item| objects(item, schemas));
+            branches.collect::<Option<Vec<_>>>().map(|branches| branches.concat())
+        }
         RefOr::T(_) => None,
     }
+}
+
+/// The object that a schema is.
+fn object(schema: &RefOr<Schema>, schemas: &Schemas) -> Option<Object> {
+    <[Object; 1]>::try_from(objects(schema, schemas)?).ok().map(|[object]| object)
 }
 
 fn schema_name(reference: &Ref) -> Option<&str> {
@@ -149,7 +206,7 @@ fn tags(object: &Object) -> BTreeMap<String, String> {
     let tag = |(name, schema): (&String, &RefOr<Schema>)| {
         let RefOr::T(Schema::Object(member)) = schema else { return None };
         match member.enum_values.as_deref() {
-            Some([serde_json::Value::String(value)]) => Some((name.clone(), value.clone())),
+            Some([Value::String(value)]) => Some((name.clone(), value.clone())),
             Some(_) | None => None,
         }
     };
@@ -175,5 +232,5 @@ fn camel_case(words: &str) -> String {
         let mut letters = word.chars();
         letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
     };
-    words.split('_').map(capitalized).collect()
+    words.split(['_', '.']).map(capitalized).collect()
 }

@@ -2,10 +2,14 @@
 //! problems link to. All of them are public.
 
 mod composition;
+mod constants;
 mod error_responses;
+mod operations;
+mod page_names;
 mod pages;
 mod postprocess;
 mod required_members;
+mod response_headers;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -13,11 +17,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use utoipa::Modify;
 use utoipa::OpenApi as _;
-use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{OpenApi, Paths};
 
+use super::closed_sets::EventTypeView;
 use super::problem::ProblemView;
+use super::runs::events::MessageDescription;
 use super::state::Gateway;
+use super::webhooks::MessageView;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -27,12 +34,13 @@ use super::state::Gateway;
             A run that waits for you is `pending`, and `pending[]` lists the required actions: results of tools that \
             you run yourself, decisions, answers. Submit them with *resume*; a run can stay pending for hours.\n\n\
             Requests with unknown fields are refused. Ignore unknown fields in responses: later versions may add \
-            some. Every error is a problem (RFC 9457) with a stable `code`, and its `type` links to a page \
+            some. Accept unknown values of enumerations whose description says that they are open, and ignore events \
+            of unknown types. Every error is a problem (RFC 9457) with a stable `code`, and its `type` links to a page \
             about it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     servers((url = "/", description = "The server that sends this description")),
-    components(schemas(ProblemView)),
+    components(schemas(ProblemView, MessageDescription, MessageView, EventTypeView)),
     modifiers(&Keys),
     security(("key" = [])),
     tags(
@@ -43,6 +51,7 @@ use super::state::Gateway;
         (name = "approvals", description = "Pending approvals, and grants"),
         (name = "tools", description = "Agents and models, their tools, and the MCP servers that provide tools"),
         (name = "webhooks", description = "Endpoints that receive webhooks"),
+        (name = "webhook-messages", description = "Messages to webhook endpoints"),
         (name = "keys", description = "API keys"),
     ),
 )]
@@ -70,11 +79,15 @@ pub(super) fn head() -> OpenApi {
     Head::openapi()
 }
 
-/// Completes the document: error responses, and corrections of what is generated.
+/// Completes the document: webhooks, error responses, and corrections of what is generated.
 pub(super) fn complete(mut description: OpenApi) -> OpenApi {
+    description.webhooks = Some(Paths::builder().path("message", super::webhooks::described()).build());
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
+    response_headers::add(&mut description);
+    page_names::describe(&mut description);
     description.components.iter_mut().for_each(composition::describe);
+    description.components.iter_mut().for_each(constants::describe);
     required_members::describe(&mut description);
     description
 }

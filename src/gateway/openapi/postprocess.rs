@@ -5,7 +5,7 @@ use utoipa::openapi::path::{HttpMethod, Operation, ParameterIn};
 use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{Components, OpenApi, RefOr, Required, Schema};
 
-use super::error_responses::operations;
+use super::operations::operations;
 use crate::idempotency::key;
 
 /// Input types with several variants, of which each refuses unknown fields.
@@ -32,7 +32,9 @@ pub(super) fn describe(description: &mut OpenApi) {
         let schema = description.components.as_mut().and_then(|components| components.schemas.get_mut(name));
         let Some(RefOr::T(Schema::OneOf(one_of))) = schema else { continue };
         for item in &mut one_of.items {
-            if let RefOr::T(Schema::Object(object)) = item {
+            if let RefOr::T(Schema::Object(object)) = item
+                && !object.properties.is_empty()
+            {
                 object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
             }
         }

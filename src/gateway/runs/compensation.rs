@@ -4,6 +4,8 @@ use serde::Serialize;
 use toolgate_core::run::{Compensation, UndoResult, UndoState};
 use utoipa::ToSchema;
 
+use crate::closed_sets::UndoStateView;
+
 /// What became of the calls that a run undoes before it ends.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Compensation)]
@@ -24,9 +26,8 @@ struct UndoView {
     call_id: String,
     /// The name of its tool.
     tool_name: String,
-    /// Its state: `open`, `undone`, `failed`, `refused` (not made: by policy, a person, or because it cannot be made),
-    /// `outcome_unknown` (sent, outcome unknown) or `not_made` (the run was cancelled again before).
-    #[schema(value_type = String, example = "undone")]
+    /// Its state.
+    #[schema(value_type = UndoStateView)]
     state: UndoState,
     /// Why it was refused or failed.
     reason: Option<String>,

@@ -6,22 +6,23 @@ use toolgate_core::id::AgentName;
 use toolgate_runner::RunnerError;
 use utoipa::ToSchema;
 
+use crate::closed_sets::{ErrorCodeView, FailedStepView};
+
 /// An error of a run.
 #[derive(ToSchema)]
 #[schema(as = Failure)]
 #[allow(dead_code)] // core writes it; this describes what it writes
 pub(crate) struct FailureView {
     /// The error code, which is stable.
-    #[schema(example = "provider_unavailable")]
-    code: String,
+    code: ErrorCodeView,
     /// A description of the error and its remedy, for people.
     message: String,
     /// Whether a retry may succeed later.
     retryable: bool,
     /// The delay that the provider asks for, in milliseconds.
     retry_after_ms: Option<u64>,
-    /// The step of the turn that failed, where the code does not say it: `context_build`.
-    step: Option<String>,
+    /// The step of the turn that failed, where the code does not say it.
+    step: Option<FailedStepView>,
     /// The run that the error ended.
     context: Option<FailureContextView>,
 }

@@ -10,7 +10,8 @@ use toolgate_core::run::{Status, TriggerKind};
 use toolgate_ports::{MetadataValue, RunFilter};
 use utoipa::{IntoParams, ToSchema};
 
-use super::view::{StatusView, TriggerView};
+use super::view::StatusView;
+use crate::closed_sets::TriggerView;
 use crate::pagination::invalid_parameter;
 use crate::problem::Problem;
 

@@ -13,6 +13,8 @@ use toolgate_core::tool::{Annotations, Difference, Question, ToolRef};
 use toolgate_service::ApprovalId;
 use utoipa::ToSchema;
 
+use crate::closed_sets::OnTimeoutView;
+
 /// A pending item: an action that is required before a run continues.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -172,8 +174,8 @@ pub(crate) struct PendingApprovalView {
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
-    /// The policy's decision if the item expires: `approve`, `deny` or, without one, `expire`.
-    #[schema(value_type = String)]
+    /// The policy's decision if the item expires.
+    #[schema(value_type = OnTimeoutView)]
     on_timeout: OnTimeout,
 }
 

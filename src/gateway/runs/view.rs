@@ -18,6 +18,7 @@ use super::compensation::CompensationView;
 use super::failure::{FailureView, failure_of_blocked, failure_of_unknown_agent};
 use super::pending::{PendingCountsView, PendingView};
 use super::usage::{BudgetView, UsageView};
+use crate::closed_sets::{ErrorCodeView, LimitView, PhaseView, RestartView, TriggerView};
 
 /// A run.
 #[derive(Debug, Serialize, ToSchema)]
@@ -110,8 +111,8 @@ struct ResultView {
     exit_code: Option<u8>,
     /// The milliseconds from the start of the run to its end, waits included; null while the run is not over.
     duration_ms: Option<u64>,
-    /// How far a run that did not complete came: `initialization` if no model replied before, otherwise `execution`.
-    #[schema(value_type = Option<String>, example = "initialization")]
+    /// How far a run that did not complete came.
+    #[schema(value_type = Option<PhaseView>)]
     phase: Option<RunPhase>,
     /// The models that replied, in the order of their first replies.
     #[schema(value_type = Vec<String>)]
@@ -121,10 +122,9 @@ struct ResultView {
 /// Why a run is `incomplete`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = IncompleteDetails)]
-struct IncompleteView {
-    /// The limit that the run reached: `max_iterations`, `max_tokens` or `max_cost_usd`; `governor` for a refusal of the
-    /// governor.
-    #[schema(value_type = String, example = "max_iterations")]
+pub(super) struct IncompleteView {
+    /// The limit that the run reached.
+    #[schema(value_type = LimitView)]
     reason: &'static str,
 }
 
@@ -147,25 +147,6 @@ pub(crate) enum StatusView {
     Incomplete,
     /// A required action was not completed in time.
     Expired,
-}
-
-/// What started a run.
-#[derive(ToSchema)]
-#[schema(as = Trigger, rename_all = "snake_case")]
-#[allow(dead_code)] // the core writes it; this describes what it writes
-pub(super) enum TriggerView {
-    /// The command line, or a program that embeds toolgate.
-    Manual,
-    /// A request over HTTP.
-    Api,
-    /// A request over HTTP or a command that names a schedule.
-    Schedule,
-    /// A request for a compaction of a session.
-    Compaction,
-    /// A fork of another run.
-    Fork,
-    /// A retry of another run.
-    Retry,
 }
 
 /// The status of a run in a list.
@@ -193,7 +174,7 @@ enum InterruptedView {
 #[derive(ToSchema)]
 #[schema(as = Output)]
 #[allow(dead_code)] // core writes it; this describes what it writes
-struct OutputView {
+pub(super) struct OutputView {
     /// The text as the model wrote it.
     text: String,
     /// The parsed value, if there is an output schema.
@@ -207,18 +188,28 @@ struct OutputView {
 #[derive(ToSchema)]
 #[schema(as = RunWarning)]
 #[allow(dead_code)] // core writes it; this describes what it writes
-struct WarningView {
+pub(super) struct WarningView {
     /// The code: `empty_answer` for an answer without text and media, `limit_exceeded` for a run that continued beyond a
     /// hard limit with `on_exceed: warn`, `incomplete_tools` for a run without all tools, `session_restarted` for a run
     /// that did not continue the conversation of its session.
-    #[schema(example = "empty_answer")]
-    code: String,
+    code: WarningCodeView,
     /// With `incomplete_tools`: the MCP servers that were not available, or did not list all of their tools.
     servers: Vec<String>,
     /// With `limit_exceeded`: the limit.
-    limit: Option<String>,
-    /// With `session_restarted`: why, `working_directory`, `model`, `servers`, `policy` or `expired`.
-    restart: Option<String>,
+    limit: Option<LimitView>,
+    /// With `session_restarted`: why.
+    restart: Option<RestartView>,
+}
+
+/// The code of a warning. Open: later versions may add values.
+#[derive(ToSchema)]
+#[schema(as = WarningCode, rename_all = "snake_case")]
+#[allow(dead_code)] // core writes it; this describes what it writes
+enum WarningCodeView {
+    EmptyAnswer,
+    LimitExceeded,
+    IncompleteTools,
+    SessionRestarted,
 }
 
 /// An image or an audio clip.
@@ -281,7 +272,7 @@ pub(crate) struct SummaryView {
     #[serde(serialize_with = "usage")]
     usage: Usage,
     /// The code of the error that ended the run, if it did not complete.
-    #[schema(value_type = Option<String>, example = "provider_unavailable")]
+    #[schema(value_type = Option<ErrorCodeView>)]
     error_code: Option<ErrorCode>,
     /// The number of replies from models; null for a run of an earlier version of toolgate.
     iterations: Option<u32>,

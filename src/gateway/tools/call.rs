@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 
 use crate::body::{Body, Path};
 use crate::client_trace::ClientTrace;
+use crate::closed_sets::ToolErrorView;
 use crate::completion::ClientGone;
 use crate::problem::Problem;
 use crate::runs::messages::PartView;
@@ -87,8 +88,8 @@ struct ResultView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolCallError)]
 struct CallErrorView {
-    /// The type: `timeout`, `disconnected`, `unavailable`, …, or `unknown` if the call may or may not have taken
-    /// effect.
+    /// The type.
+    #[schema(value_type = ToolErrorView)]
     r#type: &'static str,
     /// A description of the error and its remedy.
     message: String,

@@ -2,11 +2,13 @@
 
 mod deliveries;
 mod endpoints;
+mod message;
 mod view;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use self::message::{MessageView, described};
 use super::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {

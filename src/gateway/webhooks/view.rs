@@ -8,6 +8,9 @@ use toolgate_core::timestamp::{millis, optional_millis};
 use toolgate_ports::{Attempt, DeliveryState, Disabled, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookSecret};
 use utoipa::ToSchema;
 
+use super::message::MessageView;
+use crate::closed_sets::WebhookTypeView;
+
 /// An event type that an endpoint may receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = WebhookEvent)]
@@ -69,6 +72,7 @@ pub(super) struct EndpointView {
     #[serde(serialize_with = "millis")]
     created_at: Timestamp,
     /// The signing secret, which is shown only when it is created.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -97,8 +101,8 @@ pub(super) struct DeliveryView {
     /// The endpoint that it is sent to.
     #[schema(value_type = String)]
     endpoint_id: EndpointId,
-    /// The event type.
-    #[schema(example = "execution.pending")]
+    /// The type of the message.
+    #[schema(value_type = WebhookTypeView)]
     r#type: &'static str,
     /// The run that the event is about; null for a test.
     #[schema(value_type = Option<String>)]
@@ -116,6 +120,7 @@ pub(super) struct DeliveryView {
     /// The last attempts, oldest first.
     attempts: Vec<AttemptView>,
     /// The body of the message.
+    #[schema(value_type = MessageView)]
     body: Value,
 }
 

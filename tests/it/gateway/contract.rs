@@ -1,5 +1,6 @@
 //! OpenAPI description: the committed file is the one that is served, and its links work.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -47,7 +48,9 @@ fn every_operation_and_parameter_is_described_with_error_responses() {
     for (name, operation) in operations(&description) {
         assert!(operation["operationId"].is_string() && operation["summary"].is_string(), "{name}");
         for status in ["400", "401", "403", "429", "503"] {
-            let refused = &operation["responses"][status]["content"]["application/problem+json"];
+            let shared = operation["responses"][status]["$ref"].as_str().unwrap_or_default();
+            let response = description.pointer(shared.trim_start_matches('#')).unwrap();
+            let refused = &response["content"]["application/problem+json"];
             assert!(refused.is_object(), "{name} does not describe its {status} response");
         }
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
@@ -73,6 +76,33 @@ fn every_request_field_is_described_and_no_other_is_accepted() {
             let explained = told.any(|it| it["description"].is_string() || it.get("$ref").is_some());
             assert!(explained, "{name}: `{field}` has no description");
         }
+    }
+}
+
+#[test]
+fn every_reference_leads_to_something_and_every_schema_is_used() {
+    let description = described();
+    let text = description.to_string();
+    let references: BTreeSet<&str> =
+        text.split(r#""$ref":"#).skip(1).filter_map(|rest| rest.split('"').nth(1)).map(|place| &place[1..]).collect();
+    for place in &references {
+        assert!(description.pointer(place).is_some(), "{place} is not described");
+    }
+    for (kind, named) in description["components"].as_object().unwrap() {
+        let places = named.as_object().unwrap().keys().map(|name| format!("/components/{kind}/{name}"));
+        let unused: Vec<String> = places.filter(|place| !references.contains(place.as_str())).collect();
+        assert!(unused.is_empty() || kind == "securitySchemes", "{unused:?}");
+    }
+}
+
+#[test]
+fn every_object_member_of_a_response_is_a_constant() {
+    let description = described();
+    for (name, schema) in description["components"]["schemas"].as_object().unwrap() {
+        let object = &schema["properties"]["object"];
+        let has_one_value =
+            object["const"].is_string() || object["enum"].as_array().is_some_and(|values| values.len() == 1);
+        assert!(object.is_null() || has_one_value, "{name}: {object}");
     }
 }
 

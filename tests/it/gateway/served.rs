@@ -75,6 +75,7 @@ impl Served {
 impl HttpAnswer {
     pub(super) async fn of(response: Response) -> Self {
         let (status, headers) = (response.status(), response.headers().clone());
+        described::check_headers(response.url().path(), status.as_u16(), &headers);
         let text = response.text().await.unwrap();
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
         described::check(&body);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 
+use super::described;
 use super::served::Served;
 
 /// How long a stream may be silent before a scenario fails.
@@ -106,6 +107,7 @@ impl Stream {
         }
         self.position = id.clone().or(self.position.take());
         let frame = Frame { id, event: event?, data: data? };
+        described::check(&frame.data);
         if frame.event == "stream.position" {
             assert_eq!(frame.data, json!({"type": "stream.position", "id": frame.id}));
             return None;

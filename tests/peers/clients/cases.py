@@ -29,7 +29,7 @@ def new_run(agent: str = "orders", **metadata: Any) -> models.NewRun:
     return {"agent": agent, "input": "How are A-1077 and A-1041?", "external_tools": [LOOKUP], "metadata": metadata}
 
 
-def check_events(events: list[dict[str, Any]], whole: list[str | None]) -> None:
+def check_events(events: list[models.Event], whole: list[str | None]) -> None:
     """No event is missing or comes twice, and the fragments of each reply are its text."""
     assert [event["id"] for event in events if event["id"]] == whole, (events, whole)
     texts, text = [], ""
@@ -38,7 +38,7 @@ def check_events(events: list[dict[str, Any]], whole: list[str | None]) -> None:
             assert event["index"] == len(text), (event, text)
             text += event["text"]
         if event["type"] == "llm.call.completed":
-            assert event["text"].startswith(text), (event, text)
+            assert event.get("text", "").startswith(text), (event, text)
             texts.append(text)
             text = ""
     assert any("🚚" in one for one in texts), texts
@@ -78,6 +78,14 @@ def streams_resume(client: Toolgate, direct: Toolgate) -> None:
     events = list(client.events_with_tools(run, {"lookup_order": lookup_order}, include="content"))
     check_events(events, [event["id"] for event in direct.events(run)])
     assert list(client.events(run, after=events[-1]["id"])) == []
+    # The same events as pages.
+    page = client.runs.list_events(run, include="content", limit=2)
+    assert page["has_more"] and page["last_id"] == page["data"][1]["id"], page
+    rest = client.runs.list_events(run, include="content", after=page["last_id"], limit=100)
+    listed = [event["id"] for event in (*page["data"], *rest["data"])]
+    assert listed == [event["id"] for event in events if event["id"]], listed
+    of_all = client.runs.list_all_events(after="0", type=["execution.completed"], limit=100)
+    assert run in [event["run_id"] for event in of_all["data"]], of_all
 
 
 def streams_of_all_runs_resume(client: Toolgate, direct: Toolgate) -> None:
@@ -96,7 +104,7 @@ def streams_of_all_runs_resume(client: Toolgate, direct: Toolgate) -> None:
             if not in_progress:
                 break
     events = [event for event in frames if event["type"] != "stream.position"]
-    assert len(frames) > len(events) and in_order([event["id"] for event in events]), frames
+    assert len(frames) > len(events) and in_order([event["id"] or "" for event in events]), frames
     for run in runs:
         found = [(event["seq"], event["type"]) for event in events if event["run_id"] == run]
         whole = [(event["seq"], event["type"]) for event in direct.events(run) if event["id"]]
@@ -108,7 +116,7 @@ def streams_of_all_runs_resume(client: Toolgate, direct: Toolgate) -> None:
 
 
 def inbox_events_are_streamed(client: Toolgate, direct: Toolgate) -> None:
-    types = ["approval.requested", "approval.decided"]
+    types: list[models.EventType] = ["approval.requested", "approval.decided"]
     with closing(client.approval_events(agent="desk", type=types, positions=True)) as stream:
         position = next(stream)
         run = direct.run_with_tools(new_run("desk"), {"lookup_order": lookup_order})
@@ -120,6 +128,7 @@ def inbox_events_are_streamed(client: Toolgate, direct: Toolgate) -> None:
         assert (decided["type"], decided["run_id"]) == ("approval.decided", run["id"]), decided
     with closing(client.approval_events(type=["approval.decided"], after=position["id"])) as stream:
         assert next(stream) == decided
+    assert client.approvals.list_events(type=["approval.decided"], after=position["id"])["data"] == [decided]
 
 
 def tickets_open_streams(direct: Toolgate) -> None:

@@ -29,7 +29,7 @@ function checkEvents(events: Event[], whole: (string | null)[]) {
       text += event.text;
     }
     if (event.type === "llm.call.completed") {
-      assert.ok(event.text.startsWith(text), `${text} begins ${event.text}`);
+      assert.ok(event.text?.startsWith(text), `${text} begins ${event.text}`);
       texts.push(text);
       text = "";
     }
@@ -71,6 +71,13 @@ async function streamsResume(client: Toolgate, direct: Toolgate) {
   const events = await all(client.eventsWithTools(id, tools, { include: "content" }));
   checkEvents(events, (await all(direct.events(id))).map((event) => event.id));
   assert.deepEqual(await all(client.events(id, { after: events.at(-1)?.id ?? undefined })), []);
+  // The same events as pages.
+  const page = await client.runs.listEvents(id, { include: "content", limit: 2 });
+  assert.deepEqual([page.has_more, page.last_id], [true, page.data[1]?.id]);
+  const rest = await client.runs.listEvents(id, { include: "content", after: page.last_id ?? "", limit: 100 });
+  assert.deepEqual([...page.data, ...rest.data].map((event) => event.id), events.flatMap((event) => event.id ?? []));
+  const ofAll = await client.runs.listAllEvents({ after: "0", type: ["execution.completed"], limit: 100 });
+  assert.ok(ofAll.data.some((event) => event.run_id === id));
 }
 
 /** One stream is enough to work on several runs at the same time. */
@@ -130,6 +137,8 @@ async function inboxEventsAreStreamed(client: Toolgate, direct: Toolgate) {
     assert.deepEqual(event, decided);
     break;
   }
+  const page = await client.approvals.listEvents({ type: ["approval.decided"], after: position });
+  assert.deepEqual(page.data, [decided]);
 }
 
 async function ticketsOpenStreams(direct: Toolgate) {

@@ -1,6 +1,6 @@
 """Errors: responses of the API (`ApiError`), connections (`ConnectionFailed`), and those that a tool reports (`ToolError`)."""
 
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 
@@ -25,8 +25,9 @@ class ApiError(ToolgateError):
     def __init__(self, status: int, problem: Any, retry_after: float | None = None) -> None:
         self.status = status
         self.problem: models.Problem = problem
-        self.code: str = problem["code"]
-        self.reason: str | None = problem.get("reason")
+        #: Open: later versions of the server may send others.
+        self.code: models.ErrorCode | Literal["unknown"] = problem["code"]
+        self.reason: models.ErrorReason | None = problem.get("reason")
         self.detail: str = problem["detail"]
         self.request_id: str | None = problem.get("request_id")
         self.retryable: bool = problem.get("retryable", False)

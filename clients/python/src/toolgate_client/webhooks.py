@@ -6,7 +6,8 @@ import hmac
 import json
 import time
 from collections.abc import Mapping
-from typing import Any
+
+from . import models
 
 #: The most seconds between the clocks of sender and receiver.
 TOLERANCE = 300
@@ -16,7 +17,7 @@ class InvalidWebhook(Exception):
     """Message that toolgate did not sign, or that is too old."""
 
 
-def verify_webhook(secret: str, body: bytes | str, headers: Mapping[str, str]) -> dict[str, Any]:
+def verify_webhook(secret: str, body: bytes | str, headers: Mapping[str, str]) -> models.WebhookMessage:
     """The message of a request with this raw body, if a signature of it is valid; otherwise raises `InvalidWebhook`.
 
     `secret` is that of the webhook endpoint (`whsec_…`). The names of `headers` have any case.
@@ -36,5 +37,5 @@ def verify_webhook(secret: str, body: bytes | str, headers: Mapping[str, str]) -
     # During a rotation the header has several signatures.
     if not any(hmac.compare_digest(expected, one.encode()) for one in signatures.split()):
         raise InvalidWebhook("no signature is valid")
-    event: dict[str, Any] = json.loads(body)
-    return event
+    received: models.WebhookMessage = json.loads(body)
+    return received

@@ -1,5 +1,7 @@
 //! `GET /v1/runs/{run}/events`
 
+mod kinds;
+mod members;
 mod view;
 
 use std::convert::Infallible;
@@ -15,7 +17,7 @@ use futures::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-pub(crate) use self::view::{EventDescription, FrameDescription, item_frame};
+pub(crate) use self::view::{EventDescription, FrameDescription, MessageDescription, item_frame};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::lifecycle::Content;
 use toolgate_runner::Watch;

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import httpx2
 
@@ -58,7 +58,7 @@ class AsyncToolgate:
         after: str | None = None,
         include: Literal["content"] | None = None,
         until: Literal["end", "idle"] = "end",
-    ) -> AsyncGenerator[dict[str, Any]]:
+    ) -> AsyncGenerator[models.Event]:
         """The events of a run after the event `after` (default: all), until the run ends, or `until="idle"`, is pending.
 
         A broken connection is opened again after the last event, so no event is missing and none comes twice. The same
@@ -72,15 +72,37 @@ class AsyncToolgate:
                 if event["type"] in ends:
                     return
 
+    @overload
+    def all_events(
+        self,
+        *,
+        agent: str | None = ...,
+        session_id: str | None = ...,
+        type: Sequence[models.EventType] | None = ...,
+        after: str | None = ...,
+        positions: Literal[False] = ...,
+    ) -> AsyncGenerator[models.Event]: ...
+
+    @overload
+    def all_events(
+        self,
+        *,
+        agent: str | None = ...,
+        session_id: str | None = ...,
+        type: Sequence[models.EventType] | None = ...,
+        after: str | None = ...,
+        positions: Literal[True],
+    ) -> AsyncGenerator[models.Event | models.StreamMessageStreamPosition]: ...
+
     def all_events(
         self,
         *,
         agent: str | None = None,
         session_id: str | None = None,
-        type: Sequence[str] | None = None,
+        type: Sequence[models.EventType] | None = None,
         after: str | None = None,
         positions: bool = False,
-    ) -> AsyncGenerator[dict[str, Any]]:
+    ) -> AsyncGenerator[Any]:
         """The events of all runs after the event `after` (default: from now on), without content and without an end.
 
         A broken connection is opened again after the last event, so no event is missing and none comes twice.
@@ -91,22 +113,44 @@ class AsyncToolgate:
         query = {"agent": agent, "session_id": session_id, "type": type}
         return self._stream("/v1/events", query, after, positions)
 
+    @overload
+    def approval_events(
+        self,
+        *,
+        agent: str | None = ...,
+        session_id: str | None = ...,
+        type: Sequence[models.EventType] | None = ...,
+        after: str | None = ...,
+        positions: Literal[False] = ...,
+    ) -> AsyncGenerator[models.Event]: ...
+
+    @overload
+    def approval_events(
+        self,
+        *,
+        agent: str | None = ...,
+        session_id: str | None = ...,
+        type: Sequence[models.EventType] | None = ...,
+        after: str | None = ...,
+        positions: Literal[True],
+    ) -> AsyncGenerator[models.Event | models.StreamMessageStreamPosition]: ...
+
     def approval_events(
         self,
         *,
         agent: str | None = None,
         session_id: str | None = None,
-        type: Sequence[str] | None = None,
+        type: Sequence[models.EventType] | None = None,
         after: str | None = None,
         positions: bool = False,
-    ) -> AsyncGenerator[dict[str, Any]]:
+    ) -> AsyncGenerator[Any]:
         """Those of `all_events` that change the list of pending approvals."""
         query = {"agent": agent, "session_id": session_id, "type": type}
         return self._stream("/v1/approvals/events", query, after, positions)
 
     async def _stream(
         self, path: str, query: dict[str, Any], after: str | None, positions: bool = False
-    ) -> AsyncGenerator[dict[str, Any]]:
+    ) -> AsyncGenerator[Any]:
         """The events of a stream, which is opened again when it breaks, until the server has no more."""
         fragments = Fragments()
         while True:
@@ -138,7 +182,7 @@ class AsyncToolgate:
         *,
         after: str | None = None,
         include: Literal["content"] | None = None,
-    ) -> AsyncGenerator[dict[str, Any]]:
+    ) -> AsyncGenerator[models.Event]:
         """The events of a run. When the run requests calls of `tools`, executes them and resumes the run with the results.
 
         Ends when the run ends, or when it requires something else: an approval, an answer, a tool without a function. A

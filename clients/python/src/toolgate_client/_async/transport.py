@@ -43,7 +43,9 @@ class AsyncTransport:
         body: Any = None,
     ) -> Any:
         """The body of a successful response, in one of the forms `json`, `text`, `bytes` and `none`."""
-        response = await self.open(method, path, query=query, headers=headers, body=body)
+        # Streams of events have pages as JSON.
+        accepted = {"Accept": "application/json"} if form == "json" else {}
+        response = await self.open(method, path, query=query, headers={**accepted, **(headers or {})}, body=body)
         if form == "json":
             return response.json() if response.content else None
         return {"text": response.text, "bytes": response.content}.get(form)

@@ -1,0 +1,73 @@
+//! Headers of responses: which operations send them, and the problems that have them. Shared under `components`, and referred
+//! to by each response.
+
+use utoipa::openapi::path::{HttpMethod, Operation};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{Header, HeaderBuilder, OpenApi, Ref, RefOr, Response};
+
+use super::operations::operations;
+
+const HEADERS: [(&str, &str); 5] = [
+    ("ETag", "The version of the run, session or list, for `If-Match` and `If-None-Match`."),
+    (
+        "Idempotent-Replayed",
+        "`true` if the request with this `Idempotency-Key` was handled before, and this is its response once more.",
+    ),
+    ("Location", "The address of the resource."),
+    (
+        "Preference-Applied",
+        "The part of `Prefer` that was honoured: `respond-async`, or `wait` with the seconds that were waited.",
+    ),
+    ("Retry-After", "Seconds before the same request may succeed."),
+];
+
+/// Operations whose response has the address of what they created, besides those that wait for a run.
+const LOCATED: [&str; 3] = ["createKey", "createSession", "createWebhookEndpoint"];
+/// Operations whose response has a version, besides those that wait for a run and those with `If-None-Match`.
+const TAGGED: [&str; 2] = ["createSession", "changeSession"];
+
+/// Describes the headers of successful responses, and the headers that responses refer to.
+pub(super) fn add(description: &mut OpenApi) {
+    for item in description.paths.paths.values_mut() {
+        for (method, operation) in operations(item) {
+            let names = sent(&method, operation);
+            for (status, response) in &mut operation.responses.responses {
+                if let RefOr::T(response) = response
+                    && (status.starts_with('2') || status == "304")
+                {
+                    refer(response, &names);
+                }
+            }
+        }
+    }
+    let components = description.components.get_or_insert_default();
+    components.headers.extend(HEADERS.map(|(name, meaning)| (name.to_owned(), RefOr::T(header(meaning)))));
+}
+
+/// Lets a response refer to headers.
+pub(super) fn refer(response: &mut Response, names: &[&str]) {
+    let place = |name: &&str| ((*name).to_owned(), RefOr::Ref(Ref::new(format!("#/components/headers/{name}"))));
+    response.headers.extend(names.iter().map(place));
+}
+
+/// The headers that an operation sends.
+fn sent(method: &HttpMethod, operation: &Operation) -> Vec<&'static str> {
+    let id = operation.operation_id.as_deref().unwrap_or_default();
+    let takes = |name: &str| {
+        let mut parameters = operation.parameters.iter().flatten();
+        parameters.any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.name == name))
+    };
+    let waits = takes("Prefer");
+    let sends = [
+        ("ETag", takes("If-None-Match") || TAGGED.contains(&id) || (waits && id != "callTool")),
+        ("Idempotent-Replayed", *method == HttpMethod::Post),
+        ("Location", waits || LOCATED.contains(&id)),
+        ("Preference-Applied", waits),
+    ];
+    sends.into_iter().filter(|(_, sends)| *sends).map(|(name, _)| name).collect()
+}
+
+fn header(meaning: &str) -> Header {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    HeaderBuilder::new().schema(Some(text)).description(Some(meaning)).build()
+}
