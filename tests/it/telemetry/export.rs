@@ -21,7 +21,7 @@ fn try_sink(endpoint: &str, environment: Set<'_>) -> Result<SpanSink, ExportErro
     let settings = ExportSettings { destination, ..ExportSettings::default() };
     let env = |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let export = settings.resolve(env).unwrap().expect("an endpoint is set");
-    SpanSink::start(&export, Arc::new(journals::identity))
+    SpanSink::start(&export, Arc::new(journals::identity), None)
 }
 
 pub(super) fn sink(endpoint: &str, environment: Set<'_>) -> SpanSink {
@@ -87,7 +87,7 @@ fn headers_of_the_configuration_reach_the_receiver_in_each_protocol() {
         let settings = ExportSettings { destination, ..ExportSettings::default() };
         let env = |name: &str| (name == "OTEL_EXPORTER_OTLP_PROTOCOL").then(|| protocol.to_owned());
         let export = settings.resolve(env).unwrap().expect("wanted");
-        let sink = SpanSink::start(&export, Arc::new(journals::identity)).unwrap();
+        let sink = SpanSink::start(&export, Arc::new(journals::identity), None).unwrap();
         tell(&sink, &journals::plain_answer(Timestamp::UNIX_EPOCH));
         sink.shutdown().expect("delivered");
         assert_eq!(receiver.requests()[0].headers["x-key"], "open sesame", "{protocol}");
