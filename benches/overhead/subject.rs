@@ -204,7 +204,7 @@ fn metrics() -> Arc<dyn EventSink> {
     let settings = MetricsSettings { is_read_here: true, ..MetricsSettings::default() };
     let plan = settings.resolve(|_| None).unwrap().expect("metrics are enabled");
     let metrics = MetricsBuilder::new(&plan).unwrap().start();
-    Arc::new(metrics.sink(Arc::new(|_: &ModelName| None), None))
+    Arc::new(metrics.sink(Arc::new(|_: &ModelName| None)))
 }
 
 fn redaction() -> Redaction {

@@ -29,34 +29,34 @@ pub(in crate::app) struct CatchUp {
 impl CatchUp {
     /// Sends again and again what is missing of idle and ended runs.
     pub(in crate::app) async fn run(self, runner: AgentRunner) {
+        let mut after = None;
         loop {
-            if let Err(error) = self.pass(&runner).await {
+            if let Err(error) = self.pass(&runner, &mut after).await {
                 tracing::warn!(%error, "failed to list runs with unsent spans");
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    async fn pass(&self, runner: &AgentRunner) -> Result<(), StoreError> {
-        let (mut after, mut refusals) = (None, 0);
+    /// A pass over the runs that follow `after`, which moves.
+    async fn pass(&self, runner: &AgentRunner, after: &mut Option<RunId>) -> Result<(), StoreError> {
+        let mut refusals = 0;
         loop {
             let runs = self.store.unsent_spans(after.as_ref(), LISTED).await?;
-            for run in &runs {
+            if runs.is_empty() {
+                *after = None;
+                return Ok(());
+            }
+            for run in runs {
                 // One run at a time: a collector that rejects its spans rejects no others with them.
-                let Some(sent) = self.send(runner, run).await else { continue };
-                if self.sink.settled(run).await {
-                    tracing::info!(%run, spans = sent, "spans sent from the journal");
-                    refusals = 0;
-                } else {
-                    refusals += 1;
+                if let Some(sent) = self.send(runner, &run).await {
+                    refusals = if self.sink.settled(&run).await { 0 } else { refusals + 1 };
+                    tracing::debug!(%run, spans = sent, refusals, "spans sent from the journal");
                 }
+                *after = Some(run);
                 if refusals >= REFUSALS {
                     return Ok(());
                 }
-            }
-            match runs.last() {
-                Some(last) => after = Some(last.clone()),
-                None => return Ok(()),
             }
         }
     }

@@ -76,6 +76,19 @@ impl Marks {
         Some(progress.given_up.is_none())
     }
 
+    /// Whether this process exports the run.
+    pub(super) fn has(&self, run: &RunId) -> bool {
+        self.runs().contains_key(run)
+    }
+
+    /// Leaves the run's further spans to the catch-up.
+    pub(super) fn give_up(&self, run: &RunId) {
+        let mut runs = self.runs();
+        runs.get_mut(run).into_iter().for_each(|progress| {
+            progress.given_up.get_or_insert(progress.finished_to);
+        });
+    }
+
     /// Counts a span of a run that waits from now on.
     pub(super) fn admit(self: &Arc<Self>, run: &RunId, seq: u64) -> Admission {
         match self.runs().get_mut(run) {
@@ -204,9 +217,10 @@ impl Receipt {
         self.is_accepted = true;
     }
 
-    /// Whether the span is not to be sent any more, because another one of its run was given up.
+    /// Whether the span is not to be sent any more, because an earlier one of its run was given up.
     pub(super) fn is_void(&self) -> bool {
-        self.marks.runs().get(&self.run).is_some_and(|progress| progress.given_up.is_some())
+        let runs = self.marks.runs();
+        runs.get(&self.run).and_then(|progress| progress.given_up).is_some_and(|first| first <= self.seq)
     }
 }
 

@@ -90,7 +90,8 @@ impl SpanSink {
     /// Sends the spans of a run that a receiver lacks, from the journal of a run that is not executed, and moves its mark.
     /// The caller has claimed the lease. Returns the number of spans.
     pub fn send_from(&self, run: &RunId, journal: &[JournalEntry], from: u64) -> usize {
-        let Some(marking) = &self.marking else { return 0 };
+        let Some(marking) = self.marking.as_ref().filter(|marking| !marking.marks.has(run)) else { return 0 };
+        self.left_runs().remove(run);
         marking.marks.begin(run, from);
         let mut projector = self.projector(run).from(from);
         let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| projector.observe(recorded)).collect();
@@ -149,6 +150,11 @@ impl SpanSink {
         let Some(marking) = &self.marking else { return Some(at) };
         if let Some(sends) = marking.marks.resume(run) {
             return sends.then_some(at);
+        }
+        if history.is_empty() {
+            // The append of the first event claimed the lease.
+            marking.marks.begin(run, 0);
+            return Some(0);
         }
         let mut projector = self.projector(run).from(u64::MAX);
         history.iter().for_each(|recorded| drop(projector.observe(recorded)));
@@ -224,13 +230,24 @@ impl Marking {
 impl EventSink for SpanSink {
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::JournalEntry(recorded) = update else { return };
-        let mut told = |projector: &mut Projector| (projector.observe(recorded), projector.finished_to());
-        let told = match &recorded.event {
-            Event::Started(_) if self.left_runs().contains(run) => None,
-            Event::Started(_) => Some(self.runs.with_new(run, || self.projector(run), told)),
-            _ => self.runs.with(run, &mut told),
+        let told = |projector: &mut Projector| {
+            let is_next = recorded.seq <= projector.next_seq();
+            is_next.then(|| (projector.observe(recorded), projector.finished_to()))
         };
-        let Some((spans, finished_to)) = told else { return };
+        let told = if !matches!(recorded.event, Event::Started(_)) {
+            self.runs.with(run, told)
+        } else if self.left_runs().contains(run) {
+            None
+        } else {
+            Some(self.runs.with_new(run, || self.projector(run), told))
+        };
+        let Some(told) = told else { return };
+        let Some((spans, finished_to)) = told else {
+            // Facts were dropped because they arrived too fast: the spans that they finish are unknown here.
+            self.runs.forget(run);
+            self.marking.iter().for_each(|marking| marking.marks.give_up(run));
+            return;
+        };
         if matches!(recorded.event, Event::Ended { .. }) {
             self.runs.forget(run);
         }

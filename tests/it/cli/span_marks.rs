@@ -136,3 +136,17 @@ fn a_run_that_began_without_export_is_sent_once_it_has_ended() {
         assert_eq!(received(&receiver), of_journals(&desk, &["last"]));
     }
 }
+
+#[test]
+fn a_run_that_was_not_sampled_is_sent_with_all() {
+    let (receiver, desk) = (Receiver::start(), Desk::playing("turns: [{ say: done }]"));
+    let mut unsampled = desk.command(&["run", "Go"]);
+    unsampled.envs(environment(&receiver.url())).env("OTEL_TRACES_SAMPLER", "always_off");
+    Ended::from(unsampled.output().unwrap()).expect(0);
+    ran(&desk, &["runs", "trace", "last", "--send"], &receiver.url()).expect(0);
+    assert_eq!(received(&receiver), []);
+
+    ran(&desk, &["runs", "trace", "last", "--send", "--all"], &receiver.url()).expect(0);
+
+    assert_eq!(received(&receiver), of_journals(&desk, &["last"]));
+}

@@ -155,6 +155,11 @@ impl Projector {
         Vec::new()
     }
 
+    /// The position of the next fact.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
     /// The position before which facts finish no further span.
     pub fn finished_to(&self) -> u64 {
         match &self.execution {
