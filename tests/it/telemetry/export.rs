@@ -172,7 +172,7 @@ fn a_process_leaves_spans_to_the_exporter_that_has_the_lease() {
     }
     first.released(&journal.run, journal.events[waits].at);
 
-    assert_eq!(resumes(&receiver), [journal.run.clone()]);
+    assert_eq!(resumes(&receiver), std::slice::from_ref(&journal.run));
     assert_eq!(receiver.spans(), 0);
 
     slow.open();
