@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a receiver; nothing was sent");
         return Ok(());
     };
-    let sink = SpanSink::start(&export, Arc::new(journals::identity))?;
+    let sink = SpanSink::start(&export, Arc::new(journals::identity), None)?;
 
     let wanted = std::env::args().nth(1);
     for mut journal in journals::all(Timestamp::now()) {

@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{join, join_all};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::approvals::CachedApprovals;
@@ -40,7 +41,8 @@ pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{
-    AccessKeys, ApprovalCache, EventSink, IdempotencyStore, RuleCounters, RunStore, StreamTickets, Webhooks,
+    AccessKeys, ApprovalCache, ClaimedSpans, EventSink, IdempotencyStore, RuleCounters, RunStore, StreamTickets,
+    Webhooks,
 };
 use crate::runner::{self, AgentRunner, Capacity, DrainTimes};
 use crate::service::WebhookWakeSignal;
@@ -96,6 +98,8 @@ pub struct App {
     identities: Identities,
     store: Arc<dyn Storage>,
     telemetry: Telemetry,
+    /// Sends missing spans of earlier processes, if this is a server.
+    catch_up: JoinSet<()>,
     /// Wakes the webhook worker when a run becomes idle or ends.
     wake: WebhookWakeSignal,
 }
@@ -176,6 +180,7 @@ impl App {
             .inputs(validator.clone())
             .outputs(validator.clone())
             .sampler(telemetry.sampler())
+            .exports_spans(telemetry.catch_up().is_some())
             .lease(settings.lease);
         let wake = WebhookWakeSignal::default();
         if stay == Stay::AsServer {
@@ -189,7 +194,11 @@ impl App {
             builder = builder.sink(sink);
         }
         let (runner, retired) = (builder.build()?, Vec::new());
-        Ok(Self { runner, settings, models, servers, retired, identities, store, telemetry, wake })
+        let mut catch_up = JoinSet::new();
+        if let (Stay::AsServer, Some(spans)) = (stay, telemetry.catch_up()) {
+            catch_up.spawn(spans.run(runner.clone()));
+        }
+        Ok(Self { runner, settings, models, servers, retired, identities, store, telemetry, catch_up, wake })
     }
 
     /// A name of the store for users.
@@ -221,6 +230,21 @@ impl App {
         self.telemetry.send_again(run, journal)
     }
 
+    /// Claims the export of the spans that a collector lacks of a run. Waits for a process that died some seconds ago.
+    /// `None` if spans are not exported.
+    pub async fn claim_spans(&self, run: &RunId, journal: &[JournalEntry]) -> Result<Option<ClaimedSpans>, AppError> {
+        match self.telemetry.catch_up() {
+            Some(catch_up) => Ok(Some(catch_up.claim_patiently(run, journal).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Exports the spans of a run after this position, whose export was claimed, and returns their number. The export
+    /// finishes at the latest when the app is closed. Then its mark is the end of the journal.
+    pub fn send_spans_from(&self, run: &RunId, journal: &[JournalEntry], from: u64) -> Option<usize> {
+        self.telemetry.catch_up().map(|catch_up| catch_up.sink.send_from(run, journal, from))
+    }
+
     /// A sentence for each setting of an agent that has no effect, except those that the listed tools show.
     pub fn warnings_of(&self, agent: &AgentName) -> Vec<String> {
         let limits = cost_limits::idle_cost_limits(&self.settings, &self.models);
@@ -237,9 +261,10 @@ impl App {
 
     /// Releases active runs, so that another process resumes them without waiting for their leases, stops the servers, and
     /// exports the spans of what was executed, for at most five seconds. Failures are logged: the process ends by a signal.
-    pub async fn abandon(self) {
+    pub async fn abandon(mut self) {
         self.runner.drain(RELEASE).await;
         self.close_servers().await;
+        self.catch_up.shutdown().await;
         let lost = vec!["it took too long".to_owned()];
         let exported = timeout(LAST_EXPORT + Duration::from_secs(1), self.telemetry.close(LAST_EXPORT)).await;
         for reason in exported.unwrap_or(lost) {
@@ -254,9 +279,13 @@ impl App {
 
     /// Waits for active runs, stops the servers, exports the last spans and closes the store. Returns failures as
     /// sentences.
-    pub async fn close(self) -> Vec<String> {
+    pub async fn close(mut self) -> Vec<String> {
         self.runner.close().await;
         self.close_servers().await;
+        self.catch_up.shutdown().await;
+        if let Some(catch_up) = self.telemetry.catch_up() {
+            catch_up.send_left(&self.runner).await;
+        }
         let complaints = self.telemetry.close(FLUSH).await;
         self.store.close().await;
         complaints

@@ -196,7 +196,7 @@ async fn exported() -> (Arc<BackgroundSink>, Arc<SpanSink>) {
     let destination = Destination { endpoint, ..Destination::default() };
     let settings = ExportSettings { destination, redaction: redaction(), ..ExportSettings::default() };
     let export = settings.resolve(|_| None).unwrap().expect("an endpoint");
-    let sink = Arc::new(SpanSink::start(&export, Arc::new(|_: &ModelName| None)).unwrap());
+    let sink = Arc::new(SpanSink::start(&export, Arc::new(|_: &ModelName| None), None).unwrap());
     (Arc::new(BackgroundSink::new(sink.clone()).unwrap()), sink)
 }
 

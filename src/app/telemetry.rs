@@ -1,5 +1,6 @@
 //! Telemetry of runs, as the settings and the environment enable it.
 
+mod catch_up;
 mod metrics;
 mod spans;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
+use self::catch_up::CatchUp;
 use self::metrics::ProcessMetrics;
 use self::spans::{Spans, export_settings};
 use super::error::AppError;
@@ -29,6 +31,7 @@ use crate::telemetry::{BackgroundSink, Sampler as TraceSampler};
 /// All exporters of the process.
 pub(super) struct Telemetry {
     spans: Option<Spans>,
+    store: Arc<dyn RunStore>,
     metrics: Option<ProcessMetrics>,
     logs: Option<Arc<LogExport>>,
     run_files: Option<Arc<BackgroundSink>>,
@@ -67,7 +70,7 @@ impl Telemetry {
         let sampler = TraceSampler::from_env(env).map_err(|error| AppError::telemetry(&error))?;
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
         let export = export_settings(settings)?.resolve(env).map_err(|error| AppError::telemetry(&error))?;
-        let spans = export.map(|export| Spans::start(&export, identity_of)).transpose()?;
+        let spans = export.map(|export| Spans::start(&export, identity_of, store)).transpose()?;
         let metrics = ProcessMetrics::start(settings, stay, identity_of, store)?;
         if let (Some(metrics), Some(spans)) = (&metrics, &spans) {
             metrics.look_after(spans);
@@ -78,7 +81,7 @@ impl Telemetry {
             logging::export_to(logs.clone());
         }
         let run_files = settings.log_folder.as_deref().map(|folder| run_files(folder, settings)).transpose()?;
-        Ok(Self { spans, metrics, logs, run_files, sampler })
+        Ok(Self { spans, store: store.clone(), metrics, logs, run_files, sampler })
     }
 
     /// Whether the spans of a new trace are recorded.
@@ -111,6 +114,12 @@ impl Telemetry {
     /// The metrics in the Prometheus format.
     pub(super) fn prometheus(&self) -> Option<String> {
         self.metrics.as_ref().and_then(ProcessMetrics::prometheus)
+    }
+
+    /// The catch-up of spans, if the marks of runs move.
+    pub(super) fn catch_up(&self) -> Option<CatchUp> {
+        let spans = self.spans.as_ref().filter(|spans| spans.sink.is_marking())?;
+        Some(CatchUp { sink: spans.sink.clone(), store: self.store.clone() })
     }
 
     /// Exports all spans of a run from its journal. `None` if spans are not exported.

@@ -29,6 +29,8 @@ pub struct Store {
     pub node: NodeId,
     /// The duration of a lease without renewal.
     pub lease: Duration,
+    /// Whether this process exports the spans of its runs.
+    pub exports_spans: bool,
     /// The known secrets, which no event contains.
     pub secrets: Secrets,
     /// The segments that this process read.
@@ -260,7 +262,7 @@ impl Journal {
         let sinks = std::mem::replace(&mut self.sinks, Arc::from([]));
         let mut fresh = self.staged.clone();
         fresh.retain(|recorded| recorded.seq >= history.len() as u64);
-        let progress = self.commit().await;
+        let progress = self.commit_as(Some(self.store.node.clone()), history.len() as u64).await;
         self.sinks = sinks;
         if matches!(progress, Ok(Progress::Committed)) {
             self.sinks.iter().for_each(|sink| sink.claimed(&self.id, history));
@@ -272,15 +274,17 @@ impl Journal {
     /// Appends the staged events, as the run's owner. Durable on return.
     pub async fn commit(&mut self) -> Result<Progress, DriveError> {
         let owner = Some(self.store.node.clone());
-        self.commit_as(owner).await
+        self.commit_as(owner, 0).await
     }
 
     /// Appends the staged events without claiming the run from its driver.
     pub async fn commit_unowned(&mut self) -> Result<Progress, DriveError> {
-        self.commit_as(None).await
+        // A run from elsewhere: spans of its events were exported there.
+        self.commit_as(None, self.run.length()).await
     }
 
-    async fn commit_as(&mut self, owner: Option<NodeId>) -> Result<Progress, DriveError> {
+    /// Of a new run, the spans of the first `exported` events are no concern of this process.
+    async fn commit_as(&mut self, owner: Option<NodeId>, exported: u64) -> Result<Progress, DriveError> {
         if self.staged.is_empty() {
             return Ok(Progress::Committed);
         }
@@ -292,6 +296,7 @@ impl Journal {
             owner,
             lease: self.store.lease,
             session: self.claim.clone(),
+            spans_sent: (self.committed == 0 && self.store.exports_spans).then_some(exported),
         };
         let (appended, is_retried) = self.append(append).await;
         match appended {

@@ -18,6 +18,7 @@ mod request_meter;
 mod rule_counters;
 mod run_store;
 mod session_store;
+mod span_marks;
 mod store_error;
 mod stream_tickets;
 mod validators;
@@ -47,6 +48,7 @@ pub use session_store::{
     ChainLink, SessionClaim, SessionFilter, SessionHead, SessionLimits, SessionRow, SessionRuntime, SessionSaved,
     SessionSettings, SessionStore,
 };
+pub use span_marks::{ClaimedSpans, SPAN_LEASE, SpanClaim, SpanMark};
 pub use store_error::StoreError;
 pub use stream_tickets::{StreamTicket, StreamTickets, TicketedStream};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};

@@ -12,7 +12,9 @@ use toolgate_core::chat::Usage;
 use toolgate_core::id::{AgentName, NodeId, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 
-use super::{BlobStore, EventLog, SessionClaim, SessionRow, SessionStore, StoreError};
+use super::{
+    BlobStore, ClaimedSpans, EventLog, SessionClaim, SessionRow, SessionStore, SpanClaim, SpanMark, StoreError,
+};
 
 /// Events to append to a run's journal.
 #[derive(Clone, Debug)]
@@ -31,6 +33,9 @@ pub struct Append {
     pub lease: Duration,
     /// With the first events of a run in a session: the session's next head.
     pub session: Option<Box<SessionClaim>>,
+    /// With the first events of a run whose spans the writer exports: its first [mark](super::SpanMark::sent). The writer
+    /// gets the lease of its spans.
+    pub spans_sent: Option<u64>,
 }
 
 /// The index row of a run, for listings; derived from its journal.
@@ -293,6 +298,22 @@ pub trait RunStore: SessionStore + EventLog {
         _lease: Duration,
     ) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
+    }
+
+    /// Claims the lease of a run's spans.
+    async fn claim_spans(&self, _claim: &SpanClaim) -> Result<ClaimedSpans, StoreError> {
+        Ok(ClaimedSpans::Unmarked)
+    }
+
+    /// Moves the marks of these runs, never back, and their leases. A run without a mark gets one.
+    async fn mark_spans(&self, _marks: &[SpanMark]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Lists runs that are idle or have ended, whose mark is not the end of their journal, and the lease of whose spans has
+    /// expired: oldest first, those after `after`, up to a maximum number.
+    async fn unsent_spans(&self, _after: Option<&RunId>, _limit: usize) -> Result<Vec<RunId>, StoreError> {
+        Ok(Vec::new())
     }
 
     /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the

@@ -56,6 +56,7 @@ pub struct Builder {
     pub(super) ids: Option<Arc<dyn Ids>>,
     pub(super) node: Option<NodeId>,
     pub(super) lease: Option<Duration>,
+    pub(super) exports_spans: bool,
     pub(super) poll: Option<Duration>,
     pub(super) agents: Vec<Agent>,
     pub(super) sampler: Option<Sampler>,
@@ -158,6 +159,13 @@ impl Builder {
         self
     }
 
+    /// Marks new runs, because a sink of this process exports their spans; default: no marks.
+    #[must_use]
+    pub fn exports_spans(mut self, exports: bool) -> Self {
+        self.exports_spans = exports;
+        self
+    }
+
     /// Which traces are recorded; default: the caller's decision, or else all.
     #[must_use]
     pub fn sampler(mut self, sampler: Sampler) -> Self {
@@ -215,6 +223,7 @@ impl Builder {
                 runs: store,
                 node,
                 lease: self.lease.unwrap_or(Duration::from_secs(15)),
+                exports_spans: self.exports_spans,
                 secrets: self.secrets.unwrap_or_default(),
                 segments: Default::default(),
             },

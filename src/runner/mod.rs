@@ -178,6 +178,11 @@ impl AgentRunner {
         Ok(Report::new(run.clone(), &self.load_with_conversation(run).await?))
     }
 
+    /// The events of a run, with the conversation before it, from which its spans follow.
+    pub async fn journal_with_conversation(&self, run: &RunId) -> Result<Vec<JournalEntry>, RunnerError> {
+        Ok(self.open(run).await?.1)
+    }
+
     /// A run, folded from its journal, with the conversation before it.
     pub async fn load_with_conversation(&self, run: &RunId) -> Result<Run, RunnerError> {
         Ok(self.open(run).await?.0.into_run())

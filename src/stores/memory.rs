@@ -19,12 +19,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::Map;
+use tokio::time::Instant;
 use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{GrantId, NodeId, RunId};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, ToolGrant};
 use toolgate_ports::{
-    Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
-    GuardedTool, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError, check_blob_size,
+    Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, ClaimedSpans, Grant, GrantContext,
+    GrantFilter, GuardedTool, Purged, Revoked, RunFilter, RunRow, RunStore, SPAN_LEASE, SpanClaim, SpanMark,
+    StoreError, check_blob_size,
 };
 
 use self::contents::{BlobRecord, Contents, Lease, Run};
@@ -62,7 +64,7 @@ impl RunStore for MemoryStore {
             return Err(AppendError::Conflict { length });
         }
         let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
-        let Append { run, at, events, row, session, .. } = append;
+        let Append { run, at, events, row, session, spans_sent, .. } = append;
         if let Some(claim) = session {
             contents.check_claim(&claim, &row)?;
             contents.claim_session(*claim, &row);
@@ -81,7 +83,8 @@ impl RunStore for MemoryStore {
             }
             None => {
                 run_index.replace(None, &row);
-                runs.insert(run, Run { row, journal: events, lease });
+                let spans = spans_sent.map(|sent| (sent, Instant::now() + SPAN_LEASE));
+                runs.insert(run, Run { row, journal: events, lease, spans });
             }
         }
         Ok(())
@@ -142,6 +145,35 @@ impl RunStore for MemoryStore {
             }
         }
         Ok(())
+    }
+
+    async fn claim_spans(&self, claim: &SpanClaim) -> Result<ClaimedSpans, StoreError> {
+        let mut contents = self.contents();
+        let spans = contents.runs.get_mut(&claim.run).and_then(|run| run.spans.as_mut());
+        let Some((sent, until)) = spans else { return Ok(ClaimedSpans::Unmarked) };
+        if *sent < claim.at && !claim.is_abandoned && *until > Instant::now() {
+            return Ok(ClaimedSpans::Held);
+        }
+        *until = Instant::now() + claim.lease;
+        Ok(ClaimedSpans::From(*sent))
+    }
+
+    async fn mark_spans(&self, marks: &[SpanMark]) -> Result<(), StoreError> {
+        let mut contents = self.contents();
+        for mark in marks {
+            if let Some(run) = contents.runs.get_mut(&mark.run) {
+                let sent = run.spans.map_or(mark.sent, |(sent, _)| sent.max(mark.sent));
+                run.spans = Some((sent, Instant::now() + mark.lease));
+            }
+        }
+        Ok(())
+    }
+
+    async fn unsent_spans(&self, after: Option<&RunId>, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        let contents = self.contents();
+        let later = contents.runs.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
+        let unsent = later.filter(|(_, run)| run.has_unsent_spans());
+        Ok(unsent.take(limit).map(|(id, _)| id.clone()).collect())
     }
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {

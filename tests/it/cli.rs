@@ -47,6 +47,7 @@ mod sessions;
 mod settings;
 mod shell;
 mod shells;
+mod span_marks;
 mod suspended_calls;
 mod telemetry;
 mod tool_limit;

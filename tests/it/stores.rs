@@ -4,7 +4,7 @@ mod agreement;
 mod conformance;
 mod crash;
 mod file;
-mod journals;
+pub(crate) mod journals;
 
 use std::sync::Arc;
 

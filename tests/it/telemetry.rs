@@ -10,6 +10,7 @@ mod metrics;
 mod readers;
 pub(crate) mod receiver;
 mod review;
+mod span_positions;
 mod spans;
 mod tls;
 mod waits;

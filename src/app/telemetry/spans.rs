@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::super::error::AppError;
 use crate::config::{self, Settings};
+use crate::ports::RunStore;
 use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_NAMES};
 use crate::telemetry::{BackgroundSink, Destination, Export, ExportSettings, Protocol, SpanContent, SpanSink};
 
@@ -15,8 +16,13 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    pub(super) fn start(export: &Export, identity_of: &IdentityOf) -> Result<Self, AppError> {
-        let sink = Arc::new(SpanSink::start(export, identity_of.clone()).map_err(|error| AppError::telemetry(&error))?);
+    pub(super) fn start(
+        export: &Export,
+        identity_of: &IdentityOf,
+        store: &Arc<dyn RunStore>,
+    ) -> Result<Self, AppError> {
+        let sink = SpanSink::start(export, identity_of.clone(), Some(store.clone()));
+        let sink = Arc::new(sink.map_err(|error| AppError::telemetry(&error))?);
         let background = Arc::new(BackgroundSink::new(sink.clone()).map_err(|error| AppError::telemetry(&error))?);
         Ok(Self { background, sink })
     }

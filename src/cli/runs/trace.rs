@@ -15,6 +15,7 @@ use crate::cli::view::{DisplaySettings, Waterfall};
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
 use crate::core::run::{Event, JournalEntry, Status};
+use crate::ports::ClaimedSpans;
 use crate::telemetry::spans::{Projector, Redaction, Span, SpanContent};
 
 /// Show the spans of a run as a waterfall, without any collector
@@ -31,9 +32,13 @@ pub(super) struct TraceOf {
     #[arg(long)]
     json: bool,
 
-    /// Sends the spans to the collector, for a run that was not sampled or whose process died before it sent them
+    /// Sends the spans that the collector lacks, because the process of the run died or the collector was unavailable
     #[arg(long, conflicts_with = "json")]
     send: bool,
+
+    /// With `--send`: all spans, also those that the collector has and those that were not sampled
+    #[arg(long, requires = "send")]
+    all: bool,
 }
 
 impl TraceOf {
@@ -49,11 +54,37 @@ impl TraceOf {
         if !self.send && !self.json {
             return print_waterfall(app, &run, out).await;
         }
-        let journal = app.runner.journal(&run).await?;
         if self.send {
-            return send(app, &run, journal, out);
+            return self.send(app, &run, out).await;
         }
+        let journal = app.runner.journal(&run).await?;
         spans(app, &run, journal, SpanContent::default()).iter().for_each(|span| out.json(span));
+        Ok(())
+    }
+
+    async fn send(&self, app: &App, run: &RunId, out: &mut Output) -> Result<(), CliError> {
+        let journal = app.runner.journal_with_conversation(run).await?;
+        let all = || journal.iter().cloned().map(recorded_as_sampled).collect::<Vec<_>>();
+        let claimed = if self.all { None } else { app.claim_spans(run, &journal).await? };
+        let has_ended = journal.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
+        let sent = match claimed {
+            Some(ClaimedSpans::From(from)) => app.send_spans_from(run, &journal, from),
+            Some(ClaimedSpans::Unmarked) if has_ended => app.send_spans_from(run, &all(), 0),
+            Some(ClaimedSpans::Unmarked) | None => app.send_spans_again(run, &all()),
+            Some(ClaimedSpans::Held) => {
+                let error = CliError::new(ErrorCode::Conflict, format!("another process exports the spans of {run}"));
+                return Err(error.with_remedy("repeat the command later, or send all spans with `--send --all`"));
+            }
+        };
+        match sent {
+            None => {
+                let remedy = "set `telemetry.otlp_endpoint` or OTEL_EXPORTER_OTLP_ENDPOINT";
+                let error = format!("there is no collector to send spans to: {remedy}");
+                return Err(CliError::new(ErrorCode::Configuration, error));
+            }
+            Some(0) => out.line(format!("no spans to send of {run}; `--all` sends those that were sent before")),
+            Some(spans) => out.line(format!("{} of {run}", count(spans, "span"))),
+        }
         Ok(())
     }
 }
@@ -66,17 +97,6 @@ pub(in crate::cli) async fn print_waterfall(app: &App, run: &RunId, out: &mut Ou
     let waterfall = Waterfall::new(spans(app, run, app.runner.journal(run).await?, silent));
     let waterfall = if is_running { waterfall.unfinished() } else { waterfall };
     waterfall.draw(look).iter().for_each(|line| out.line(line));
-    Ok(())
-}
-
-fn send(app: &App, run: &RunId, journal: Vec<JournalEntry>, out: &mut Output) -> Result<(), CliError> {
-    let journal: Vec<JournalEntry> = journal.into_iter().map(recorded_as_sampled).collect();
-    let nowhere = || {
-        let remedy = "set `telemetry.otlp_endpoint` or OTEL_EXPORTER_OTLP_ENDPOINT";
-        CliError::new(ErrorCode::Configuration, format!("there is no collector to send spans to: {remedy}"))
-    };
-    let spans = app.send_spans_again(run, &journal).ok_or_else(nowhere)?;
-    out.line(format!("{} of {run}", count(spans, "span")));
     Ok(())
 }
 

@@ -245,6 +245,7 @@ mod tests {
             parent: (number > 0).then_some(Parent { id: SpanId([0; 8]), remote: false }),
             state: None,
             links: Vec::new(),
+            seq: 0,
             name: name.to_owned(),
             kind: Kind::Internal,
             start: at(start),

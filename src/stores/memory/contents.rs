@@ -54,6 +54,8 @@ pub(super) struct Run {
     pub(super) row: RunRow,
     pub(super) journal: Vec<JournalEntry>,
     pub(super) lease: Option<Lease>,
+    /// The mark of its spans, and the end of the exporter's lease.
+    pub(super) spans: Option<(u64, Instant)>,
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +104,12 @@ impl Run {
     /// Whether the run is running without an unexpired lease.
     pub(super) fn is_orphaned(&self) -> bool {
         self.row.status == Status::Running && self.lease.as_ref().is_none_or(Lease::has_run_out)
+    }
+
+    /// Whether it is idle or has ended, lacks spans at the collector, and no exporter has the lease.
+    pub(super) fn has_unsent_spans(&self) -> bool {
+        let is_idle = self.row.status != Status::Running && self.row.purged_at.is_none();
+        is_idle && self.spans.is_some_and(|(sent, until)| sent < self.row.version && until <= Instant::now())
     }
 
     pub(super) fn can_be_claimed(&self, claim: &Claim) -> bool {

@@ -4,7 +4,7 @@
 use rusqlite::{Connection, Error};
 use toolgate_core::id::{NodeId, Principal, RunId};
 use toolgate_core::run::{Event, TriggerKind};
-use toolgate_ports::{Append, AppendError, RunRow, StoreError};
+use toolgate_ports::{Append, AppendError, RunRow, SPAN_LEASE, StoreError};
 use uuid::Uuid;
 
 use super::json::to_json;
@@ -17,12 +17,14 @@ use super::writer::Write;
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
         approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor, usage, result,
-        trigger_type, schedule, principal, metadata)
+        trigger_type, schedule, principal, metadata, spans_sent, spans_until)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
-    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)
+    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ",
+    now_ms!(),
+    " + ?26)
      ON CONFLICT (id) DO NOTHING"
 );
 
@@ -97,7 +99,7 @@ impl AppendEvents {
 
     /// Inserts the index row of a new run; false if the row exists.
     fn create(&self, db: &Connection) -> Result<bool, Error> {
-        let Append { run, row, owner, lease, .. } = &self.append;
+        let Append { run, row, owner, lease, spans_sent, .. } = &self.append;
         let insert = query(CREATE)
             .bind(run.as_str())
             .bind(row.agent.as_str())
@@ -122,7 +124,9 @@ impl AppendEvents {
             .bind(row.trigger.map(TriggerKind::as_str))
             .bind(row.schedule.as_ref())
             .bind(row.principal.as_ref().map(Principal::as_str))
-            .bind(self.metadata.as_ref());
+            .bind(self.metadata.as_ref())
+            .bind(spans_sent.map(integer))
+            .bind(spans_sent.map(|_| millis(SPAN_LEASE)));
         Ok(insert.execute(db)? == 1)
     }
 

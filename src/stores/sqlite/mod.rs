@@ -23,6 +23,7 @@ mod read;
 mod readers;
 mod rule_counter;
 mod session;
+mod span_mark;
 mod stream_ticket;
 mod toolset;
 mod units;
@@ -45,9 +46,9 @@ use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{GrantId, NodeId, RunId};
 use toolgate_core::run::{JournalEntry, ToolGrant};
 use toolgate_ports::{
-    Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, CountAnswer, CountedUse, Grant,
-    GrantContext, GrantFilter, GuardedTool, Purged, Revoked, RuleCounters, RunFilter, RunPosition, RunRow, RunStore,
-    StoreError, check_blob_size,
+    Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, ClaimedSpans, CountAnswer, CountedUse,
+    Grant, GrantContext, GrantFilter, GuardedTool, Purged, Revoked, RuleCounters, RunFilter, RunPosition, RunRow,
+    RunStore, SpanClaim, SpanMark, StoreError, check_blob_size,
 };
 
 use self::append::AppendEvents;
@@ -59,6 +60,7 @@ use self::open::Options;
 use self::purge::PurgeRun;
 use self::query::query;
 use self::readers::Readers;
+use self::span_mark::MarkSpans;
 use self::toolset::ToolsetStore;
 use self::units::{integer, millis};
 use self::writer::Writer;
@@ -168,6 +170,20 @@ impl RunStore for SqliteStore {
         let asked = query(claim::LEASE).bind(run.as_str()).bind(node.as_str());
         let until: Vec<(i64,)> = self.lookups.all(asked).await?;
         Ok(until.first().and_then(|(until,)| Timestamp::from_millisecond(*until - millis(lease)).ok()))
+    }
+
+    async fn claim_spans(&self, claim: &SpanClaim) -> Result<ClaimedSpans, StoreError> {
+        self.writer.make(claim.clone()).await
+    }
+
+    async fn mark_spans(&self, marks: &[SpanMark]) -> Result<(), StoreError> {
+        self.writer.make(MarkSpans(marks.to_vec())).await
+    }
+
+    async fn unsent_spans(&self, after: Option<&RunId>, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        let unsent = query(span_mark::UNSENT).bind(after.map_or("", RunId::as_str)).bind(integer(limit as u64));
+        let ids: Vec<(String,)> = self.readers.all(unsent).await?;
+        Ok(ids.into_iter().map(|(id,)| id.into()).collect())
     }
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {

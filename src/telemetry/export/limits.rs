@@ -110,6 +110,7 @@ mod tests {
             parent: None,
             state: None,
             links: vec![link; 3],
+            seq: 0,
             name: "span".into(),
             kind: Kind::Internal,
             start: Timestamp::UNIX_EPOCH,

@@ -13,6 +13,8 @@ mod convert;
 mod error;
 mod limits;
 mod logs;
+mod marked_span;
+mod marks;
 mod queue;
 mod reachability;
 mod rejections;

@@ -74,7 +74,6 @@ pub(super) struct Size {
 /// The outcome of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
-    Taken,
     /// Taken, except for that many items.
     TakenInPart(u64),
     Failed,
@@ -108,6 +107,11 @@ impl<T: ByteSize> ExportQueue<T> {
         }
     }
 
+    /// Wakes the sender although no batch is full.
+    pub(super) fn flush(&self) {
+        self.wake.notify_one();
+    }
+
     /// Waits until a batch is full, until its items have waited for `delay`, or until the queue is closed.
     pub(super) async fn ready(&self, delay: Duration) {
         let _ = tokio::time::timeout(delay, self.wake.notified()).await;
@@ -136,7 +140,6 @@ impl<T: ByteSize> ExportQueue<T> {
         counts.queued -= size.items;
         counts.queued_bytes -= size.bytes;
         match delivery {
-            Delivery::Taken => counts.exported += size.items,
             Delivery::TakenInPart(rejected) => {
                 let rejected = rejected.min(size.items);
                 counts.exported += size.items - rejected;

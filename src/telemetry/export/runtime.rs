@@ -2,6 +2,7 @@
 //! with runs, and ends before the last spans are sent. A gRPC channel created in it would end with it.
 
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
@@ -28,6 +29,13 @@ impl ExportRuntime {
     /// Runs a task on it.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         drop(self.handle.spawn(task)); // the queue reports its end
+    }
+
+    /// Runs a task on it and waits, on any thread but its own; `None` if the task panics.
+    pub(super) fn wait_for<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        let (send, receive) = channel();
+        self.spawn(async move { drop(send.send(task.await)) });
+        receive.recv().ok()
     }
 
     /// Waits for a task that needs the runtime. Do not call it on a thread of any runtime.

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -40,14 +39,6 @@ pub(super) trait BatchExporter: Send + Sync {
 
     /// Sends one batch.
     fn export_batch(&self, items: Vec<Self::Item>) -> impl Future<Output = OTelSdkResult> + Send;
-}
-
-impl<E: SpanExporter> BatchExporter for E {
-    type Item = SpanData;
-
-    fn export_batch(&self, spans: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
-        self.export(spans)
-    }
 }
 
 /// Sends items to one receiver.
@@ -95,6 +86,11 @@ impl<T: ByteSize + Send + 'static> ExportSender<T> {
     /// Queues an item. Never waits.
     pub(super) fn offer(&self, item: T) {
         self.queue.offer(item);
+    }
+
+    /// Sends what is queued without waiting for further items.
+    pub(super) fn flush(&self) {
+        self.queue.flush();
     }
 
     pub(super) fn span_counts(&self) -> SpanCounts {
@@ -159,22 +155,27 @@ impl<E: BatchExporter + 'static> SendLoop<E> {
         if self.accepts.load(Ordering::Relaxed) { IN_FLIGHT } else { 1 }
     }
 
-    async fn deliver(self: Arc<Self>, batch: Batch<E::Item>) {
+    async fn deliver(self: Arc<Self>, mut batch: Batch<E::Item>) {
         let size = batch.size;
+        batch.items.retain(|item| !item.is_void());
+        let void = size.items - batch.items.len() as u64;
+        if batch.items.is_empty() {
+            return self.queue.settle(size, Delivery::Failed);
+        }
         let exported = self.export(batch.items).await;
         self.accepts.store(exported.is_ok(), Ordering::Relaxed);
         let delivery = match exported {
             Ok(rejected) => {
                 self.reachability.answered();
                 self.last_taken.send_replace(Instant::now());
-                rejected.map_or(Delivery::Taken, |Rejected { items, message }| {
+                rejected.map_or(Delivery::TakenInPart(void), |Rejected { items, message }| {
                     self.lost(items, format!("the receiver rejected some: {message}"));
-                    Delivery::TakenInPart(items)
+                    Delivery::TakenInPart(items + void)
                 })
             }
             Err(SendError::GivenUp) => Delivery::Failed,
             Err(SendError::Because(reason)) => {
-                self.lost(size.items, reason);
+                self.lost(size.items - void, reason);
                 Delivery::Failed
             }
         };

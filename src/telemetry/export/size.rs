@@ -12,6 +12,11 @@ const FRAME: usize = 100;
 /// An item with an approximate size as protobuf, in bytes.
 pub(super) trait ByteSize {
     fn byte_size(&self) -> usize;
+
+    /// Whether it is not to be sent any more.
+    fn is_void(&self) -> bool {
+        false
+    }
 }
 
 impl ByteSize for SpanData {

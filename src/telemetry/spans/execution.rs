@@ -38,8 +38,12 @@ pub(super) struct Execution {
     pub(super) answer: Option<(Timestamp, String)>,
     /// The pending items of the run before any of them was answered; `None` while its driver is active.
     pub(super) pending: Option<Vec<PendingItem>>,
-    /// Whether another driver reports this execution.
-    pub(super) is_anothers: bool,
+    /// The position of the fact that finishes the next spans.
+    pub(super) position: u64,
+    /// Of an execution that ends while it waits: the position at which its root was finished, if the run was released.
+    pub(super) rested_at: Option<u64>,
+    /// The position before which spans are left out.
+    pub(super) from: u64,
     /// What it was given, if it continues a run: answers and messages, and whether they quote results.
     pub(super) given: Option<Given>,
     /// Whether it has done anything since.
@@ -140,7 +144,9 @@ impl Execution {
             calls: Vec::new(),
             answer: None,
             pending: None,
-            is_anothers: false,
+            position: seq,
+            rested_at: None,
+            from: 0,
             given: None,
             has_gone_on: false,
             before: Usage::default(),
@@ -164,9 +170,9 @@ impl Execution {
         }
     }
 
-    /// Whether this driver reports the spans of the execution.
+    /// Whether a span that finishes now is reported.
     pub(super) fn is_reported(&self) -> bool {
-        self.trace.sampled && !self.is_anothers
+        self.trace.sampled && self.position >= self.from
     }
 
     /// A finished span below the root, clamped to the time of the execution. `None`, without building anything, if the
@@ -188,6 +194,7 @@ impl Execution {
             parent: Some(Parent { id: self.root, remote: false }),
             state: self.trace.state.clone(),
             links: Vec::new(),
+            seq: self.position,
             name: child.name,
             kind: child.kind,
             start,
@@ -208,6 +215,7 @@ impl Execution {
         failure: Option<(&str, &str)>,
         build: impl FnOnce(&mut Attributes),
     ) -> Option<Span> {
+        self.position = self.rested_at.unwrap_or(self.position);
         if !self.is_reported() {
             return None;
         }
@@ -229,6 +237,7 @@ impl Execution {
             parent: self.trace.parent.map(|id| Parent { id, remote: true }),
             state: self.trace.state.clone(),
             links: self.link.into_iter().collect(),
+            seq: self.position,
             name,
             kind: Kind::Internal,
             start: self.started,

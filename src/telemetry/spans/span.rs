@@ -21,6 +21,9 @@ pub struct Span {
     /// Links to spans of other traces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// The position of the fact that finishes it; of a root before a wait, of the last fact before the wait.
+    #[serde(skip)]
+    pub seq: u64,
     /// The display name.
     pub name: String,
     /// The OTLP kind.

@@ -3,6 +3,7 @@
 mod measured;
 mod reload;
 mod server;
+mod span_catch_up;
 mod spending;
 mod successor;
 mod webhooks;

@@ -24,7 +24,15 @@ pub(super) async fn write_nonsense(store: &dyn RunStore, victim: &Append, event:
 async fn append(store: &dyn RunStore, victim: &Append, row: RunRow, event: Event) {
     let (seq, at) = (row.version - 1, row.updated_at);
     let events = vec![JournalEntry { seq, at, event }];
-    let append =
-        Append { run: victim.run.clone(), at: seq, events, row, owner: None, lease: victim.lease, session: None };
+    let append = Append {
+        run: victim.run.clone(),
+        at: seq,
+        events,
+        row,
+        owner: None,
+        lease: victim.lease,
+        session: None,
+        spans_sent: None,
+    };
     store.append(append).await.unwrap();
 }

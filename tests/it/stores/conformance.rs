@@ -11,6 +11,7 @@ mod listing;
 mod ownership;
 mod purging;
 mod sessions;
+mod span_marks;
 mod tickets;
 mod webhooks;
 
@@ -23,7 +24,7 @@ use toolgate::ports::{
 
 pub(crate) use self::{
     access_keys::*, appending::*, blobs::*, counting::*, event_log::*, granting::*, idempotency::*, listing::*,
-    ownership::*, purging::*, sessions::*, tickets::*, webhooks::*,
+    ownership::*, purging::*, sessions::*, span_marks::*, tickets::*, webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -76,6 +77,10 @@ macro_rules! conforms {
             a_listing_shows_the_row_of_the_last_append
             a_list_of_a_tenant_follows_its_runs
             a_listing_finds_pending_items_and_deadlines
+            a_run_without_export_has_no_mark
+            an_exporter_keeps_others_from_its_spans
+            marks_move_together_and_never_back
+            unsent_spans_are_listed_once_no_exporter_has_them
             an_owner_keeps_others_from_appending
             an_outsider_may_append_and_the_owner_stays
             the_position_is_checked_before_the_owner

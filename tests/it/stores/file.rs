@@ -102,6 +102,9 @@ async fn a_file_without_sessions_is_migrated() {
     store.append(old.clone()).await.unwrap();
     store.close().await;
     for sql in [
+        "DROP INDEX run_by_unsent_spans",
+        "ALTER TABLE run DROP COLUMN spans_sent",
+        "ALTER TABLE run DROP COLUMN spans_until",
         "DROP TABLE stream_ticket",
         "DROP TABLE session",
         "DROP TABLE segment",
@@ -150,6 +153,9 @@ async fn a_file_without_principals_and_metadata_is_migrated() {
     store.append(bare.clone()).await.unwrap();
     store.close().await;
     for sql in [
+        "DROP INDEX run_by_unsent_spans",
+        "ALTER TABLE run DROP COLUMN spans_sent",
+        "ALTER TABLE run DROP COLUMN spans_until",
         "DROP TABLE stream_ticket",
         "DROP INDEX run_by_tenant_principal",
         "ALTER TABLE run DROP COLUMN principal",
@@ -165,6 +171,7 @@ async fn a_file_without_principals_and_metadata_is_migrated() {
     let metadata = serde_json::json!({"ticket": 9}).as_object().unwrap().clone();
     let known = RunRow { principal: Some("ann".into()), metadata, ..old.row };
     assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [bare.row, known.clone()]);
+    assert_eq!(store.unsent_spans(None, 9).await.unwrap(), [], "spans of old runs are not exported");
     let principal = Some("ann".into());
     let tenant = Some(Tenant::default());
     let filter = RunFilter { principal, tenant, ..RunFilter::default() };
@@ -186,6 +193,9 @@ async fn events_of_a_file_without_a_log_are_logged_as_they_were_written() {
         "INSERT INTO old SELECT run, seq, at, commit_id, event FROM journal ORDER BY position",
         "DROP TABLE journal",
         "ALTER TABLE old RENAME TO journal",
+        "DROP INDEX run_by_unsent_spans",
+        "ALTER TABLE run DROP COLUMN spans_sent",
+        "ALTER TABLE run DROP COLUMN spans_until",
         "DROP TABLE stream_ticket",
         "PRAGMA user_version = 8",
     ] {

@@ -6,26 +6,28 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use toolgate::core::run::Event;
-use toolgate::ports::{EventSink, Update};
+use toolgate::ports::{Append, ClaimedSpans, EventSink, RunStore, SpanClaim, Update};
+use toolgate::stores::MemoryStore;
 use toolgate::telemetry::{BackgroundSink, Destination, ExportError, ExportSettings, SpanCounts, SpanSink};
 
 use super::journals::{self, Journal};
 use super::receiver::Receiver;
+use crate::stores::journals::append;
 
 pub(super) const PROTOCOLS: [&str; 3] = ["http/protobuf", "http/json", "grpc"];
 
 type Set<'a> = &'a [(&'a str, &'a str)];
 
-fn try_sink(endpoint: &str, environment: Set<'_>) -> Result<SpanSink, ExportError> {
+fn try_sink(endpoint: &str, environment: Set<'_>, store: Option<Arc<dyn RunStore>>) -> Result<SpanSink, ExportError> {
     let destination = Destination { endpoint: Some(endpoint.to_owned()), ..Destination::default() };
     let settings = ExportSettings { destination, ..ExportSettings::default() };
     let env = |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let export = settings.resolve(env).unwrap().expect("an endpoint is set");
-    SpanSink::start(&export, Arc::new(journals::identity))
+    SpanSink::start(&export, Arc::new(journals::identity), store)
 }
 
 pub(super) fn sink(endpoint: &str, environment: Set<'_>) -> SpanSink {
-    try_sink(endpoint, environment).unwrap()
+    try_sink(endpoint, environment, None).unwrap()
 }
 
 fn speaking(protocol: &str, endpoint: &str) -> SpanSink {
@@ -33,7 +35,11 @@ fn speaking(protocol: &str, endpoint: &str) -> SpanSink {
 }
 
 pub(super) fn tell(sink: &dyn EventSink, journal: &Journal) {
-    for recorded in &journal.events {
+    tell_from(sink, journal, 0);
+}
+
+fn tell_from(sink: &dyn EventSink, journal: &Journal, from: usize) {
+    for recorded in &journal.events[from..] {
         sink.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
     }
 }
@@ -45,6 +51,11 @@ fn tell_runs(sink: &dyn EventSink, count: usize) {
         journal.run = format!("run_{run}").into();
         tell(sink, &journal);
     }
+}
+
+/// The result of a request to a store.
+fn waited<T>(request: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(request)
 }
 
 /// An address without a listener.
@@ -87,7 +98,7 @@ fn headers_of_the_configuration_reach_the_receiver_in_each_protocol() {
         let settings = ExportSettings { destination, ..ExportSettings::default() };
         let env = |name: &str| (name == "OTEL_EXPORTER_OTLP_PROTOCOL").then(|| protocol.to_owned());
         let export = settings.resolve(env).unwrap().expect("wanted");
-        let sink = SpanSink::start(&export, Arc::new(journals::identity)).unwrap();
+        let sink = SpanSink::start(&export, Arc::new(journals::identity), None).unwrap();
         tell(&sink, &journals::plain_answer(Timestamp::UNIX_EPOCH));
         sink.shutdown().expect("delivered");
         assert_eq!(receiver.requests()[0].headers["x-key"], "open sesame", "{protocol}");
@@ -136,6 +147,61 @@ fn a_run_resumed_in_another_process_is_exported_once() {
     ] {
         assert_eq!(receiver.occurrences(name), count, "{name}");
     }
+}
+
+#[test]
+fn a_process_leaves_spans_to_the_exporter_that_has_the_lease() {
+    let journal = journals::approved_call(Timestamp::UNIX_EPOCH);
+    let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
+    let (store, waits) = (Arc::new(MemoryStore::new()), resumed - 1);
+    let created = Append { spans_sent: Some(0), ..append(journal.run.clone(), 0, waits as u64) };
+    waited(store.append(created)).unwrap();
+    let exporter = |receiver: &Receiver| try_sink(&receiver.url(), &[], Some(store.clone())).unwrap();
+    let resumes = |receiver: &Receiver| {
+        let sink = exporter(receiver);
+        sink.claimed(&journal.run, &journal.events[..resumed]);
+        tell_from(&sink, &journal, resumed);
+        sink.shutdown().expect("delivered");
+        sink.left()
+    };
+    let (slow, receiver) = (Receiver::shut(), Receiver::start());
+    let first = exporter(&slow);
+    first.claimed(&journal.run, &[]);
+    for recorded in &journal.events[..waits] {
+        first.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
+    }
+    first.released(&journal.run, journal.events[waits].at);
+
+    assert_eq!(resumes(&receiver), std::slice::from_ref(&journal.run));
+    assert_eq!(receiver.spans(), 0);
+
+    slow.open();
+    first.shutdown().expect("delivered");
+    assert_eq!(resumes(&receiver), []);
+    assert_eq!((slow.occurrences("invoke_agent assistant"), receiver.occurrences("invoke_agent assistant")), (1, 1));
+    assert_eq!((slow.occurrences("chat gpt-5-mini"), receiver.occurrences("chat gpt-5-mini")), (1, 1));
+}
+
+#[test]
+fn facts_that_were_dropped_stop_the_mark_of_their_run() {
+    let (receiver, store) = (Receiver::start(), Arc::new(MemoryStore::new()));
+    let journal = journals::parallel_calls(Timestamp::UNIX_EPOCH);
+    let end = journal.events.len();
+    let created = Append { spans_sent: Some(0), ..append(journal.run.clone(), 0, end as u64) };
+    waited(store.append(created)).unwrap();
+    let sink = try_sink(&receiver.url(), &[], Some(store.clone())).unwrap();
+    sink.claimed(&journal.run, &[]);
+    let model = journal.events.iter().position(|event| event.event.name() == "llm.call.completed").unwrap();
+    for recorded in journal.events.iter().filter(|recorded| recorded.seq != model as u64) {
+        sink.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
+    }
+    sink.shutdown().expect("delivered");
+
+    let claim = SpanClaim { run: journal.run.clone(), at: end as u64, is_abandoned: false, lease: Duration::ZERO };
+    let claimed = waited(store.claim_spans(&claim)).unwrap();
+    assert_eq!(claimed, ClaimedSpans::From(model as u64));
+    let (sent, next) = (receiver.spans(), try_sink(&receiver.url(), &[], Some(store)).unwrap());
+    assert_eq!((sent, next.send_from(&journal.run, &journal.events, model as u64)), (2, 5));
 }
 
 #[test]
@@ -339,10 +405,11 @@ fn an_invalid_certificate_is_rejected_by_its_variable() {
         for file in [&rubbish, &missing] {
             let variable = "OTEL_EXPORTER_OTLP_CERTIFICATE";
             let environment = [("OTEL_EXPORTER_OTLP_PROTOCOL", protocol), (variable, file.to_str().unwrap())];
-            let error = try_sink("https://localhost:4318", &environment).map(drop).expect_err("refused").to_string();
+            let error =
+                try_sink("https://localhost:4318", &environment, None).map(drop).expect_err("refused").to_string();
             assert!(error.contains(variable), "{protocol}: {error}");
         }
-        let sound = try_sink("https://localhost:4318", &[("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)]);
+        let sound = try_sink("https://localhost:4318", &[("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)], None);
         assert!(sound.is_ok(), "{protocol}: {:?}", sound.map(drop).expect_err("refused"));
     }
 }

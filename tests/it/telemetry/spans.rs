@@ -15,7 +15,7 @@ use super::review::Review;
 
 pub(super) const START: Timestamp = Timestamp::UNIX_EPOCH;
 
-fn identities() -> IdentityOf {
+pub(super) fn identities() -> IdentityOf {
     Arc::new(journals::identity)
 }
 
@@ -163,10 +163,11 @@ fn a_process_that_catches_up_sends_only_its_own_execution() {
     assert_eq!(names, ["execute_tool ext_ask_user", "chat gpt-5-mini", "invoke_agent assistant"]);
 }
 
-/// The spans of a process that resumes the run after `past` and drives it through `own`.
+/// The spans of a process that resumes the run after `past`, whose spans were exported, and drives it through `own`.
 fn told_after(journal: &Journal, past: &[JournalEntry], own: &[JournalEntry]) -> Vec<Span> {
-    let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
-    assert_eq!(projector.catch_up(past), vec![]);
+    let projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
+    let mut projector = projector.from(past.len() as u64);
+    assert_eq!(past.iter().flat_map(|recorded| projector.observe(recorded)).collect::<Vec<_>>(), vec![]);
     let mut told: Vec<Span> = own.iter().flat_map(|recorded| projector.observe(recorded)).collect();
     if !own.is_empty() && projector.is_executing() {
         told.extend(projector.pause());

@@ -37,6 +37,7 @@ fn every_lookup_uses_an_index() {
             "SEARCH approval_grant USING INDEX approval_grant_by_session (<expr>=? AND <expr>=?)",
         ),
         (webhook::outbox::UNANNOUNCED.to_owned(), "SCAN run USING INDEX run_by_unannounced"),
+        (span_mark::UNSENT.to_owned(), "SEARCH run USING INDEX run_by_unsent_spans (id>?)"),
         (
             webhook::delivery::TAKE.to_owned(),
             "SEARCH webhook_delivery USING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",

@@ -81,7 +81,7 @@ fn a_batch_in_flight_holds_its_place_until_it_is_sent_or_fails() {
     queue.offer(span(1));
     assert_eq!((queue.span_counts().queued, queue.span_counts().dropped), (2, 1));
 
-    queue.settle(first.size, Delivery::Taken);
+    queue.settle(first.size, Delivery::TakenInPart(0));
     queue.settle(second.size, Delivery::Failed);
     queue.offer(span(1));
 

@@ -1,6 +1,7 @@
 use std::future::pending;
 
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::trace::SpanData;
 
 use super::super::queue::tests::{bounds, span};
 use super::*;
@@ -19,8 +20,10 @@ enum Receives {
 /// The time for the last items.
 const LIMIT: Duration = Duration::from_secs(30);
 
-impl SpanExporter for Receives {
-    async fn export(&self, _batch: Vec<SpanData>) -> OTelSdkResult {
+impl BatchExporter for Receives {
+    type Item = SpanData;
+
+    async fn export_batch(&self, _spans: Vec<SpanData>) -> OTelSdkResult {
         match self {
             Self::Everything => Ok(()),
             Self::Nothing => Err(OTelSdkError::InternalFailure("status 401".into())),

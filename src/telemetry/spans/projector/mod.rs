@@ -60,8 +60,8 @@ pub struct Projector {
     /// The hash of the agent's instructions.
     instructions: Option<String>,
     next_seq: u64,
-    /// Whether the facts being folded are reported by another driver.
-    is_catching_up: bool,
+    /// The position before which spans are left out.
+    from: u64,
 }
 
 /// All spans of a journal. A run that has not ended either waits since its last fact or was interrupted.
@@ -90,7 +90,7 @@ impl Projector {
             conversation: Conversation::default(),
             instructions: None,
             next_seq: 0,
-            is_catching_up: false,
+            from: 0,
         }
     }
 
@@ -98,6 +98,12 @@ impl Projector {
     pub fn redacting(mut self, redaction: Redaction) -> Self {
         self.conversation = Conversation::redacted(redaction.clone());
         self.redaction = redaction;
+        self
+    }
+
+    /// Leaves out the spans that a fact before this position finishes: a receiver has them.
+    pub fn from(mut self, position: u64) -> Self {
+        self.from = position;
         self
     }
 
@@ -132,30 +138,9 @@ impl Projector {
         spans
     }
 
-    /// Folds the history of a resumed run. Each execution is reported by the process that ran it, with two
-    /// consequences. An execution that ended in a wait was reported then and is not reported here. An execution that
-    /// stopped in the middle lost its driver, which cannot report the end: its root and its open spans are reported as
-    /// interrupted when the next execution starts. Spans that it finished and did not send are lost, because it is
-    /// unknown which were sent.
-    pub fn catch_up(&mut self, history: &[JournalEntry]) -> Vec<Span> {
-        if self.next_seq > 0 {
-            return history.iter().flat_map(|recorded| self.observe(recorded)).collect();
-        }
-        self.is_catching_up = true;
-        history.iter().for_each(|recorded| drop(self.observe(recorded)));
-        self.is_catching_up = false;
-        if self.rests() {
-            self.rested = self.execution.take().map(|execution| execution.last);
-        }
-        if let Some(interrupted) = &mut self.execution {
-            interrupted.is_anothers = false;
-        }
-        Vec::new()
-    }
-
     /// The spans that end because the driver stopped and the run waits. Outside inputs that already came are reported
-    /// by the next execution, in any process. If the driver stops in the middle, its successor reports the rest, as
-    /// after a crash. So each span is reported exactly once.
+    /// by the next execution, in any process. If the driver stops in the middle, the fact with which another one goes on
+    /// ends the rest.
     pub fn pause(&mut self) -> Vec<Span> {
         if self.rests() {
             // The journal does not record when the driver released the run. It was right after the last fact.
@@ -170,9 +155,27 @@ impl Projector {
         Vec::new()
     }
 
+    /// The position of the next fact.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// The position before which facts finish no further span.
+    pub fn finished_to(&self) -> u64 {
+        match &self.execution {
+            Some(execution) if self.rests() => execution.position,
+            Some(_) | None => self.next_seq,
+        }
+    }
+
     /// Whether an execution is active.
     pub fn is_executing(&self) -> bool {
         self.execution.is_some()
+    }
+
+    /// Whether the journal ends in the middle of an execution.
+    pub fn is_interrupted(&self) -> bool {
+        self.is_executing() && !self.rests()
     }
 
     /// The spans that a fact finishes. The run is still in its state before the fact.
@@ -182,13 +185,24 @@ impl Projector {
         let is_boundary = matches!(recorded.event, Event::Resumed { .. } | Event::Interrupted { .. });
         let goes_on = !comes_from_outside && !is_boundary;
         if goes_on {
+            let ends_at_rest = matches!(recorded.event, Event::Ended { .. }) && self.rests();
+            if let Some(execution) = &mut self.execution {
+                // A wait may end without another execution. A process that released the run has reported the root.
+                execution.rested_at = ends_at_rest.then_some(execution.position);
+                execution.position = recorded.seq;
+            }
             spans.extend(self.release());
         }
         if let Some(execution) = &mut self.execution {
             let known = execution.pending.take();
             execution.pending = (!goes_on).then(|| known.unwrap_or_else(|| pending(&self.lifecycle)));
         }
-        let rests = comes_from_outside && self.rests();
+        let is_at_rest = self.rests();
+        // The root of an execution before a wait is finished when the run is released, which no fact says.
+        if let Some(execution) = self.execution.as_mut().filter(|_| !is_at_rest) {
+            execution.position = recorded.seq;
+        }
+        let rests = comes_from_outside && is_at_rest;
         if !matches!(recorded.event, Event::ToolsListed { .. }) {
             spans.extend(self.listed_the_same(recorded.seq));
         }
@@ -307,7 +321,7 @@ impl Projector {
         let resumed = std::mem::replace(&mut self.has_executed, true);
         let common = common(&self.run, started, resumed, self.content);
         let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content);
-        execution.is_anothers = self.is_catching_up;
+        execution.from = self.from;
         execution.note(std::mem::take(&mut self.idle_events));
         execution.redact(self.redaction.clone());
         execution.before = self.lifecycle.run().map(|run| run.budget().usage).unwrap_or_default();

@@ -24,7 +24,13 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn at(desk: &Desk) -> Self {
+        Self::with(desk, &[]).await
+    }
+
+    /// A server with these variables in its environment.
+    pub(super) async fn with(desk: &Desk, environment: &[(&str, String)]) -> Self {
         let mut command = desk.command(&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let (said, lines) = (Arc::<Mutex<Vec<String>>>::default(), BufReader::new(child.stderr.take().unwrap()));
         let heard = said.clone();

@@ -225,6 +225,7 @@ async fn one_whose_run_has_another_past_where_it_is_given_back() {
         owner: None,
         lease: HOUR,
         session: None,
+        spans_sent: None,
     };
     toolgate::ports::RunStore::append(&*elsewhere.store, append).await.unwrap();
 
