@@ -16,7 +16,7 @@
 //! | `api_keys`, `stream_tickets` | creation of API keys and of stream tickets |
 //! | `event_stream` | the events of a run, with their ids |
 //! | `webhooks` | endpoints, deliveries and the dispatcher |
-//! | `worker` | background work: recovery, the deadline sweeper, polls of MCP tasks |
+//! | `worker`, `retention_rule` | background work: recovery, the deadline sweeper, polls of MCP tasks, retention |
 //! | `operator` | [`Operator`]: the runs of all tenants, for the command line; its input for runs is in `decisions` |
 //! | `error`, `error_reason` | [`ServiceError`], which each surface maps to its own form |
 //!
@@ -37,6 +37,7 @@ mod media_url;
 mod name_rules;
 mod new_run;
 mod operator;
+mod retention_rule;
 mod runs;
 mod service;
 mod sessions;
@@ -63,6 +64,7 @@ pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};
 pub use name_rules::check_name;
 pub use operator::Operator;
+pub use retention_rule::RetentionRule;
 pub use runs::{TenantRun, TenantRunner};
 pub use sessions::TenantSession;
 pub use stream_tickets::{mint_ticket, unseal_ticket};
@@ -72,4 +74,4 @@ pub use webhooks::{
     ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
     WebhookWakeSignal,
 };
-pub use worker::{RetentionRule, Worker};
+pub use worker::Worker;

@@ -9,9 +9,9 @@ use toolgate_core::run::Channel;
 use toolgate_runner::AgentRunner;
 
 use super::authorize::Caller;
+use super::retention_rule::RetentionRule;
 use super::runs::TenantRunner;
 use super::webhooks::WebhookConfig;
-use super::worker::RetentionRule;
 
 /// The service over a runner. Cheap to clone; clones share everything.
 #[derive(Clone)]

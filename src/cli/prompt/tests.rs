@@ -168,7 +168,8 @@ fn a_refused_edit_is_where_the_next_one_begins() {
 
 #[test]
 fn one_key_explains_the_keys_and_an_unknown_one_names_it() {
-    for (key, told) in [("?", "w  every call of this tool by this agent"), ("yikes", "? explains"), ("", "? explains")] {
+    for (key, told) in [("?", "w  every call of this tool by this agent"), ("yikes", "? explains"), ("", "? explains")]
+    {
         let (resume, questions) = ask(&[approval_item("1")], &format!("{key}\na\n"));
         assert!(questions.contains(told), "{key}: {questions}");
         assert_eq!(resume.answers.len(), 1, "{key}");
@@ -184,7 +185,7 @@ fn a_call_that_a_rule_may_deny_is_offered_no_wider_grant() {
     let (resume, questions) = ask(&[item], "s\nw\nl\no\ns\n");
     assert!(questions.contains("[o]nly these, as a rule may deny calls like it"), "{questions}");
     assert_eq!(questions.matches("that key is not offered").count(), 3, "{questions}");
-    let decision = resume.answers[&CallId::from("1")].decision().unwrap();
+    let decision = resume.answers[0].1.decision().unwrap();
     assert_eq!((decision.scope, &decision.coverage), (Scope::Session, &Coverage::Arguments));
 }
 

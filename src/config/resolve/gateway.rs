@@ -59,8 +59,8 @@ pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'
 
 fn retention_rules(written: &[Retention], scope: &mut Resolver<'_>) -> Vec<RetentionSettings> {
     let rules: Vec<RetentionSettings> = written.iter().map(|rule| retention(rule, scope)).collect();
-    let covers_all = |rule: &RetentionSettings| rule.tenants.is_empty() && rule.statuses.is_empty();
-    if let Some(unreached) = rules.iter().position(covers_all).and_then(|last| written.get(last + 1)) {
+    let covers_all = |rule: &Retention| rule.tenants.is_empty() && rule.statuses.is_empty();
+    if let Some(unreached) = written.iter().position(covers_all).and_then(|last| written.get(last + 1)) {
         let fault = Fault::new("this rule never counts, because the one before it concerns every run");
         scope.fault(fault.with_remedy("write the rule for all runs last"), unreached.days.place());
     }

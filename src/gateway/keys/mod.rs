@@ -53,6 +53,7 @@ struct NewKeyBody {
 /// The rotation of a key.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(as = KeyRotation)]
 struct RotationBody {
     /// How long the old key stays valid, in seconds. Default: 86400, a day.
     #[schema(maximum = 31_536_000)]

@@ -17,7 +17,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate_runner::{AgentRunner, Execution, RunnerError};
 
-pub use self::retention::RetentionRule;
 use crate::operator::Operator;
 use crate::service::Service;
 

@@ -4,37 +4,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use toolgate_core::id::{SessionId, Tenant};
 use toolgate_core::run::Status;
 use toolgate_ports::{ListOrder, RunFilter, RunRow};
 use toolgate_runner::{AgentRunner, RunnerError};
 
 use crate::operator::Operator;
+use crate::retention_rule::RetentionRule;
 use crate::service::Service;
 
 /// The time between two passes.
 const INTERVAL: Duration = Duration::from_secs(3600);
 /// How many rows are read at a time.
 const PAGE: usize = 200;
-
-/// How long ended runs are kept. The first rule that concerns a run counts; a run that none concerns is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RetentionRule {
-    /// The tenants whose runs it concerns; all tenants if there are none.
-    pub tenants: Vec<Tenant>,
-    /// The statuses of the runs that it concerns; all statuses of ended runs if there are none.
-    pub statuses: Vec<Status>,
-    /// The time since the last activity of the run's session.
-    pub keep: SignedDuration,
-}
-
-impl RetentionRule {
-    fn concerns(&self, row: &RunRow) -> bool {
-        (self.tenants.is_empty() || self.tenants.contains(&row.tenant))
-            && (self.statuses.is_empty() || self.statuses.contains(&row.status))
-    }
-}
 
 /// Deletes expired runs again and again.
 pub(super) async fn run(service: Service, rules: Vec<RetentionRule>) {

@@ -52,7 +52,7 @@ const SCOPES: &[(&str, &[&str])] = &[
             "compactSession",
         ],
     ),
-    ("admin", &["listKeys", "createKey", "readKey", "revokeKey", "refreshServer", "restartServer"]),
+    ("admin", &["listKeys", "createKey", "readKey", "revokeKey", "rotateKey", "refreshServer", "restartServer"]),
     (
         "webhooks",
         &[
