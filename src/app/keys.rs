@@ -42,7 +42,7 @@ impl App {
         let scopes = scopes.into_iter().collect();
         let new = NewKey { name, tenant: key.tenant.clone(), principal, scopes, expires_at, by };
         let created = self.create_key(new).await?;
-        self.store.expire_key(&key.id, overlap_until).await?;
+        self.store.overlap_key(&key.id, overlap_until).await?;
         Ok(Some(created))
     }
 

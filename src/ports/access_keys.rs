@@ -34,6 +34,9 @@ pub struct AccessKey {
     pub created_by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// Until when it is valid besides its successor, if it was rotated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlaps_until: Option<Timestamp>,
     /// When it was last used, to about a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Timestamp>,
@@ -69,8 +72,9 @@ pub trait AccessKeys: Send + Sync {
     /// Revokes a key. `None` if there is no such key; an earlier revocation stays as it is.
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError>;
 
-    /// Lets a key expire at that time, unless it expires earlier. `None` if there is no such key.
-    async fn expire_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError>;
+    /// Ends the overlap of a rotated key with its successor at that time, unless it ends earlier. `None` if there is no such
+    /// key.
+    async fn overlap_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError>;
 
     /// Records the use of a key. A time before the recorded one changes nothing.
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError>;
@@ -79,12 +83,17 @@ pub trait AccessKeys: Send + Sync {
 impl AccessKey {
     /// Whether it is valid at that time.
     pub fn holds(&self, now: Timestamp) -> bool {
-        self.revoked.is_none() && self.expires_at.is_none_or(|until| now < until)
+        self.revoked.is_none() && self.valid_until().is_none_or(|until| now < until)
     }
 
-    /// Lets it expire at that time, unless it expires earlier.
-    pub fn expire_at(&mut self, at: Timestamp) {
-        self.expires_at = Some(self.expires_at.map_or(at, |until| until.min(at)));
+    /// When it expires, by itself or after its rotation.
+    pub fn valid_until(&self) -> Option<Timestamp> {
+        self.expires_at.into_iter().chain(self.overlaps_until).min()
+    }
+
+    /// Ends the overlap with its successor at that time, unless it ends earlier.
+    pub fn overlap_until(&mut self, at: Timestamp) {
+        self.overlaps_until = Some(self.overlaps_until.map_or(at, |until| until.min(at)));
     }
 }
 

@@ -69,6 +69,7 @@ pub fn mint(new: NewKey, now: Timestamp) -> Result<(SecretString, KeyHash, Acces
         created_at: now,
         created_by: new.by,
         expires_at: new.expires_at,
+        overlaps_until: None,
         used_at: None,
         revoked: None,
     };
@@ -87,6 +88,26 @@ pub fn successor(key: &AccessKey, expires_at: Option<Timestamp>, now: Timestamp)
         principal: key.principal.clone(),
         scopes: key.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
         expires_at: expires_at.or_else(|| now.checked_add(lifetime?).ok()),
+    })
+}
+
+/// The successor of a key of a caller's tenant.
+///
+/// # Errors
+/// The key is not valid any more, or acts for another principal than the caller.
+pub fn successor_for(
+    caller: &Caller,
+    key: &AccessKey,
+    expires_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<RequestedKey, ServiceError> {
+    if caller.principal.is_some() && caller.principal != key.principal {
+        let detail = "these credentials act for one principal, and cannot rotate a key that acts for others";
+        return Err(ServiceError::new(ErrorCode::Forbidden, detail).with(ErrorReason::OtherPrincipal));
+    }
+    successor(key, expires_at, now).ok_or_else(|| {
+        let detail = format!("the key `{}` is revoked or has expired; create another one", key.id);
+        ServiceError::new(ErrorCode::Conflict, detail)
     })
 }
 

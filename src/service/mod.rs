@@ -50,7 +50,7 @@ mod worker;
 
 pub use self::service::Service;
 pub use answers::{Answers, CoverageView, DecisionKindView, LimitsDescription, NewDecision, ScopeView, coverage};
-pub use api_keys::{KEY_PREFIX, NewKey, ROTATION_OVERLAP, RequestedKey, mint, successor};
+pub use api_keys::{KEY_PREFIX, NewKey, ROTATION_OVERLAP, RequestedKey, mint, successor, successor_for};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
 pub use decisions::binding_digest;

@@ -66,7 +66,7 @@ fn lines(key: &AccessKey, now: Timestamp, paint: Paint) -> Vec<String> {
 }
 
 fn state(key: &AccessKey, now: Timestamp, paint: Paint) -> String {
-    match (&key.revoked, key.expires_at) {
+    match (&key.revoked, key.valid_until()) {
         (Some(revoked), _) => paint.red(format!("revoked by {} {}", escape_untrusted(&revoked.by), clock(revoked.at))),
         (None, Some(until)) if until <= now => paint.yellow(format!("expired {}", clock(until))),
         (None, Some(until)) => format!("until {}", clock(until)),

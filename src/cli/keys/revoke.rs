@@ -1,6 +1,7 @@
 //! `toolgate keys revoke`: revokes an API key.
 
 use clap::Args;
+use jiff::Timestamp;
 
 use crate::app::App;
 use crate::cli::answers::who;
@@ -55,7 +56,9 @@ pub(super) fn choose<'k>(named: &str, known: &'k [AccessKey]) -> Result<&'k Acce
     if let Some(exact) = fits.iter().find(|key| key.id.as_str() == named) {
         return Ok(exact);
     }
-    let named_so: Vec<&AccessKey> = known.iter().filter(|key| key.name == named).collect();
+    // A rotated key leaves its name to its successor, and ended ones are never deleted.
+    let now = Timestamp::now();
+    let named_so: Vec<&AccessKey> = known.iter().filter(|key| key.name == named && key.holds(now)).collect();
     match fits.as_slice() {
         [] if let [only] = named_so[..] => Ok(only),
         [] if !named_so.is_empty() => {

@@ -51,7 +51,7 @@ impl Rotate {
             let error = CliError::usage(format!("the key `{}` is revoked or has expired", key.id));
             error.with_remedy("create another one with `toolgate keys create`")
         })?;
-        let until = key.expires_at.map_or(until, |own| own.min(until));
+        let until = key.valid_until().map_or(until, |own| own.min(until));
         out.note(format!("{} `{}` replaces {}, which is valid until {}", new.id, new.name, key.id, clock(until)));
         out.line(secret.expose_secret());
         Ok(Exit::Done)

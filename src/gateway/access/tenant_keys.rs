@@ -44,9 +44,9 @@ impl TenantKeys {
         Ok(self.authenticator.store().keys(&filter).await?.pop())
     }
 
-    /// Lets one of the keys expire at that time, unless it expires earlier.
-    pub(crate) async fn expire(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
-        self.authenticator.store().expire_key(key, at).await?;
+    /// Ends the overlap of one of the keys with its successor at that time.
+    pub(crate) async fn overlap(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
+        self.authenticator.store().overlap_key(key, at).await?;
         if at <= Timestamp::now() {
             self.authenticator.note_revocation(key.clone()).await;
         }

@@ -12,7 +12,7 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{KeyId, Principal};
-use toolgate_service::{ROTATION_OVERLAP, RequestedKey, Scope, mint, successor};
+use toolgate_service::{ROTATION_OVERLAP, RequestedKey, Scope, ServiceError, mint, successor_for};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -50,13 +50,16 @@ struct NewKeyBody {
     expires_at: Option<Timestamp>,
 }
 
+/// The longest overlap of a key with its successor.
+const MAX_OVERLAP_S: u32 = 31_536_000;
+
 /// The rotation of a key.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(as = KeyRotation)]
 struct RotationBody {
     /// How long the old key stays valid, in seconds. Default: 86400, a day.
-    #[schema(maximum = 31_536_000)]
+    #[schema(maximum = 31_536_000)] // MAX_OVERLAP_S
     overlap_s: Option<u32>,
     /// When the new key expires. Default: after the time for which the old one was valid.
     expires_at: Option<Timestamp>,
@@ -111,13 +114,15 @@ async fn rotate(
     Body(RotationBody { overlap_s, expires_at }): Body<RotationBody>,
 ) -> Result<Response, Problem> {
     let old = keys.find(&key).await?.ok_or_else(|| Problem::not_found("key", &key))?;
-    let now = Timestamp::now();
-    let successor = successor(&old, expires_at, now).ok_or_else(|| {
-        Problem::new(ErrorCode::Conflict, format!("the key `{key}` is revoked or has expired; create another one"))
-    })?;
-    let response = created(&gateway, &keys, successor, now).await?;
+    if overlap_s.is_some_and(|seconds| seconds > MAX_OVERLAP_S) {
+        let wrong = format!("an overlap is at most {MAX_OVERLAP_S} seconds, a year");
+        return Err(ServiceError::invalid("/overlap_s", wrong).into());
+    }
     let overlap = overlap_s.map_or(ROTATION_OVERLAP, |seconds| SignedDuration::from_secs(seconds.into()));
-    keys.expire(&old.id, now.checked_add(overlap).unwrap_or(Timestamp::MAX)).await?;
+    let now = Timestamp::now();
+    let successor = successor_for(keys.caller(), &old, expires_at, now)?;
+    let response = created(&gateway, &keys, successor, now).await?;
+    keys.overlap(&old.id, now.checked_add(overlap).unwrap_or(Timestamp::MAX)).await?;
     Ok(response)
 }
 

@@ -30,7 +30,7 @@ pub(super) struct KeyView {
     created_at: Timestamp,
     /// The caller who created it.
     created_by: String,
-    /// When the key expires.
+    /// When the key expires, by itself or after its rotation.
     #[serde(serialize_with = "optional_millis")]
     expires_at: Option<Timestamp>,
     /// When the key was last used, to within a minute.
@@ -55,7 +55,7 @@ pub(super) struct CreatedView {
 
 impl KeyView {
     pub(super) fn new(key: AccessKey) -> Self {
-        let active = key.holds(Timestamp::now());
+        let (active, expires_at) = (key.holds(Timestamp::now()), key.valid_until());
         Self {
             id: key.id.to_string(),
             object: "key",
@@ -64,7 +64,7 @@ impl KeyView {
             scopes: key.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
             created_at: key.created_at,
             created_by: key.created_by,
-            expires_at: key.expires_at,
+            expires_at,
             used_at: key.used_at,
             revoked: key.revoked.map(RevokedView::from),
             active,

@@ -35,10 +35,10 @@ impl AccessKeys for MemoryStore {
         }))
     }
 
-    async fn expire_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
+    async fn overlap_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
         let mut contents = self.contents();
         Ok(contents.keys.values_mut().find(|known| known.id == *key).map(|known| {
-            known.expire_at(at);
+            known.overlap_until(at);
             known.clone()
         }))
     }

@@ -41,8 +41,8 @@ impl AccessKeys for SqliteStore {
         self.writer.make(RevokeKey { key: key.clone(), revoked: revoked.clone() }).await?.map(read).transpose()
     }
 
-    async fn expire_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
-        self.writer.make(ExpireKey { key: key.clone(), at }).await?.map(read).transpose()
+    async fn overlap_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
+        self.writer.make(OverlapKey { key: key.clone(), at }).await?.map(read).transpose()
     }
 
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
@@ -110,12 +110,12 @@ impl Write for RevokeKey {
     }
 }
 
-struct ExpireKey {
+struct OverlapKey {
     key: KeyId,
     at: Timestamp,
 }
 
-impl Write for ExpireKey {
+impl Write for OverlapKey {
     type Answer = Option<Row>;
 
     fn apply(&self, db: &Connection) -> Result<Option<Row>, Error> {
@@ -123,7 +123,7 @@ impl Write for ExpireKey {
         let Some((body, ..)) = query(READ).bind(id).optional::<Row>(db)? else { return Ok(None) };
         let unreadable = |error: serde_json::Error| Error::ToSqlConversionFailure(error.into());
         let mut key: AccessKey = serde_json::from_str(&body).map_err(unreadable)?;
-        key.expire_at(self.at);
+        key.overlap_until(self.at);
         query(REPLACE).bind(id).bind(serde_json::to_string(&key).map_err(unreadable)?).optional(db)
     }
 }

@@ -60,7 +60,7 @@ fn a_rotated_key_has_a_successor_and_expires_after_the_overlap() {
     let keys = desk.toolgate(&["keys", "list", "--json"]).expect(0).json_lines();
     let [new, old] = &keys[..] else { panic!("{keys:?}") };
     assert_eq!((&new["name"], &new["scopes"], new.get("expires_at")), (&old["name"], &old["scopes"], None));
-    assert!(old["id"] == id.as_str() && old["expires_at"].is_string(), "{old}");
+    assert!(old["id"] == id.as_str() && old["overlaps_until"].is_string(), "{old}");
     desk.toolgate(&["keys", "revoke", &id]).expect(0);
     let refused = desk.toolgate(&["keys", "rotate", &id]).expect(2).err;
     assert!(refused.contains("is revoked or has expired"), "{refused}");

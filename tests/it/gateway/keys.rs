@@ -177,7 +177,10 @@ async fn a_rotated_key_is_valid_besides_its_successor_until_the_overlap_ends() {
     let until: Timestamp = old.text("expires_at").parse().unwrap();
     assert!(until.duration_since(Timestamp::now()) <= SignedDuration::from_secs(3600), "{until}");
 
-    assert_eq!(locked.post(&path, &new, json!({"overlap_s": 0})).await.status, 201);
+    assert_eq!(locked.post(&path, &new, json!({"overlap_s": 31_536_001})).await.problem(), "validation");
+    let again = locked.post(&path, &new, json!({"overlap_s": 0})).await;
+    let until: Timestamp = again.text("expires_at").parse().unwrap();
+    assert!(until.duration_since(Timestamp::now()) > lifetime - SignedDuration::from_mins(10), "not of the overlap");
     assert_eq!(locked.get("/v1/runs", &secret).await.problem(), "unauthorized", "at once in this process");
     assert_eq!(locked.post(&path, &new, json!({})).await.problem(), "conflict", "it is not valid any more");
 }
@@ -328,8 +331,8 @@ impl AccessKeys for Late {
         taken_back
     }
 
-    async fn expire_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
-        self.inner.expire_key(key, at).await
+    async fn overlap_key(&self, key: &KeyId, at: Timestamp) -> Result<Option<AccessKey>, StoreError> {
+        self.inner.overlap_key(key, at).await
     }
 
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {

@@ -21,6 +21,7 @@ fn key(id: &str, tenant: &str, created: i64) -> AccessKey {
         created_at: at(created),
         created_by: "ann".to_owned(),
         expires_at: Some(at(900)),
+        overlaps_until: None,
         used_at: None,
         revoked: None,
     }
@@ -55,11 +56,11 @@ pub(crate) async fn a_key_is_revoked_once_and_stays_listed<S: Store>(store: Arc<
 pub(crate) async fn a_key_expires_earlier_and_never_later<S: Store>(store: Arc<S>) {
     let hash = put(&*store, &key("key_a", "default", 100)).await;
     for (asked, until) in [(1_000_000, 900), (200, 200), (300, 200)] {
-        let expired = store.expire_key(&"key_a".into(), at(asked)).await.unwrap().unwrap();
-        assert_eq!(expired.expires_at, Some(at(until)));
+        let expired = store.overlap_key(&"key_a".into(), at(asked)).await.unwrap().unwrap();
+        assert_eq!((expired.valid_until(), expired.expires_at), (Some(at(until)), Some(at(900))));
         assert_eq!(store.by_hash(&hash).await.unwrap(), Some(expired));
     }
-    assert_eq!(store.expire_key(&"key_b".into(), at(200)).await.unwrap(), None);
+    assert_eq!(store.overlap_key(&"key_b".into(), at(200)).await.unwrap(), None);
 }
 
 pub(crate) async fn the_last_use_of_a_key_never_goes_back<S: Store>(store: Arc<S>) {
