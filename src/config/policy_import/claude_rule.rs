@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use toolgate_core::pattern::Pattern;
-use toolgate_core::policy::Verdict;
+use toolgate_core::policy::{Condition, Verdict};
 
 use super::command_criteria::{self, CommandCriteria, command_pattern};
 use super::imported_rule::Criteria;
@@ -172,12 +172,17 @@ impl RuleContext<'_> {
     /// The same condition about the text of a relative path, which is in the folder of the project. Empty for files outside
     /// of it.
     fn or_relative(&self, argument: &str, path: &str, pattern: Option<&str>) -> String {
-        let Some(inner) = Path::new(path).strip_prefix(self.root).ok().and_then(Path::to_str) else {
-            return String::new();
+        // A name alone is one at any depth, also below a folder of the path.
+        let is_anywhere = pattern.is_none_or(|pattern| !pattern.trim_start_matches("**/").contains('/'));
+        let folder = match Path::new(path).strip_prefix(self.root) {
+            Ok(inner) => inner.to_str().map(|inner| if inner.is_empty() { "." } else { inner }),
+            Err(_) => (self.root.starts_with(path) && is_anywhere).then_some("."),
         };
-        let folder = if inner.is_empty() { "." } else { inner };
+        let Some(folder) = folder else { return String::new() };
         let of = [Some(folder), pattern].into_iter().flatten().map(|text| json!(text).to_string()).collect::<Vec<_>>();
-        format!(" || (!{argument}.startsWith(\"/\") && {argument}.lexicallyWithin({}))", of.join(", "))
+        let relative = format!("(!{argument}.startsWith(\"/\") && {argument}.lexicallyWithin({}))", of.join(", "));
+        // A name such as `~x` is none of a relative path.
+        if Condition::parse(&relative).is_ok() { format!(" || {relative}") } else { String::new() }
     }
 }
 

@@ -5,7 +5,7 @@ use super::options::{base_name, may_be};
 
 /// Programs that read and print, whatever their arguments, except for the options that [`super::CommandPattern`] refuses.
 /// `date` is not one of them, because it sets the clock, nor is `tree`, because it writes files.
-const READERS: [&str; 30] = [
+const READERS: [&str; 29] = [
     "basename",
     "cat",
     "cmp",
@@ -22,7 +22,6 @@ const READERS: [&str; 30] = [
     "ls",
     "md5sum",
     "nl",
-    "ps",
     "pwd",
     "realpath",
     "rg",
@@ -66,12 +65,13 @@ pub(super) fn outside_repository<'a>(program: &str, leading: &[String], words: &
 fn reads_others(program: &str, word: &str) -> bool {
     let options: &[&str] = match program {
         "grep" => &["-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"],
-        "diff" => &["-r", "--recursive"],
+        "diff" => &["-r", "--recursive", "-N", "--new-file", "--unidirectional-new-file"],
         "du" => &["-X", "--exclude-from", "--files0-from"],
         "find" => &["-files0-from"],
+        "git" => &["--untracked", "--no-exclude-standard"],
         "md5sum" | "sha256sum" => &["-c", "--check"],
         "pytest" if word.starts_with('@') => return true,
-        "rg" => &["-.", "-u", "--hidden", "--unrestricted"],
+        "rg" => &["-.", "-u", "--hidden", "--unrestricted", "-g", "--glob", "--iglob", "--type-add"],
         "sort" | "wc" => &["--files0-from"],
         _ => return false,
     };
@@ -126,6 +126,9 @@ mod tests {
             (Some("-vf.env"), "grep -vf.env a"),
             (Some("--files0=list"), "sort --files0=list"),
             (Some("@args"), "pytest @args"),
+            (Some("-N"), "diff -N a b"),
+            (Some("--untracked"), "git grep --untracked x"),
+            (Some("-g"), "rg -g *env x"),
             (None, "echo /etc"),
             (Some("/etc/passwd"), "cat a /etc/passwd"),
             (Some("../x"), "/bin/cat ../x"),

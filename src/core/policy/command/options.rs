@@ -26,7 +26,7 @@ const UNSAFE_OPTIONS: [(&[&str], &[&str]); 14] = [
             "-O",
         ],
     ),
-    (&["cargo"], &["--config", "--fix", "--manifest-path", "-C", "-Z"]),
+    (&["cargo"], &["--config", "--fix", "--logfile", "--manifest-path", "-C", "-Z"]),
     (
         &["npm", "pnpm", "yarn", "bun"],
         &["--prefix", "--script-shell", "--node-options", "--userconfig", "--globalconfig", "--dir", "--cwd", "-C"],
@@ -37,6 +37,7 @@ const UNSAFE_OPTIONS: [(&[&str], &[&str]); 14] = [
         &["pytest"],
         &[
             "--basetemp",
+            "--benchmark-json",
             "--config-file",
             "--confcutdir",
             "--cov-config",
@@ -52,7 +53,11 @@ const UNSAFE_OPTIONS: [(&[&str], &[&str]); 14] = [
             "--pdbcls",
             "--pyargs",
             "--report-log",
+            "--resultlog",
             "--rootdir",
+            "--rsyncdir",
+            "--snapshot-update",
+            "--tx",
             "-c",
             "-o",
             "-p",
