@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
@@ -30,6 +31,10 @@ const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "text"];
 const MAX_FILE: u64 = 1024 * 1024;
 /// How many unchanged lines are shown around a change.
 const CONTEXT: usize = 3;
+/// How long a comparison may take; after that, it is coarser.
+const LONGEST_COMPARISON: Duration = Duration::from_millis(250);
+/// How many edits of a call are shown in their file.
+const MOST_EDITS: usize = 20;
 const STEP: &str = "  ";
 
 /// Whether the new content of a file is compared with the file of this machine.
@@ -49,7 +54,8 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
             let named = PATHS.iter().find_map(|name| members.get(*name)?.as_str());
             let named = named.filter(|_| file == PresentFile::Compared);
             let absent = named.filter(|path| matches!(fs::exists(path), Ok(false))).map(str::to_owned);
-            let mut writer = Writer { present: named.and_then(FileText::read), absent, paint, lines: Vec::new() };
+            let mut writer =
+                Writer { present: named.and_then(FileText::read), edits: 0, absent, paint, lines: Vec::new() };
             writer.members(members, "");
             writer.lines
         }
@@ -71,6 +77,8 @@ pub(super) fn changed_file(arguments: &Arguments) -> Option<&str> {
 struct Writer {
     /// The file that the call names, if this machine has it and it may be shown.
     present: Option<FileText>,
+    /// The number of edits that were shown in the file.
+    edits: usize,
     /// The file that the call names, if this machine has none of this name.
     absent: Option<String>,
     paint: Paint,
@@ -114,7 +122,8 @@ impl Writer {
     /// An edit as a difference of its file, or else of its two texts.
     fn edit(&mut self, edit: &Edit<'_>, margin: &str) {
         let Edit { old, new, before, after, replaces_all } = *edit;
-        let Some(FileText { path, text }) = self.present.take_if(|_| !before.is_empty()) else {
+        let Some(FileText { path, text }) = self.present.take_if(|_| !before.is_empty() && self.edits < MOST_EDITS)
+        else {
             if let Some(path) = &self.absent {
                 let line = format!("{margin}! there is no {} on this machine", escape_untrusted(path));
                 self.lines.push(self.paint.yellow(line));
@@ -123,6 +132,7 @@ impl Writer {
             return self.difference(before, after, margin);
         };
         let shown = escape_untrusted(&path);
+        self.edits += 1;
         let changed = match text.matches(before).count() {
             1 => Some(text.replacen(before, after, 1)),
             times @ 2.. if replaces_all => {
@@ -195,7 +205,7 @@ impl Writer {
     }
 
     fn difference(&mut self, before: &str, after: &str, margin: &str) {
-        let difference = TextDiff::from_lines(before, after);
+        let difference = TextDiff::configure().timeout(LONGEST_COMPARISON).diff_lines(before, after);
         for (position, group) in difference.grouped_ops(CONTEXT).iter().enumerate() {
             if position > 0 {
                 self.lines.push(format!("{margin}{STEP}…"));

@@ -9,7 +9,7 @@ use serde_json::Map;
 use toolgate_core::chat::Message;
 use toolgate_core::id::{NodeId, RunId, Tenant};
 use toolgate_core::redact::Secrets;
-use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment};
+use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment, Trigger};
 use toolgate_core::tool::is_deceptive;
 use toolgate_ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, SessionClaim, StoreError, Update};
 
@@ -234,10 +234,13 @@ impl Journal {
         }
         let (at, event) = (self.clock.now(), event.without_secrets(&self.store.secrets));
         self.run.apply_at(&event, at).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
-        if let Some(message) = message_of(&event) {
+        let entry = JournalEntry { seq, at, event };
+        if self.committed == 0
+            && let Some(message) = fork_message(&self.run.started().trigger, &entry)
+        {
             self.title = title_of(message);
         }
-        self.staged.push(JournalEntry { seq, at, event });
+        self.staged.push(entry);
         Ok(())
     }
 
@@ -405,20 +408,19 @@ impl Journal {
     }
 }
 
-/// The title of a run in listings: the beginning of the user's message; that of a fork, if it has one.
+/// The title of a run in listings: the beginning of the user's message; that of a fork, if it has one. Later messages do not
+/// change it: the session of the run has the same title, which is deleted with the run.
 fn title(history: &[JournalEntry]) -> String {
-    history.iter().rev().find_map(|entry| message_of(&entry.event)).map(title_of).unwrap_or_default()
+    let Some(Event::Started(started)) = history.first().map(|first| &first.event) else { return String::new() };
+    let own = history.iter().find_map(|entry| fork_message(&started.trigger, entry));
+    title_of(own.unwrap_or(&started.input))
 }
 
-/// The user's message that an event adds to the conversation.
-fn message_of(event: &Event) -> Option<&Message> {
-    if let Event::Started(started) = event {
-        Some(&started.input)
-    } else if let Event::MessageAdded { message } = event {
-        Some(message)
-    } else {
-        None
-    }
+/// The message with which a fork begins its own part, after the fact that begins its execution.
+fn fork_message<'e>(trigger: &Trigger, entry: &'e JournalEntry) -> Option<&'e Message> {
+    let Trigger::Fork { at, .. } = trigger else { return None };
+    let Event::MessageAdded { message } = &entry.event else { return None };
+    (entry.seq == at + 1).then_some(message)
 }
 
 /// The title that a user's message gives a run or a session: its beginning, in one line, without characters that are

@@ -365,6 +365,7 @@ impl InFlight<'_> {
         if let Some(request) = self.request.clone() {
             let why = "it waits for an answer, and is made again when there is one";
             let notified = self.connection.peer.send_notification(cancelled(request, why).into());
+            let notified = self.connection.over.run_until_cancelled(notified);
             let _ = timeout_at(limits.deadline, notified).await.map_err(|_| Fault::Late(limits.total))?;
             self.request = None;
         }

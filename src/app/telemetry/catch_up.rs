@@ -1,6 +1,7 @@
 //! Catch-up of spans: sends from the journals what a collector lacks of runs that are not executed (decision 0057). Their
 //! process was killed before it sent all spans, or gave some up in an outage.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,12 @@ const LISTED: usize = 100;
 /// After so many runs in succession whose spans the collector did not accept, a pass ends.
 const REFUSALS: u32 = 3;
 
+/// The longest pause before the spans of a run that the collector did not accept are sent again.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// The runs whose spans the collector did not accept: until when each waits, and for how long the next time.
+type Refused = HashMap<RunId, (Instant, Duration)>;
+
 /// Sends what is missing.
 #[derive(Clone)]
 pub(in crate::app) struct CatchUp {
@@ -29,9 +36,9 @@ pub(in crate::app) struct CatchUp {
 impl CatchUp {
     /// Sends again and again what is missing of idle and ended runs.
     pub(in crate::app) async fn run(self, runner: AgentRunner) {
-        let mut after = None;
+        let (mut after, mut refused) = (None, Refused::new());
         loop {
-            if let Err(error) = self.pass(&runner, &mut after).await {
+            if let Err(error) = self.pass(&runner, &mut after, &mut refused).await {
                 tracing::warn!(%error, "failed to list runs with unsent spans");
             }
             tokio::time::sleep(PAUSE).await;
@@ -39,7 +46,12 @@ impl CatchUp {
     }
 
     /// A pass over the runs that follow `after`, which moves.
-    async fn pass(&self, runner: &AgentRunner, after: &mut Option<RunId>) -> Result<(), StoreError> {
+    async fn pass(
+        &self,
+        runner: &AgentRunner,
+        after: &mut Option<RunId>,
+        refused: &mut Refused,
+    ) -> Result<(), StoreError> {
         let mut refusals = 0;
         loop {
             let runs = self.store.unsent_spans(after.as_ref(), LISTED).await?;
@@ -49,8 +61,16 @@ impl CatchUp {
             }
             for run in runs {
                 // One run at a time: a collector that rejects its spans rejects no others with them.
-                if let Some(sent) = self.send(runner, &run).await {
-                    refusals = if self.sink.settled(&run).await { 0 } else { refusals + 1 };
+                let waits = refused.get(&run).is_some_and(|(until, _)| Instant::now() < *until);
+                if !waits && let Some(sent) = self.send(runner, &run).await {
+                    if self.sink.settled(&run).await {
+                        refused.remove(&run);
+                        refusals = 0;
+                    } else {
+                        let wait = refused.get(&run).map_or(PAUSE, |(_, next)| *next);
+                        refused.insert(run.clone(), (Instant::now() + wait, (wait * 2).min(LONGEST_WAIT)));
+                        refusals += 1;
+                    }
                     tracing::debug!(%run, spans = sent, refusals, "spans sent from the journal");
                 }
                 *after = Some(run);

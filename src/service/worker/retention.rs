@@ -48,9 +48,11 @@ async fn delete_expired(runner: &AgentRunner, rules: &[RetentionRule], now: Time
         limit: PAGE,
         ..RunFilter::default()
     };
-    let (mut deleted, mut sessions) = (0, BTreeMap::new());
+    let mut deleted = 0;
     loop {
         let page = runner.list(&filter).await?;
+        // Read again for each page: a session may go on meanwhile.
+        let mut sessions = BTreeMap::new();
         for row in &page {
             let Some(rule) = rules.iter().find(|rule| rule.concerns(row)) else { continue };
             let is_expired = |last: Timestamp| now.duration_since(last) >= rule.keep;
