@@ -110,7 +110,7 @@ impl Ready {
             None => Arc::new(MemoryStore::new()),
         };
         let mut builder = AgentRunner::builder()
-            .store(store)
+            .store(store.clone())
             .servers(servers.clone())
             .approvals(Arc::new(Granted))
             .agent(agent(model.clone(), scenario));
@@ -126,9 +126,9 @@ impl Ready {
         if subject == Subject::Metrics {
             builder = builder.sink(metrics());
         }
-        let export = if subject == Subject::Exported { Some(exported().await) } else { None };
+        let export = if subject == Subject::Exported { Some(exported(store).await) } else { None };
         if let Some((aside, _)) = &export {
-            builder = builder.sink(aside.clone());
+            builder = builder.sink(aside.clone()).exports_spans(true);
         }
         if subject == Subject::Whole {
             builder = builder.inputs(Arc::new(SchemaValidator::default()));
@@ -186,8 +186,8 @@ async fn open(durability: Durability) -> (Arc<SqliteStore>, TempDir) {
     (Arc::new(store), directory)
 }
 
-/// Spans with an export to a receiver that accepts and ignores everything.
-async fn exported() -> (Arc<BackgroundSink>, Arc<SpanSink>) {
+/// Spans with an export to a receiver that accepts and ignores everything, and with the marks of their runs in the store.
+async fn exported(store: Arc<dyn RunStore>) -> (Arc<BackgroundSink>, Arc<SpanSink>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
     let take = |_: axum::body::Bytes| async {};
@@ -196,7 +196,7 @@ async fn exported() -> (Arc<BackgroundSink>, Arc<SpanSink>) {
     let destination = Destination { endpoint, ..Destination::default() };
     let settings = ExportSettings { destination, redaction: redaction(), ..ExportSettings::default() };
     let export = settings.resolve(|_| None).unwrap().expect("an endpoint");
-    let sink = Arc::new(SpanSink::start(&export, Arc::new(|_: &ModelName| None), None).unwrap());
+    let sink = Arc::new(SpanSink::start(&export, Arc::new(|_: &ModelName| None), Some(store)).unwrap());
     (Arc::new(BackgroundSink::new(sink.clone()).unwrap()), sink)
 }
 
