@@ -193,15 +193,13 @@ impl RunCopy {
         self.own.extend(message.map(|message| Event::MessageAdded { message }));
     }
 
-    /// The last message of the user.
+    /// The message that it is listed under: its own, or the first of the run that it copies.
     pub(super) fn message(&self) -> &Message {
-        let added = self
-            .events
+        let own = self
+            .own
             .iter()
-            .chain(&self.own)
-            .rev()
             .find_map(|event| if let Event::MessageAdded { message } = event { Some(message) } else { None });
-        added.unwrap_or(&self.started.input)
+        own.unwrap_or(&self.started.input)
     }
 
     /// The state in which its own part begins.

@@ -170,7 +170,7 @@ impl RuleContext<'_> {
     }
 
     /// The same condition about the text of a relative path, which is in the folder of the project. Empty for files outside
-    /// of it.
+    /// of it, and for names that no relative path may have.
     fn or_relative(&self, argument: &str, path: &str, pattern: Option<&str>) -> String {
         // A name alone is one at any depth, also below a folder of the path.
         let is_anywhere = pattern.is_none_or(|pattern| !pattern.trim_start_matches("**/").contains('/'));
@@ -181,7 +181,6 @@ impl RuleContext<'_> {
         let Some(folder) = folder else { return String::new() };
         let of = [Some(folder), pattern].into_iter().flatten().map(|text| json!(text).to_string()).collect::<Vec<_>>();
         let relative = format!("(!{argument}.startsWith(\"/\") && {argument}.lexicallyWithin({}))", of.join(", "));
-        // A name such as `~x` is none of a relative path.
         if Condition::parse(&relative).is_ok() { format!(" || {relative}") } else { String::new() }
     }
 }

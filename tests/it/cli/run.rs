@@ -528,11 +528,11 @@ pub(super) fn signal(child: &Child, which: &str) {
 }
 
 /// Expires the lease of the dead process.
-fn let_leases_run_out(desk: &Desk) {
+pub(super) fn let_leases_run_out(desk: &Desk) {
     database(desk).execute("UPDATE run SET lease_until = 0", []).unwrap();
 }
 
-fn database(desk: &Desk) -> rusqlite::Connection {
+pub(super) fn database(desk: &Desk) -> rusqlite::Connection {
     rusqlite::Connection::open(desk.path().join(".toolgate/toolgate.db")).unwrap()
 }
 

@@ -13,13 +13,13 @@ use crate::telemetry::receiver::Receiver;
 
 const ANSWER: &str = "turns: [{ say: done }]";
 
-const HANGS: &str = "
+pub(super) const HANGS: &str = "
 turns:
   - { calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] }
   - { hang: true }
 ";
 
-const NOTE: &str = "
+pub(super) const NOTE: &str = "
 turns:
   - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
   - { say: done }

@@ -55,7 +55,7 @@ on_every_store! {
     }
 
     async fn a_fork_is_listed_under_its_own_message(kept: Kept) {
-        let world = answering(&["One.", "Two."]).kept(kept).await;
+        let world = answering(&["One.", "Two.", "Three."]).kept(kept).await;
         let runner = &world.runner;
         let first = say_to(runner, "chat", "First").await;
         let forked = fork(runner, &first.run_id, "Instead").await;
@@ -64,6 +64,11 @@ on_every_store! {
         assert_eq!(title(&forked.run_id).await, "Instead");
         let session = runner.session(&Tenant::default(), &forked.session_id).await.unwrap().unwrap();
         assert_eq!(session.title, "Instead");
+
+        // The title of a session is deleted with the run that it quotes.
+        let again = runner.fork(&forked.run_id, Fork::default()).await.unwrap().until_idle().await.unwrap();
+        let session = runner.session(&Tenant::default(), &again.session_id).await.unwrap().unwrap();
+        assert_eq!(session.title, title(&again.run_id).await);
     }
 
     async fn a_fork_of_a_fork_and_a_retry_of_a_fork_keep_the_conversation(kept: Kept) {

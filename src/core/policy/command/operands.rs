@@ -57,7 +57,7 @@ pub(in crate::policy) fn outside_folder<'a>(program: &str, words: &'a [String]) 
 
 /// The first of these words with which `git diff` may compare files outside of its repository, as `--no-index` does.
 pub(super) fn outside_repository<'a>(program: &str, leading: &[String], words: &'a [String]) -> Option<&'a str> {
-    let is_diff = base_name(program) == "git" && leading.iter().any(|word| word == "diff");
+    let is_diff = base_name(program) == "git" && leading.iter().chain(words).any(|word| word == "diff");
     words.iter().filter(|_| is_diff).map(String::as_str).find(|word| is_elsewhere(word))
 }
 

@@ -113,6 +113,9 @@ fn an_allowance_matches_only_plain_commands() {
         "git log --ext-diff",
         "git log --ex",
         "git log '--output=x'",
+        "git diff /etc/hostname .env",
+        "git diff -- ../x y",
+        "git diff ~/x y",
         "git log -Oless",
     ] {
         assert!(!reads(&json!({ "command": command })), "{command:?}");
