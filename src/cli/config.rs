@@ -6,9 +6,11 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
-use super::text::list;
+use super::text::{count, list};
 use crate::app::{self, Models};
-use crate::config::{self, ModelSettings, Settings, StdioSettings, StoreSettings, TransportSettings};
+use crate::config::{
+    self, ModelSettings, RetentionSettings, Settings, StdioSettings, StoreSettings, TransportSettings,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -123,5 +125,16 @@ fn found(settings: &Settings, is_usable: bool) -> Vec<String> {
         }
         lines.push(format!("agent    {}: model {}; policy {policy}; {tools}", agent.name, agent.model));
     }
+    lines.extend(settings.gateway.retention.iter().map(deleted_runs));
     lines
+}
+
+/// The runs that a server deletes by a rule.
+fn deleted_runs(rule: &RetentionSettings) -> String {
+    let statuses = match &rule.statuses[..] {
+        [] => "ended".to_owned(),
+        statuses => list(statuses.iter().map(|status| status.as_str())),
+    };
+    let tenants = if rule.tenants.is_empty() { "every tenant".to_owned() } else { list(&rule.tenants) };
+    format!("delete   runs of {tenants}: {statuses}, {} after the last activity", count(rule.days as usize, "day"))
 }

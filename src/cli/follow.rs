@@ -91,6 +91,14 @@ impl Display {
         }
     }
 
+    /// Shortens what is displayed of a decision that the person made at a prompt.
+    fn decided_here(&mut self, call: CallId) {
+        match self {
+            Self::Live(live_view) | Self::Lines(live_view) => live_view.decided_here(call),
+            Self::Json | Self::Quiet => {}
+        }
+    }
+
     /// Whether a person reads along, so that the final answer is on the screen already.
     pub(super) fn is_live(&self) -> bool {
         match self {
@@ -181,6 +189,11 @@ impl<'a> Follow<'a> {
         self.seen = id.or(self.seen);
         self.activities.apply(event, Instant::now());
         self.display.event(event, out);
+    }
+
+    /// Records that the person decided about a call at a prompt.
+    pub(super) fn decided_here(&mut self, call: CallId) {
+        self.display.decided_here(call);
     }
 
     /// Whether a call is in progress.

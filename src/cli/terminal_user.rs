@@ -300,7 +300,7 @@ async fn record_held(
 
 /// Records the answer to an item as it was shown at this version of the run.
 async fn record(
-    follow: &Follow<'_>,
+    follow: &mut Follow<'_>,
     run: &RunId,
     version: u64,
     answers: Vec<(CallId, Answer)>,
@@ -318,7 +318,9 @@ async fn record(
         }
     }
     let app = follow.app;
+    let calls: Vec<CallId> = given.answers.iter().map(|(call, _)| call.clone()).collect();
     let Err(error) = app.operator().record_as_shown(run, given, std::slice::from_ref(item)).await else {
+        calls.into_iter().for_each(|call| follow.decided_here(call));
         return Ok(Recorded::Yes);
     };
     let is_too_late = is_too_late(&error);

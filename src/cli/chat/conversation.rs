@@ -261,11 +261,11 @@ impl<'a> Conversation<'a> {
         next.map_or_else(|| "/policy".to_owned(), |name| format!("/policy {name}"))
     }
 
+    /// Chooses a policy, which the next prompt names.
     fn choose_policy(&mut self, name: Option<String>, out: &mut Output) -> Result<(), CliError> {
         let known = self.agent.policies().map(|policy| policy.name.as_str());
         if let Some(name) = choice("policy", name, known, self.policy(), out)? {
             (self.mode, self.has_unsent_choice) = (Some(name), true);
-            out.line(out.paint().bold(self.head()));
         }
         Ok(())
     }

@@ -88,6 +88,9 @@ impl Add {
             let remedy = format!("`export {name}=…` first: values that look like secrets are not written to the file");
             return Err(CliError::usage(message).with_remedy(remedy));
         }
+        for flag in self.program.iter().filter(|word| ["--trusted", "--unchecked"].contains(&word.as_str())) {
+            out.warning(format!("`{flag}` after `--` goes to the program; for toolgate it stands before `--`"));
+        }
         let agent = self.user(&file.settings)?;
         let by_hand = || file.by_hand(format!("add it below `servers:`:\n{}", definition.yaml.trim_end()));
         let added = config::with_server(&file.text, &definition.yaml).ok_or_else(by_hand)?;

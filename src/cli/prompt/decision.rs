@@ -6,7 +6,7 @@ use super::console::Console;
 use super::grant_choice::LikelyGrant;
 use super::{AskedItem, CallRecord, Place, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
-use crate::cli::text::{COMPACT, arguments_line, count, list};
+use crate::cli::text::{count, list};
 use crate::cli::view;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
@@ -20,7 +20,7 @@ const KEYS: &str = "    a  this call runs, once (as does y)
     b  the item before it is asked about again
     q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and what is approved runs
   This call and, from now on:
-    g  in this session, commands like it, as the line says
+    g  in this session, calls like it, as the line says
     l  calls that meet a condition, which you choose: the same value, a folder, the first words of a command
     o  the same call, with these very arguments
     s  every call of this tool in this session, with any arguments
@@ -81,8 +81,7 @@ impl<C: Console> Prompt<C> {
         }
         if shown.len() > LONG {
             // The heading may have left the screen.
-            let arguments = arguments_line(&call.arguments.to_value(), COMPACT);
-            self.say(&format!("{heading} {arguments}"))?;
+            self.say(&format!("{heading}{place}"))?;
         }
         self.console.discard_typed_ahead()?;
         loop {

@@ -66,7 +66,7 @@ impl Activities {
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
                 let arguments =
                     call.arguments.as_ref().map(|value| arguments_line(value, usize::MAX)).unwrap_or_default();
-                self.begin(Actor::Call(call.call_id.clone()), named(call), arguments, now);
+                self.begin(Actor::Call(call.call_id.clone()), server_and_tool(call), arguments, now);
             }
             LifecycleKind::McpCompleted { call, .. }
             | LifecycleKind::BuiltinCompleted { call, .. }
@@ -128,7 +128,7 @@ impl Activities {
 }
 
 /// The server and the tool, as the server names it.
-fn named(call: &CallRef) -> String {
+pub(super) fn server_and_tool(call: &CallRef) -> String {
     match &call.tool {
         Some(ToolRef { origin: Origin::Mcp { server, tool }, .. }) => one_line(&format!("{server} · {tool}"), 60),
         Some(ToolRef { origin: Origin::External { tool } | Origin::Builtin { tool }, .. }) => one_line(tool, 60),

@@ -1,5 +1,6 @@
 //! Live view of a run: one or two lines for each lifecycle event, with streamed text between them.
 
+mod call_lines;
 mod shown_grants;
 mod stream;
 
@@ -7,18 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::cli) use self::shown_grants::ShownGrants;
 use super::DisplaySettings;
-use super::approval::{by_way_of, clock, marked};
-use super::approval_scope::{covered, reach};
+use super::approval::{by_way_of, clock};
 use super::typesetter::Typesetter;
 use super::usage::{MissingUsage, spent, total, wasted_usage};
-use super::words::{kept_line, left_out_lines, why_rejected};
+use super::words::left_out_lines;
 use crate::cli::paint::Paint;
-use crate::cli::text::{COMPACT, arguments_line, block, count, duration, gutter, list, one_line};
+use crate::cli::text::{COMPACT, block, count, duration, gutter, one_line};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::CallId;
-use crate::core::lifecycle::{CallEnd, CallRef, LifecycleEvent, LifecycleKind};
-use crate::core::run::{self, Rejection, Restart, Scope, ToolAccess};
+use crate::core::lifecycle::{CallRef, LifecycleEvent, LifecycleKind};
+use crate::core::run::{self, Restart, Scope, ToolAccess};
 use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, escape_untrusted};
 
 /// Output to print.
@@ -62,6 +62,8 @@ pub(in crate::cli) struct LiveView {
     last_error: Option<Failure>,
     /// The calls in progress.
     executing: BTreeMap<CallId, CallRef>,
+    /// The calls that the person decided about at the prompts of this view.
+    decided_here: BTreeSet<CallId>,
     /// The approved calls that are not sent yet.
     approved: BTreeMap<CallId, (CallRef, Scope)>,
     /// The calls in progress whose beginning is shown with their end.
@@ -93,6 +95,7 @@ impl LiveView {
             grants: ShownGrants::default(),
             last_error: None,
             executing: BTreeMap::new(),
+            decided_here: BTreeSet::new(),
             approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
             repeated: BTreeSet::new(),
@@ -107,6 +110,11 @@ impl LiveView {
     /// Typesets the model's text, and folds its reasoning.
     pub(in crate::cli) fn typesetting(self) -> Self {
         Self { typesetter: Some(Typesetter::new(self.look)), ..self }
+    }
+
+    /// Shortens the line about a decision that was made at the prompt above it.
+    pub(in crate::cli) fn decided_here(&mut self, call: CallId) {
+        self.decided_here.insert(call);
     }
 
     /// Adapts to the width of the terminal.
@@ -214,12 +222,13 @@ impl LiveView {
                 lines
             }
             LifecycleKind::ApprovalsResolved { granted } => {
-                let line = format!("  grants in force: {}", list(covered(granted)));
-                if !self.grants.is_news(&line) || granted.is_empty() { Vec::new() } else { vec![paint.dim(line)] }
+                let lines = self.grants_in_force(granted);
+                let is_news = self.grants.is_news(&lines.join("\n"));
+                lines.into_iter().filter(|_| is_news).map(|line| paint.dim(line)).collect()
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
                 self.streamed = false;
-                vec![self.turn(event.iteration, *tool_access)]
+                self.turn(event.iteration, *tool_access).into_iter().collect()
             }
             LifecycleKind::ModelRetrying { model, attempt, instead_of } => {
                 self.streamed = false;
@@ -350,12 +359,10 @@ impl LiveView {
             }
             LifecycleKind::ExternalCompleted { call, end } => self.ended(call, "from the caller", end),
             LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
-            LifecycleKind::ApprovalRequested { call, reason, .. } => {
-                let because = paint.dim(format!("    because: {}", escape_untrusted(reason)));
-                // The pending item follows with its arguments, and at a terminal the question, which has the reason too.
-                let because = Some(because).filter(|_| self.answer == AnswerPlacement::Apart);
+            // At a terminal the prompt follows, or the pending item with its arguments.
+            LifecycleKind::ApprovalRequested { call, reason, .. } if self.answer == AnswerPlacement::Apart => {
                 let head = format!("  {} {} requires approval", paint.yellow("?"), self.named(call));
-                [head].into_iter().chain(because).collect()
+                vec![head, paint.dim(format!("    because: {}", escape_untrusted(reason)))]
             }
             LifecycleKind::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
@@ -363,13 +370,15 @@ impl LiveView {
         }
     }
 
-    fn turn(&self, number: u32, tool_access: ToolAccess) -> String {
+    /// The heading of a turn. A conversation has none for its turns with all tools, whose numbers begin again with each message.
+    fn turn(&self, number: u32, tool_access: ToolAccess) -> Option<String> {
         let restriction = match tool_access {
+            ToolAccess::Enabled if self.answer == AnswerPlacement::Conversation => return None,
             ToolAccess::Enabled => "",
             ToolAccess::BudgetExhausted | ToolAccess::Stopped => ", without tools",
             ToolAccess::FinalAnswer => ", final answer, without tools",
         };
-        self.look.paint.bold(format!("turn {number}{restriction}"))
+        Some(self.look.paint.bold(format!("turn {number}{restriction}")))
     }
 
     fn replied(&mut self, fact: &LifecycleKind) -> Vec<String> {
@@ -389,88 +398,6 @@ impl LiveView {
         let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
         lines.push(self.look.paint.dim(format!("  {who}: {}, {}", duration(*duration_ms), spent(usage))));
         lines
-    }
-
-    fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
-        let (paint, name) = (self.look.paint, self.named(call));
-        if reason == Rejection::Deferred {
-            return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
-        }
-        let head = format!("{name} rejected, {}", reason.as_str().replace('_', " "));
-        let reason = why_rejected(message.unwrap_or_default(), self.look.room(head.chars().count() + 6));
-        format!("  {} {head}: {reason}", paint.red("✗"))
-    }
-
-    fn decided(&self, fact: &LifecycleKind) -> Option<String> {
-        let LifecycleKind::ApprovalDecided {
-            call,
-            decision: answer,
-            by,
-            via,
-            scope,
-            coverage,
-            expires_at,
-            edited,
-            reason,
-            policy,
-        } = fact
-        else {
-            return None;
-        };
-        let (mark, word) = match answer {
-            run::DecisionKind::Approve => (self.look.paint.green("✓"), "approved"),
-            run::DecisionKind::Deny => (self.look.paint.red("✗"), "denied"),
-        };
-        let reach = reach(*scope, coverage, *expires_at);
-        let edited = if *edited { ", arguments edited" } else { "" };
-        let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
-        let how = by_way_of(*via);
-        let reason = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
-        Some(format!(
-            "  {mark} {} {word}{reach} by {} {how}{edited}{policy}{reason}",
-            self.named(call),
-            escape_untrusted(by)
-        ))
-    }
-
-    /// The tool, with the arguments where the turn has several calls of it.
-    fn named(&self, call: &CallRef) -> String {
-        let told = call.arguments.as_ref().filter(|_| self.repeated.contains(&call.tool_name));
-        let told = told.map(|value| format!(" ({})", arguments_line(value, COMPACT / 2))).unwrap_or_default();
-        format!("{}{told}", call.tool_name)
-    }
-
-    fn request_line(&self, mark: &str, call: &CallRef, remark: &str) -> String {
-        let used = call.tool_name.chars().count() + remark.chars().count() + 6;
-        let arguments = call.arguments.as_ref().map(|value| arguments_line(value, self.look.room(used)));
-        let arguments = arguments.unwrap_or_default();
-        format!("  {mark} {} {}{remark}", call.tool_name, self.look.paint.dim(arguments))
-    }
-
-    fn ended(&mut self, call: &CallRef, remark: &str, end: &CallEnd) -> Vec<String> {
-        let paint = self.look.paint;
-        let mark = if end.is_error { paint.red("✗") } else { paint.green("✓") };
-        let room = self.look.room(call.tool_name.chars().count() + remark.chars().count() + 8).min(COMPACT);
-        let result = one_line(end.result.as_deref().unwrap_or_default(), room);
-        let ended = format!("  {mark} {} {}  {result}", call.tool_name, paint.dim(remark));
-        let kept = end.kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept))));
-        let begun = self.deferred.remove(&call.call_id).map(|call| self.request_line(&paint.cyan("→"), &call, ""));
-        begun.into_iter().chain([ended]).chain(kept).collect()
-    }
-
-    /// The calls that were in progress when the run ended. Their requests were sent, and no reply is recorded.
-    fn interrupted(&mut self) -> Vec<String> {
-        self.deferred.clear();
-        let interrupted = std::mem::take(&mut self.executing).into_values();
-        let unsent = std::mem::take(&mut self.approved).into_values();
-        let mark = self.look.paint.yellow("!");
-        let remark = ": interrupted; it was sent, and whether it took effect is unknown";
-        let interrupted = interrupted.map(|call| self.request_line(&mark, &call, remark));
-        let unsent = unsent.map(|(call, scope)| {
-            let grant = if scope == Scope::Once { "" } else { ", so that its grant is not saved" };
-            format!("  {mark} {}: approved, and not sent before the run ended{grant}", self.named(&call))
-        });
-        interrupted.chain(unsent).collect()
     }
 
     fn does_not_fit(&self, what: &str, problem: &Problem) -> String {

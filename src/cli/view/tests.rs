@@ -279,18 +279,44 @@ fn pending_items_come_with_the_command_that_settles_them() {
 }
 
 #[test]
-fn the_beginning_of_a_deferred_call_stands_before_its_end() {
+fn a_deferred_call_has_one_line_and_its_result() {
     let mut live_view = LiveView::new(LOOK, AnswerPlacement::Inline);
     let executing = event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") });
     assert!(live_view.defer(&executing) && !live_view.defer(&event(text("Hello"))));
     let end = CallEnd { is_error: false, error: None, result_bytes: 5, result: Some("found".into()), kept: Vec::new() };
     let completed = LifecycleKind::BuiltinCompleted { call: call("mcp_shop_find"), duration_ms: Some(85), end };
     let lines = live_view.render(&event(completed));
-    let [LiveOutput::Line(begun), LiveOutput::Line(ended)] = &lines[..] else { panic!("{lines:?}") };
-    assert!(
-        begun.starts_with("  → mcp_shop_find customer_id: \"") && ended == "  ✓ mcp_shop_find 85 ms  found",
-        "{lines:?}"
-    );
+    let [LiveOutput::Line(head), LiveOutput::Line(result)] = &lines[..] else { panic!("{lines:?}") };
+    assert!(head.starts_with("  ✓ mcp_shop_find · 85 ms  customer_id: \""), "{lines:?}");
+    assert_eq!(result, "    found");
+}
+
+#[test]
+fn a_decision_at_the_prompt_is_not_repeated() {
+    let decided = |decision, scope, reason: Option<&str>| {
+        event(LifecycleKind::ApprovalDecided {
+            call: call("mcp_shop_add_note"),
+            decision,
+            by: "kim".into(),
+            via: Channel::Terminal,
+            scope,
+            coverage: Coverage::Tool,
+            expires_at: None,
+            edited: false,
+            policy: Some(PolicyMark { name: "default".into(), version: "1a2b".into() }),
+            reason: reason.map(str::to_owned),
+        })
+    };
+    let (approve, deny) = (run::DecisionKind::Approve, run::DecisionKind::Deny);
+    let (once, granted) = (decided(approve, Scope::Once, None), decided(approve, Scope::Session, None));
+    let mut live_view = LiveView::new(LOOK, AnswerPlacement::Conversation);
+    assert_eq!(live_view.render(&once).len(), 1, "a decision of another process is shown");
+    live_view.decided_here("call_1".into());
+    assert_eq!(live_view.render(&once), []);
+    let line = |text: &str| [LiveOutput::Line(text.to_owned())];
+    let told = "  ✓ mcp_shop_add_note approved for this session, any arguments";
+    assert_eq!(live_view.render(&granted), line(told));
+    assert_eq!(live_view.render(&decided(deny, Scope::Once, Some("late"))), line("  ✗ mcp_shop_add_note denied: late"));
 }
 
 #[test]

@@ -1,0 +1,132 @@
+//! Lines of the live view about calls: decisions, requests, results, and the grants in force.
+
+use super::super::activity::server_and_tool;
+use super::super::approval::{by_way_of, marked};
+use super::super::approval_scope::{covered, reach};
+use super::super::words::{kept_line, why_rejected};
+use super::{AnswerPlacement, LiveView};
+use crate::cli::text::{COMPACT, arguments_line, count, one_line};
+use crate::core::lifecycle::{CallEnd, CallRef, LifecycleKind};
+use crate::core::run::{self, Rejection, Scope, ToolGrant};
+use crate::core::tool::escape_untrusted;
+
+impl LiveView {
+    pub(super) fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
+        let (paint, name) = (self.look.paint, self.named(call));
+        if reason == Rejection::Deferred {
+            return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
+        }
+        let head = format!("{name} rejected, {}", reason.as_str().replace('_', " "));
+        let reason = why_rejected(message.unwrap_or_default(), self.look.room(head.chars().count() + 6));
+        format!("  {} {head}: {reason}", paint.red("✗"))
+    }
+
+    pub(super) fn decided(&self, fact: &LifecycleKind) -> Option<String> {
+        let LifecycleKind::ApprovalDecided {
+            call,
+            decision: answer,
+            by,
+            via,
+            scope,
+            coverage,
+            expires_at,
+            edited,
+            reason,
+            policy,
+        } = fact
+        else {
+            return None;
+        };
+        let (mark, word) = match answer {
+            run::DecisionKind::Approve => (self.look.paint.green("✓"), "approved"),
+            run::DecisionKind::Deny => (self.look.paint.red("✗"), "denied"),
+        };
+        let reach = reach(*scope, coverage, *expires_at);
+        let edited = if *edited { ", arguments edited" } else { "" };
+        let reason = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
+        if self.decided_here.contains(&call.call_id) {
+            let is_told = word == "approved" && reach.is_empty() && edited.is_empty();
+            let reach = reach.trim_end_matches(',');
+            return (!is_told).then(|| format!("  {mark} {} {word}{reach}{edited}{reason}", self.named(call)));
+        }
+        let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
+        let how = by_way_of(*via);
+        Some(format!(
+            "  {mark} {} {word}{reach} by {} {how}{edited}{policy}{reason}",
+            self.named(call),
+            escape_untrusted(by)
+        ))
+    }
+
+    /// The tool, with the arguments where the turn has several calls of it.
+    pub(super) fn named(&self, call: &CallRef) -> String {
+        let told = call.arguments.as_ref().filter(|_| self.repeated.contains(&call.tool_name));
+        let told = told.map(|value| format!(" ({})", arguments_line(value, COMPACT / 2))).unwrap_or_default();
+        format!("{}{told}", call.tool_name)
+    }
+
+    pub(super) fn request_line(&self, mark: &str, call: &CallRef, remark: &str) -> String {
+        let used = call.tool_name.chars().count() + remark.chars().count() + 6;
+        let arguments = call.arguments.as_ref().map(|value| arguments_line(value, self.look.room(used)));
+        let arguments = arguments.unwrap_or_default();
+        format!("  {mark} {} {}{remark}", call.tool_name, self.look.paint.dim(arguments))
+    }
+
+    pub(super) fn ended(&mut self, call: &CallRef, remark: &str, end: &CallEnd) -> Vec<String> {
+        let paint = self.look.paint;
+        let mark = if end.is_error { paint.red("✗") } else { paint.green("✓") };
+        let result = end.result.as_deref().unwrap_or_default();
+        let mut lines = match self.deferred.remove(&call.call_id) {
+            Some(begun) => self.whole_call(&mark, &begun, remark, result),
+            None => {
+                let room = self.look.room(call.tool_name.chars().count() + remark.chars().count() + 8).min(COMPACT);
+                vec![format!("  {mark} {} {}  {}", call.tool_name, paint.dim(remark), one_line(result, room))]
+            }
+        };
+        lines.extend(end.kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
+        lines
+    }
+
+    /// A call that was in progress and ended: its line in place of the activity, and its result.
+    fn whole_call(&self, mark: &str, begun: &CallRef, remark: &str, result: &str) -> Vec<String> {
+        let (paint, name) = (self.look.paint, server_and_tool(begun));
+        let room = self.look.room(name.chars().count() + remark.chars().count() + 9);
+        let arguments = begun.arguments.as_ref().map(|value| arguments_line(value, room)).unwrap_or_default();
+        let head = format!("  {mark} {name} · {remark}  {}", paint.dim(arguments));
+        let result = one_line(result, self.look.room(6).min(COMPACT));
+        let result = (!result.is_empty()).then(|| format!("    {result}"));
+        [head].into_iter().chain(result).collect()
+    }
+
+    /// The calls that were in progress when the run ended. Their requests were sent, and no reply is recorded.
+    pub(super) fn interrupted(&mut self) -> Vec<String> {
+        self.deferred.clear();
+        let interrupted = std::mem::take(&mut self.executing).into_values();
+        let unsent = std::mem::take(&mut self.approved).into_values();
+        let mark = self.look.paint.yellow("!");
+        let remark = ": interrupted; it was sent, and whether it took effect is unknown";
+        let interrupted = interrupted.map(|call| self.request_line(&mark, &call, remark));
+        let unsent = unsent.map(|(call, scope)| {
+            let grant = if scope == Scope::Once { "" } else { ", so that its grant is not saved" };
+            format!("  {mark} {}: approved, and not sent before the run ended{grant}", self.named(&call))
+        });
+        interrupted.chain(unsent).collect()
+    }
+
+    /// The grants in force: each with what it covers, in a conversation their number. No lines without a grant.
+    pub(super) fn grants_in_force(&self, granted: &[ToolGrant]) -> Vec<String> {
+        if self.answer == AnswerPlacement::Conversation {
+            let number = (!granted.is_empty()).then(|| count(granted.len(), "grant"));
+            return number.map(|number| format!("  {number} in force, /approvals lists them")).into_iter().collect();
+        }
+        let covered: Vec<String> = covered(granted).collect();
+        match &covered[..] {
+            [] => Vec::new(),
+            [only] => vec![format!("  grants in force: {only}")],
+            several => {
+                let each = several.iter().map(|covered| format!("    {covered}"));
+                ["  grants in force:".to_owned()].into_iter().chain(each).collect()
+            }
+        }
+    }
+}
