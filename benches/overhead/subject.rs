@@ -35,11 +35,11 @@ pub enum Subject {
     Lifecycle,
     /// With the projection into spans and the redaction of secrets; the spans are dropped.
     Spans,
-    /// The same with runs that are not sampled.
-    Unsampled,
     /// With everything that an app with a collector has: the queue, the thread and the export over HTTP to a receiver
     /// in this process, whose work counts as CPU time too.
     Exported,
+    /// The same with runs that are not sampled.
+    Unsampled,
     /// With metrics.
     Metrics,
     ProcessCrash,
@@ -54,8 +54,8 @@ impl Subject {
         Self::Memory,
         Self::Lifecycle,
         Self::Spans,
-        Self::Unsampled,
         Self::Exported,
+        Self::Unsampled,
         Self::Metrics,
         Self::ProcessCrash,
         Self::PowerCut,
@@ -68,7 +68,7 @@ impl Subject {
             Self::Memory => "memory",
             Self::Lifecycle => "memory + lifecycle",
             Self::Spans => "memory + spans",
-            Self::Unsampled => "memory + spans, unsampled",
+            Self::Unsampled => "memory + export, unsampled",
             Self::Exported => "memory + export",
             Self::Metrics => "memory + metrics",
             Self::ProcessCrash => "sqlite, process crash",
@@ -117,7 +117,7 @@ impl Ready {
         if matches!(subject, Subject::Lifecycle | Subject::Whole) {
             builder = builder.sink(Arc::new(LogSink::new()));
         }
-        if matches!(subject, Subject::Spans | Subject::Unsampled | Subject::Whole) {
+        if matches!(subject, Subject::Spans | Subject::Whole) {
             builder = builder.sink(Arc::new(SpanFold::new()));
         }
         if subject == Subject::Unsampled {
@@ -126,7 +126,8 @@ impl Ready {
         if subject == Subject::Metrics {
             builder = builder.sink(metrics());
         }
-        let export = if subject == Subject::Exported { Some(exported(store).await) } else { None };
+        let is_exported = matches!(subject, Subject::Exported | Subject::Unsampled);
+        let export = if is_exported { Some(exported(store).await) } else { None };
         if let Some((aside, _)) = &export {
             builder = builder.sink(aside.clone()).exports_spans(true);
         }

@@ -22,9 +22,56 @@ use super::{Export, ExportError, FLUSH, Signal, SpanCounts, console};
 use crate::per_run::PerRun;
 use crate::spans::{IdentityOf, Projector, Redaction, Span, SpanContent};
 
+/// What is kept of a run that is executed.
+#[derive(Debug)]
+enum RunSpans {
+    Projected(Box<Projector>),
+    /// The execution is not sampled: only the position of the next fact is kept.
+    Unsampled {
+        next_seq: u64,
+    },
+}
+
+impl RunSpans {
+    fn of(projector: Projector) -> Self {
+        Self::Projected(Box::new(projector))
+    }
+
+    /// The spans that a fact finishes, and the position before which facts finish no further span. `None` if facts before it
+    /// are missing.
+    fn observe(&mut self, recorded: &JournalEntry) -> Option<(Vec<Span>, u64)> {
+        match self {
+            Self::Projected(projector) if recorded.seq <= projector.next_seq() => {
+                let spans = projector.observe(recorded);
+                let finished_to = projector.finished_to();
+                if recorded.event.trace().is_some() && projector.is_unsampled() {
+                    *self = Self::Unsampled { next_seq: projector.next_seq() };
+                }
+                Some((spans, finished_to))
+            }
+            // A sampled execution needs the facts before it.
+            Self::Unsampled { next_seq }
+                if recorded.seq <= *next_seq && !recorded.event.trace().is_some_and(|trace| trace.sampled) =>
+            {
+                *next_seq = (*next_seq).max(recorded.seq + 1);
+                Some((Vec::new(), *next_seq))
+            }
+            Self::Projected(_) | Self::Unsampled { .. } => None,
+        }
+    }
+
+    /// The spans that end because the driver stopped, and the same position.
+    fn pause(&mut self) -> (Vec<Span>, u64) {
+        match self {
+            Self::Projected(projector) => (projector.pause(), projector.finished_to()),
+            Self::Unsampled { next_seq } => (Vec::new(), *next_seq),
+        }
+    }
+}
+
 /// An event sink that exports the spans of every run.
 pub struct SpanSink {
-    runs: PerRun<Projector>,
+    runs: PerRun<RunSpans>,
     sender: Option<ExportSender<MarkedSpan>>,
     marking: Option<Marking>,
     left: Mutex<BTreeSet<RunId>>,
@@ -230,16 +277,13 @@ impl Marking {
 impl EventSink for SpanSink {
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::JournalEntry(recorded) = update else { return };
-        let told = |projector: &mut Projector| {
-            let is_next = recorded.seq <= projector.next_seq();
-            is_next.then(|| (projector.observe(recorded), projector.finished_to()))
-        };
+        let told = |spans: &mut RunSpans| spans.observe(recorded);
         let told = if !matches!(recorded.event, Event::Started(_)) {
             self.runs.with(run, told)
         } else if self.left_runs().contains(run) {
             None
         } else {
-            Some(self.runs.with_new(run, || self.projector(run), told))
+            Some(self.runs.with_new(run, || RunSpans::of(self.projector(run)), told))
         };
         let Some(told) = told else { return };
         let Some((spans, finished_to)) = told else {
@@ -260,20 +304,16 @@ impl EventSink for SpanSink {
             self.left_runs().insert(run.clone());
             return;
         };
-        let (spans, finished_to) = self.runs.with_new(
-            run,
-            || self.projector(run).from(from),
-            |projector| {
-                let spans: Vec<Span> = history.iter().flat_map(|recorded| projector.observe(recorded)).collect();
-                (spans, projector.finished_to())
-            },
-        );
+        let mut projector = self.projector(run).from(from);
+        let spans: Vec<Span> = history.iter().flat_map(|recorded| projector.observe(recorded)).collect();
+        let finished_to = projector.finished_to();
+        self.runs.put(run, RunSpans::of(projector));
         self.send_marked(run, spans);
         self.finished(run, finished_to);
     }
 
     fn released(&self, run: &RunId, _at: Timestamp) {
-        let told = self.runs.with(run, |projector| (projector.pause(), projector.finished_to()));
+        let told = self.runs.with(run, RunSpans::pause);
         self.runs.forget(run);
         if let Some((spans, finished_to)) = told {
             self.send_marked(run, spans);

@@ -3,8 +3,9 @@
 //! Totals use our own names: readers would add token counts under the published names to those of the LLM spans.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use toolgate_core::chat::{Usage, Usd};
+use toolgate_core::id::{Principal, RunId};
 use toolgate_core::lifecycle::{LifecycleEvent, LifecycleKind};
 use toolgate_core::run::{
     Budget, CallVerdict, Ending, Event, OutputVerdict, PendingItem, Rejection, Run, Started, Trigger,
@@ -71,6 +72,29 @@ impl Finish<'_> {
             Self::Paused | Self::HandedOver | Self::Interrupted => CutShort::Interrupted,
         }
     }
+}
+
+/// Attributes of every span of an execution.
+pub(super) fn common(run: &RunId, started: &Started, resumed: bool, content: SpanContent) -> Attributes {
+    let mut to = Attributes::within(content.value_bytes);
+    to.text(names::SESSION_ID, started.session.as_str());
+    to.text(names::CONVERSATION, started.session.as_str());
+    to.text(names::RUN_ID, run.as_str());
+    to.set(names::RUN_RESUMED, Value::Bool(resumed));
+    match &started.trigger {
+        Trigger::Manual | Trigger::Api | Trigger::Schedule { .. } | Trigger::Compaction => {}
+        Trigger::Fork { run, .. } => to.text(names::RUN_FORKED_FROM, run.as_str()),
+        Trigger::Retry { run, .. } => to.text(names::RUN_RETRY_OF, run.as_str()),
+    }
+    let principal = started.spec.principal.as_ref().map(Principal::as_str);
+    to.text_if(names::USER_ID, started.metadata.get("user_id").and_then(Json::as_str).or(principal));
+    if let Some(tags) = started.metadata.get("tags").and_then(Json::as_array) {
+        to.texts(names::TAGS, tags.iter().filter_map(Json::as_str).map(str::to_owned));
+    }
+    if !started.metadata.is_empty() {
+        to.object(names::METADATA, &Json::Object(started.metadata.clone()));
+    }
+    to
 }
 
 /// All attributes except the outcome and the ones common to all spans of an execution.

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use toolgate::core::run::Event;
+use toolgate::core::run::{Event, JournalEntry};
 use toolgate::ports::{Append, ClaimedSpans, EventSink, RunStore, SpanClaim, Update};
 use toolgate::stores::MemoryStore;
-use toolgate::telemetry::{BackgroundSink, Destination, ExportError, ExportSettings, SpanCounts, SpanSink};
+use toolgate::telemetry::spans::project;
+use toolgate::telemetry::{
+    BackgroundSink, Destination, ExportError, ExportSettings, SpanContent, SpanCounts, SpanSink,
+};
 
 use super::journals::{self, Journal};
 use super::receiver::Receiver;
@@ -61,6 +64,39 @@ fn waited<T>(request: impl Future<Output = T>) -> T {
 /// An address without a listener.
 fn closed_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// Executions decide for themselves whether they are sampled: the caller of each may have decided.
+#[test]
+fn a_run_with_one_sampled_execution_has_the_spans_of_that_one() {
+    for sampled in [[false, true], [true, false], [false, false]] {
+        let mut journal = journals::approved_call(Timestamp::UNIX_EPOCH);
+        let mut decisions = sampled.into_iter();
+        for recorded in &mut journal.events {
+            match &mut recorded.event {
+                Event::Started(started) => Arc::make_mut(started).trace.sampled = decisions.next().unwrap(),
+                Event::Resumed { trace, .. } => trace.sampled = decisions.next().unwrap(),
+                _ => {}
+            }
+        }
+        assert_eq!(decisions.next(), None, "the journal has two executions");
+        let resumed = journal.events.iter().position(|recorded| matches!(recorded.event, Event::Resumed { .. }));
+        let (first, second) = journal.events.split_at(resumed.unwrap());
+        let receiver = Receiver::start();
+        let sink = sink(&receiver.url(), &[]);
+        let tell = |facts: &[JournalEntry]| {
+            facts.iter().for_each(|recorded| sink.observe(&journal.run, &Update::JournalEntry(recorded.clone())));
+        };
+        tell(first);
+        sink.released(&journal.run, first.last().unwrap().at);
+        sink.claimed(&journal.run, first);
+        tell(second);
+        sink.shutdown().expect("delivered");
+        let (content, identity) = (SpanContent::default(), Arc::new(journals::identity));
+        let expected = project(&journal.run, &journal.events, content, identity).len();
+        assert_eq!(receiver.spans(), expected, "{sampled:?}");
+        assert_eq!(expected > 0, sampled.contains(&true), "{sampled:?}");
+    }
 }
 
 #[test]

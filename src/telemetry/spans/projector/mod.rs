@@ -12,21 +12,20 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 use toolgate_core::chat::{Part, Usage};
-use toolgate_core::id::{CallId, ModelName, Principal, RunId};
+use toolgate_core::id::{CallId, ModelName, RunId};
 use toolgate_core::json;
 use toolgate_core::lifecycle::{Content, Lifecycle};
-use toolgate_core::run::{CallVerdict, Event, JournalEntry, PendingItem, Rejection, Run, Started, Trigger, labels};
+use toolgate_core::run::{CallVerdict, Event, JournalEntry, PendingItem, Rejection, Run, Started, labels};
 use toolgate_core::trace::Trace;
 use toolgate_ports::ModelIdentity;
 
 use self::external_input::{ExternalInput, given};
 use super::agent::{self, Finish};
-use super::attributes::Attributes;
 use super::conversation::Conversation;
 use super::execution::{Execution, OpenCall};
 use super::span::{Link, Span, SpanEvent};
 use super::tool::{CallResult, CutShort};
-use super::{Redaction, SpanContent, Value, names};
+use super::{Redaction, SpanContent, names};
 
 /// The provider and model of a configured model; a journal holds only its configured name.
 pub type IdentityOf = Arc<dyn Fn(&ModelName) -> Option<ModelIdentity> + Send + Sync>;
@@ -171,6 +170,11 @@ impl Projector {
     /// Whether an execution is active.
     pub fn is_executing(&self) -> bool {
         self.execution.is_some()
+    }
+
+    /// Whether the active execution is not sampled, so that no fact of it finishes a span.
+    pub fn is_unsampled(&self) -> bool {
+        self.execution.as_ref().is_some_and(|execution| !execution.trace.sampled)
     }
 
     /// Whether the journal ends in the middle of an execution.
@@ -319,7 +323,7 @@ impl Projector {
 
     fn begin(&mut self, seq: u64, at: Timestamp, trace: &Trace, started: &Started) {
         let resumed = std::mem::replace(&mut self.has_executed, true);
-        let common = common(&self.run, started, resumed, self.content);
+        let common = agent::common(&self.run, started, resumed, self.content);
         let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content);
         execution.from = self.from;
         execution.note(std::mem::take(&mut self.idle_events));
@@ -453,29 +457,6 @@ impl fmt::Debug for Projector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Projector").field("run", &self.run).field("next_seq", &self.next_seq).finish_non_exhaustive()
     }
-}
-
-/// Attributes of every span of an execution.
-fn common(run: &RunId, started: &Started, resumed: bool, content: SpanContent) -> Attributes {
-    let mut to = Attributes::within(content.value_bytes);
-    to.text(names::SESSION_ID, started.session.as_str());
-    to.text(names::CONVERSATION, started.session.as_str());
-    to.text(names::RUN_ID, run.as_str());
-    to.set(names::RUN_RESUMED, Value::Bool(resumed));
-    match &started.trigger {
-        Trigger::Manual | Trigger::Api | Trigger::Schedule { .. } | Trigger::Compaction => {}
-        Trigger::Fork { run, .. } => to.text(names::RUN_FORKED_FROM, run.as_str()),
-        Trigger::Retry { run, .. } => to.text(names::RUN_RETRY_OF, run.as_str()),
-    }
-    let principal = started.spec.principal.as_ref().map(Principal::as_str);
-    to.text_if(names::USER_ID, started.metadata.get("user_id").and_then(Json::as_str).or(principal));
-    if let Some(tags) = started.metadata.get("tags").and_then(Json::as_array) {
-        to.texts(names::TAGS, tags.iter().filter_map(Json::as_str).map(str::to_owned));
-    }
-    if !started.metadata.is_empty() {
-        to.object(names::METADATA, &Json::Object(started.metadata.clone()));
-    }
-    to
 }
 
 /// The pending items of the run.
