@@ -10,6 +10,7 @@ use secrecy::ExposeSecret as _;
 use super::App;
 use super::backends::Adapters;
 use super::error::{AppError, GatewayError};
+use super::propagation::propagation;
 use crate::config::{
     self, GatewayLimits, MediaHostSettings, RetentionSettings, Settings, WebhookEgressSettings, WebhookSettings,
 };
@@ -38,6 +39,7 @@ impl App {
         let written = &self.settings.gateway;
         let settings = GatewaySettings {
             public_url: written.public_url.clone().unwrap_or_default(),
+            propagation: propagation()?,
             body_bytes: usize::try_from(written.limits.body_bytes).unwrap_or(usize::MAX),
             body_timeout: written.limits.body_timeout,
             limits: limits(&written.limits),

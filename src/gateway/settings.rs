@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use toolgate_core::trace::Propagation;
+
 use super::access::Limits;
 
 /// Settings that apply to every request.
@@ -10,6 +12,8 @@ pub struct GatewaySettings {
     /// The gateway's public address, without a trailing slash: the prefix of `Location` and of the `type` of problems.
     /// Default: empty, so that they are paths.
     pub public_url: String,
+    /// The parts of a client's trace context that are read.
+    pub propagation: Propagation,
     /// The largest body, in bytes.
     pub body_bytes: usize,
     /// How long a body may take to arrive.
@@ -32,6 +36,7 @@ impl Default for GatewaySettings {
     fn default() -> Self {
         Self {
             public_url: String::new(),
+            propagation: Propagation::ALL,
             body_bytes: 4 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
             limits: Limits::default(),

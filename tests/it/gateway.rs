@@ -52,5 +52,6 @@ mod tenant_events;
 mod tenant_isolation;
 mod test_site;
 mod tools;
+mod trace_context;
 mod webhooks;
 mod worker;

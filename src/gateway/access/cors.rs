@@ -16,6 +16,7 @@ use axum::response::Response;
 use toolgate_core::error::ErrorCode;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use crate::client_trace::TRACE_RESPONSE;
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -48,6 +49,7 @@ impl Origins {
                 named("idempotency-key"),
                 named("last-event-id"),
                 named("prefer"),
+                named("baggage"),
                 named("traceparent"),
                 named("tracestate"),
                 named("x-request-id"),
@@ -60,6 +62,7 @@ impl Origins {
                 named("preference-applied"),
                 named("ratelimit"),
                 named("ratelimit-policy"),
+                TRACE_RESPONSE,
                 named("x-request-id"),
             ])
             .max_age(PREFLIGHT)

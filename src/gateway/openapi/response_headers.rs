@@ -7,7 +7,7 @@ use utoipa::openapi::{Header, HeaderBuilder, OpenApi, Ref, RefOr, Response};
 
 use super::operations::operations;
 
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     ("ETag", "The version of the run, session or list, for `If-Match` and `If-None-Match`."),
     (
         "Idempotent-Replayed",
@@ -19,6 +19,10 @@ const HEADERS: [(&str, &str); 5] = [
         "The part of `Prefer` that was honoured: `respond-async`, or `wait` with the seconds that were waited.",
     ),
     ("Retry-After", "Seconds before the same request may succeed."),
+    (
+        "traceresponse",
+        "The root span of the run's latest execution, in the form of `traceparent`. Streams do not have it.",
+    ),
 ];
 
 /// Operations whose response has the address of what they created, besides those that wait for a run.
@@ -63,6 +67,7 @@ fn sent(method: &HttpMethod, operation: &Operation) -> Vec<&'static str> {
         ("Idempotent-Replayed", *method == HttpMethod::Post),
         ("Location", waits || LOCATED.contains(&id)),
         ("Preference-Applied", waits),
+        ("traceresponse", waits),
     ];
     sends.into_iter().filter(|(_, sends)| *sends).map(|(name, _)| name).collect()
 }

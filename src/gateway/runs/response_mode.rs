@@ -21,7 +21,7 @@ use super::events::{self, FrameDescription, Include};
 use super::view::RunView;
 use super::wait::WaitPreference;
 use crate::body::Query;
-use crate::client_trace::client_trace;
+use crate::client_trace::{TRACE_RESPONSE, client_trace, trace_response};
 use crate::completion::ClientGone;
 use crate::etag;
 use crate::negotiation::Form;
@@ -82,7 +82,7 @@ impl FromRequestParts<Gateway> for ResponsePreference {
             form: Form::wanted(&parts.headers, &[Form::Json, Form::Stream])?,
             content: Include::content(include),
             gone: ClientGone::from_extensions(&parts.extensions),
-            trace: client_trace(&parts.headers),
+            trace: client_trace(&parts.headers, gateway.settings().propagation),
         })
     }
 }
@@ -132,8 +132,11 @@ impl ResponsePreference {
 
 fn state(view: RunView, location: HeaderValue) -> Response {
     let tag = HeaderValue::from_str(&etag::of_version(view.version())).ok();
+    let execution = trace_response(view.execution());
     let mut response = ([(LOCATION, location)], Json(view)).into_response();
-    response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
+    let headers = response.headers_mut();
+    headers.extend(tag.map(|tag| (ETAG, tag)));
+    headers.extend(execution.map(|execution| (TRACE_RESPONSE, execution)));
     response
 }
 

@@ -9,6 +9,7 @@ use toolgate_core::id::{ModelName, RunId};
 use toolgate_core::lifecycle::{optional_failure, optional_output, usage, warnings};
 use toolgate_core::run::{Ending, Output, Run, RunPhase, RunResult, RunWarning, Status, Trigger, TriggerKind};
 use toolgate_core::timestamp::{millis, optional_millis};
+use toolgate_core::trace::SpanContext;
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
@@ -96,6 +97,10 @@ pub(crate) struct RunView {
     budget: BudgetView,
     /// The trace of the latest execution.
     trace_id: String,
+    /// The root span of the latest execution.
+    span_id: String,
+    #[serde(skip)]
+    execution: SpanContext,
     /// The caller's own data about the run.
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
@@ -306,6 +311,7 @@ impl RunView {
             Trigger::Fork { run, .. } => (Some(run.to_string()), None),
             Trigger::Retry { run, .. } => (None, Some(run.to_string())),
         };
+        let execution = run.execution_context();
         Self {
             id: row.id.clone(),
             object: "run",
@@ -332,9 +338,16 @@ impl RunView {
             blocked: blocked.map(failure_of_blocked),
             usage: run.budget().usage,
             budget: BudgetView::new(run.budget()),
-            trace_id: run.execution().1.id.to_string(),
+            trace_id: execution.trace.to_string(),
+            span_id: execution.span.to_string(),
+            execution,
             metadata: started.metadata.clone(),
         }
+    }
+
+    /// The root span of the latest execution.
+    pub(crate) fn execution(&self) -> &SpanContext {
+        &self.execution
     }
 
     /// The length of the run's journal.

@@ -18,7 +18,7 @@ use toolgate_service::{FieldError, ServiceError, TenantRunner};
 use utoipa::ToSchema;
 
 use crate::body::{Body, Path};
-use crate::client_trace::ClientTrace;
+use crate::client_trace::{ClientTrace, TRACE_RESPONSE, trace_response};
 use crate::closed_sets::ToolErrorView;
 use crate::completion::ClientGone;
 use crate::problem::Problem;
@@ -138,7 +138,9 @@ pub(super) async fn call(
     let location = gateway.address_of(&id);
     let view = CallView::new(&id, &run, tool, result, error);
     let mut response = (status, [(LOCATION, location)], Json(view)).into_response();
-    response.headers_mut().extend(wait.applied());
+    let headers = response.headers_mut();
+    headers.extend(wait.applied());
+    headers.extend(trace_response(&run.execution_context()).map(|execution| (TRACE_RESPONSE, execution)));
     Ok(response)
 }
 
