@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio_util::task::TaskTracker;
-use toolgate_core::id::{RunId, SessionId};
+use toolgate_core::id::{RunId, ServerId, SessionId};
 use toolgate_core::run::Channel;
 use toolgate_ports::{IdempotencyStore, StreamTickets, TicketedStream};
 use toolgate_runner::{Activity, AgentRunner};
 use toolgate_service::{Caller, FollowSettings, Service, TenantRunner};
 
-use super::backends::Backends;
+use super::backends::{Backends, ServerState};
 use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
 use crate::access::Access;
@@ -82,6 +82,18 @@ impl Gateway {
     /// How many runs this process found that it cannot execute, because its configuration lacks their agent or server.
     pub fn blocked_runs(&self) -> usize {
         self.shared.service.runner().blocked_runs()
+    }
+
+    /// The MCP servers that are connected (`true`) or away (`false`). Those that start, or that no run has needed yet, are
+    /// neither.
+    pub fn servers_up(&self) -> Vec<(ServerId, bool)> {
+        let servers = self.backends().servers().into_iter();
+        let is_up = |state| match state {
+            ServerState::Ready => Some(true),
+            ServerState::BackingOff | ServerState::Failed => Some(false),
+            ServerState::Idle | ServerState::Starting | ServerState::Listing | ServerState::Closed => None,
+        };
+        servers.filter_map(|server| Some((server.id, is_up(server.state)?))).collect()
     }
 
     /// The settings that apply to every request.

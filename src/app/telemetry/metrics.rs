@@ -115,6 +115,10 @@ impl ProcessMetrics {
         look_up(Metric::RunsActive, |gateway| gateway.activity().driven as u64);
         look_up(Metric::RunsQueued, |gateway| gateway.activity().waiting as u64);
         look_up(Metric::RunsBlocked, |gateway| gateway.blocked_runs() as u64);
+        let gateway = gateway.clone();
+        self.metrics.observe_servers(Metric::McpServerUp, move || {
+            gateway.servers_up().into_iter().map(|(server, is_up)| (server.to_string(), u64::from(is_up))).collect()
+        });
     }
 
     /// The watcher of the MCP servers.

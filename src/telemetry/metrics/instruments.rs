@@ -5,7 +5,7 @@ use opentelemetry::metrics::{Counter, Histogram, Meter};
 
 use super::cardinality::CardinalityLimit;
 use super::measurement::Measurement;
-use super::names::{Metric, Shape};
+use super::names::{self, Metric, Shape};
 
 /// The instruments of all metrics.
 pub(super) struct Instruments {
@@ -69,20 +69,37 @@ impl Instrument {
 
 /// Registers a callback that reads a metric; it returns `None` while the value is unknown.
 pub(super) fn observe(meter: &Meter, metric: Metric, look_up: impl Fn() -> Option<u64> + Send + Sync + 'static) {
+    observe_all(meter, metric, move |see| look_up().into_iter().for_each(|value| see(value, &[])));
+}
+
+/// Registers a callback that reads a metric for each MCP server.
+pub(super) fn observe_servers(
+    meter: &Meter,
+    metric: Metric,
+    look_up: impl Fn() -> Vec<(String, u64)> + Send + Sync + 'static,
+) {
+    observe_all(meter, metric, move |see| {
+        look_up().into_iter().for_each(|(server, value)| see(value, &[KeyValue::new(names::SERVER, server)]));
+    });
+}
+
+fn observe_all(
+    meter: &Meter,
+    metric: Metric,
+    look_up: impl Fn(&mut dyn FnMut(u64, &[KeyValue])) + Send + Sync + 'static,
+) {
     let definition = metric.definition();
     let (name, unit, description) = (definition.name, definition.unit, definition.description);
     match definition.shape {
         Shape::ObservedCount => {
             let counter = meter.u64_observable_counter(name).with_unit(unit).with_description(description);
             counter
-                .with_callback(move |observer| look_up().into_iter().for_each(|seen| observer.observe(seen, &[])))
+                .with_callback(move |observer| look_up(&mut |value, labels| observer.observe(value, labels)))
                 .build();
         }
         Shape::Level => {
             let gauge = meter.u64_observable_gauge(name).with_unit(unit).with_description(description);
-            gauge
-                .with_callback(move |observer| look_up().into_iter().for_each(|seen| observer.observe(seen, &[])))
-                .build();
+            gauge.with_callback(move |observer| look_up(&mut |value, labels| observer.observe(value, labels))).build();
         }
         Shape::Count | Shape::Amount | Shape::Distribution | Shape::Sizes => {}
     }

@@ -100,6 +100,9 @@ metrics! {
     McpSession: "mcp.client.session.duration", Distribution, "s", SECONDS_OF_SERVERS,
         "Duration of a connection to an MCP server.";
 
+    McpServerUp: "toolgate.mcp.server.up", Level, "{server}", NONE,
+        "1 if the MCP server is connected and its tools are known, 0 if it is away.";
+
     HttpDuration: "http.server.request.duration", Distribution, "s", SECONDS_OF_REQUESTS,
         "Duration of a request to the gateway, up to the head of its response.";
     HttpStreams: "toolgate.http.streams", Level, "{stream}", NONE, "Open event streams.";
@@ -148,7 +151,7 @@ metrics! {
     RunsPending: "toolgate.runs.pending", Level, "{run}", NONE, "Pending runs in the store.";
 
     SpansQueued: "toolgate.telemetry.spans.queued", Level, "{span}", NONE, "Spans that wait to be sent.";
-    SpanBytes: "toolgate.telemetry.spans.queued_bytes", Level, "By", NONE,
+    SpanBytes: "toolgate.telemetry.spans.queued_size", Level, "By", NONE,
         "The size of the spans that wait to be sent.";
     SpansExported: "toolgate.telemetry.spans.exported", ObservedCount, "{span}", NONE,
         "Spans that a receiver accepted.";

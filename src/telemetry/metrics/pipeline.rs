@@ -12,7 +12,7 @@ use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterP
 use prometheus::{Registry, TextEncoder};
 use toolgate_ports::{AnsweredRequest, RequestMeter};
 
-use super::instruments::{Instruments, observe};
+use super::instruments::{Instruments, observe, observe_servers};
 use super::measurement::Measurement;
 use super::names::{self, Metric};
 use super::push_exporter::Exports;
@@ -140,6 +140,11 @@ impl Metrics {
     /// Registers a callback that reads a metric; it returns `None` while the value is unknown.
     pub fn observe(&self, metric: Metric, look_up: impl Fn() -> Option<u64> + Send + Sync + 'static) {
         observe(&self.meter, metric, look_up);
+    }
+
+    /// Registers a callback that reads a metric for each MCP server.
+    pub fn observe_servers(&self, metric: Metric, look_up: impl Fn() -> Vec<(String, u64)> + Send + Sync + 'static) {
+        observe_servers(&self.meter, metric, look_up);
     }
 
     /// The store gauges. The caller refreshes them.

@@ -2,6 +2,7 @@
 
 mod counted;
 mod measurements;
+mod observability_files;
 mod read;
 
 use std::collections::BTreeMap;

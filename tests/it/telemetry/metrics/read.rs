@@ -25,11 +25,11 @@ fn plan(env: &[(&str, &str)]) -> MetricsPlan {
     settings.resolve(env).unwrap().expect("metrics are wanted")
 }
 
-fn readable() -> Arc<Metrics> {
+pub(super) fn readable() -> Arc<Metrics> {
     Arc::new(MetricsBuilder::new(&plan(&[("OTEL_METRICS_EXPORTER", "prometheus")])).unwrap().start())
 }
 
-fn tell_all(metrics: &Metrics) {
+pub(super) fn tell_all(metrics: &Metrics) {
     let sink = metrics.sink(Arc::new(journals::identity));
     for journal in journals::all(Timestamp::UNIX_EPOCH) {
         for recorded in journal.events {
