@@ -12,7 +12,8 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::core::id::AgentName;
 use crate::core::policy::analysis::{
-    DecisionHistory, ExclusionReason, SkipReason, SkippedTool, SuggestedRule, Suggestion, suggestions,
+    DecisionHistory, ExclusionReason, SkipReason, SkippedTool, SuggestedRule, Suggestion, condition_in_words,
+    nearest_command_criteria, suggestions,
 };
 use crate::core::tool::{Origin, escape_untrusted, external_name, mcp_name};
 use crate::ports::{GrantFilter, RunFilter};
@@ -109,10 +110,19 @@ fn skipped_in_words(skipped: &SkippedTool<'_>, at_least: u32) -> String {
         }
         SkipReason::Excluded(ExclusionReason::Changed { run }) => format!("it changed during run {run}"),
         SkipReason::Excluded(ExclusionReason::Revoked) => "a grant for it was revoked".to_owned(),
-        SkipReason::ConditionOfCommands(condition) => format!(
-            "no rule with the condition of these grants, because a rule compares commands with `match: {{ command: … }}`: {}",
-            escape_untrusted(condition)
-        ),
+        SkipReason::ConditionOfCommands(condition) => {
+            let condition_in_words = condition_in_words(condition).unwrap_or_else(|| condition.to_string());
+            let nearest = nearest_command_criteria(condition).map(|criteria| {
+                let rules = criteria.iter().map(|command| format!("`match: {{ command: {command} }}`"));
+                let rules = escape_untrusted(&rules.collect::<Vec<_>>().join(" and "));
+                format!("; a rule with {rules} covers more: words that name files outside of the folder as well")
+            });
+            format!(
+                "no rule covers exactly what their grants do: {}{}",
+                escape_untrusted(&condition_in_words),
+                nearest.unwrap_or_default()
+            )
+        }
         SkipReason::ConditionMetByDenied(condition) => {
             format!(
                 "no rule with the condition of these grants, which a denied call meets: {}",

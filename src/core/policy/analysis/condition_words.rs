@@ -1,5 +1,7 @@
 //! Condition of a grant in words, for the forms that proposals have.
 
+use serde_json::json;
+
 use super::command_proposal::command_words;
 use super::grant_proposals::{FOLDERS, HIDDEN_NAMES, NOT_HIDDEN, place_in_words};
 use crate::policy::{CommandPattern, FollowingWords, WantedCommand};
@@ -31,6 +33,28 @@ pub fn condition_in_words(condition: &str) -> Option<String> {
         }
     }
     (!words.is_empty()).then(|| words.join(" and ") + &folders)
+}
+
+/// The values of `command` in rules that come closest to a condition about commands, as JSON. A rule also covers words that name
+/// files outside of the folder, which a grant does not. `None` for a condition in another form.
+pub fn nearest_command_criteria(condition: &str) -> Option<Vec<String>> {
+    let tests = conjuncts(condition).filter_map(|part| part.strip_prefix("args.")?.strip_suffix(')')?.split_once('('));
+    for (function, arguments) in tests {
+        let lists = || serde_json::from_str::<Vec<Vec<String>>>(&format!("[{arguments}]")).ok();
+        let criteria: Option<Vec<String>> = match function {
+            "commandStartsWith" | "commandPartsStartWith" => {
+                lists().map(|lists| lists.iter().map(|words| json!(words).to_string()).collect())
+            }
+            "commandEquals" => lists().map(|lists| {
+                lists.iter().map(|words| format!("{{\"words\":{},\"exact\":true}}", json!(words))).collect()
+            }),
+            _ => None,
+        };
+        if criteria.is_some() {
+            return criteria;
+        }
+    }
+    None
 }
 
 /// The words of a comparison that is no equality.
@@ -124,6 +148,17 @@ mod tests {
                 assert!(condition_in_words(&proposal.condition).is_some(), "{}", proposal.condition);
             }
         }
+    }
+
+    #[test]
+    fn a_condition_about_commands_has_a_nearest_rule() {
+        let nearest = |condition: &str| nearest_command_criteria(condition).map(|criteria| criteria.join(" "));
+        let parts = r#"args.commandPartsStartWith(["git","diff"], ["head"]) && args.cwd == "/srv""#;
+        assert_eq!(nearest(parts).as_deref(), Some(r#"["git","diff"] ["head"]"#));
+        let whole = r#"args.commandEquals(["npm","test"])"#;
+        assert_eq!(nearest(whole).as_deref(), Some(r#"{"words":["npm","test"],"exact":true}"#));
+        assert_eq!(nearest(r#"args.commandEquals("git diff > x")"#), None);
+        assert_eq!(nearest("args.amount <= 5"), None);
     }
 
     #[test]

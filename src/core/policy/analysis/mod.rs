@@ -12,7 +12,7 @@ mod suggestion;
 mod warnings;
 
 pub use backtest::{PastCall, PastOutcome, past_calls};
-pub use condition_words::condition_in_words;
+pub use condition_words::{condition_in_words, nearest_command_criteria};
 pub use decision_history::{Approval, DecisionHistory, ExclusionReason, RefusedCall, arguments_hash};
 pub use grant_proposal::{GrantProposal, PastCoverage};
 pub use grant_proposals::{HARMLESS, command_argument, grant_proposals, likely_proposal};
