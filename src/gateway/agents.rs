@@ -15,6 +15,7 @@ use utoipa_axum::routes;
 use crate::body::Path;
 use crate::pagination::{Page, PageResult};
 use crate::problem::Problem;
+use crate::runs::events::RunLimitsView;
 use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
@@ -72,7 +73,7 @@ struct AgentView {
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// Limits of its runs.
-    #[schema(value_type = Object)]
+    #[schema(value_type = RunLimitsView)]
     #[serde(serialize_with = "limits")]
     limits: Limits,
     /// The system prompt; only for the scope `admin`.

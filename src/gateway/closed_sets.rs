@@ -7,7 +7,7 @@ use toolgate_core::chat::Stop;
 use toolgate_core::error::{ErrorCode, FailedStep};
 use toolgate_core::lifecycle::LifecycleEvent;
 use toolgate_core::policy::OnTimeout;
-use toolgate_core::run::{Channel, Limit, Rejection, Restart, RunPhase, ToolAccess, TriggerKind, UndoState};
+use toolgate_core::run::{Channel, Limit, Rejection, Restart, RunPhase, Status, ToolAccess, TriggerKind, UndoState};
 use toolgate_core::tool::{AuthorizationStatus, FailureKind, StoredForm};
 use toolgate_ports::WebhookKind;
 use utoipa::openapi::RefOr;
@@ -89,6 +89,12 @@ closed_sets! {
     /// Whether an MCP server grants access.
     AuthorizationView as "AuthorizationStatus": AuthorizationStatus { Required, Authorized, Failed }
 
+    /// The status of a run in a list: `interrupted` if it is `running` and no process executes it, because its process
+    /// has died; a server or `toolgate runs recover` continues it.
+    SummaryStatusView as "SummaryStatus": Status {
+        Running, Pending, Completed, Failed, Cancelled, Incomplete, Expired,
+    } + ["interrupted"]
+
     /// The type of a call's error: `tool_error` if the tool reports one, `unknown` if the call may or may not have taken
     /// effect. Open: later versions may add values.
     ToolErrorView as "ToolErrorType": FailureKind {
@@ -107,6 +113,12 @@ closed_sets! {
 named_set! {
     /// A stable error code. Open: later versions may add values.
     ErrorCodeView as "ErrorCode": ErrorCode::ALL.iter().map(|code| code.as_str().into())
+}
+
+named_set! {
+    /// A family of model APIs; `unknown` if the configuration of the model has an error. Open: later versions may add
+    /// values.
+    ModelApiView as "ModelApi": ["anthropic", "gemini", "openai", "scripted", "unknown"].into_iter().map(Value::from)
 }
 
 named_set! {

@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 
 use crate::access::Authorized;
 use crate::backends::ModelCard;
+use crate::closed_sets::ModelApiView;
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -42,6 +43,7 @@ struct ModelView {
     /// The provider's name of the model.
     model: String,
     /// The API that the provider is called with.
+    #[schema(value_type = ModelApiView)]
     api: String,
     /// The model's price, if it is known.
     price: Option<PriceView>,

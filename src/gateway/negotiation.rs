@@ -16,13 +16,16 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The preferred format; among equally preferred ones, the first that is available.
+    /// The preferred format. Among equally preferred ones it is the first that the client names, because generated
+    /// clients list the media types of an operation in the order in which they read them, or else the first that is
+    /// offered.
     pub(crate) fn wanted(headers: &HeaderMap, offered: &[Self]) -> Result<Self, Problem> {
         let given: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
         let ranges: Vec<Range<'_>> = given.iter().flat_map(|value| value.split(',')).map(Range::read).collect();
         let wish = |form: &&Self| if ranges.is_empty() { 1000 } else { form.wish(&ranges) };
         let most = offered.iter().map(|form| wish(&form)).max().unwrap_or_default();
-        let best = offered.iter().find(|form| wish(form) == most).filter(|_| most > 0).copied();
+        let place = |form: &&Self| ranges.iter().position(|range| range.names(**form)).unwrap_or(ranges.len());
+        let best = offered.iter().filter(|form| wish(form) == most && most > 0).min_by_key(place).copied();
         best.ok_or_else(|| {
             let names: Vec<&str> = offered.iter().map(|form| form.media_type()).collect();
             Problem::new(ErrorCode::NotAcceptable, format!("this endpoint answers with {}", names.join(" or ")))
@@ -42,7 +45,7 @@ impl Form {
         let fits = |range: &&Range<'_>| match range.name.split_once('/') {
             Some(("*", "*")) => true,
             Some((named, "*")) => named.eq_ignore_ascii_case(kind),
-            Some(_) | None => range.name.eq_ignore_ascii_case(self.media_type()),
+            Some(_) | None => range.names(self),
         };
         ranges.iter().filter(fits).max_by_key(|range| range.specificity()).map_or(0, |range| range.quality)
     }
@@ -68,6 +71,10 @@ impl<'a> Range<'a> {
         let quality = parts.find_map(|parameter| parameter.strip_prefix("q=").or(parameter.strip_prefix("Q=")));
         let quality = quality.and_then(|quality| quality.trim().parse::<f32>().ok()).unwrap_or(1.0);
         Self { name, quality: (quality.clamp(0.0, 1.0) * 1000.0).round() as u32 }
+    }
+
+    fn names(&self, form: Form) -> bool {
+        self.name.eq_ignore_ascii_case(form.media_type())
     }
 
     fn specificity(&self) -> usize {
@@ -97,6 +104,9 @@ mod tests {
         assert_eq!(wanted("application/*;q=0.1, text/event-stream", &[Json, Stream]), Some(Stream));
         assert_eq!(wanted("*/*, text/event-stream;q=0", &either), Some(Json));
         assert_eq!(wanted("TEXT/EVENT-STREAM", &either), Some(Stream));
+        assert_eq!(wanted("application/json, text/event-stream, application/problem+json", &either), Some(Json));
+        assert_eq!(wanted("text/event-stream, application/json", &[Json, Stream]), Some(Stream));
+        assert_eq!(wanted("*/*, application/json", &either), Some(Json));
         assert_eq!(wanted("text/html, image/*", &either), None);
         assert_eq!(wanted("text/event-stream;q=0, application/json;q=0", &either), None);
     }

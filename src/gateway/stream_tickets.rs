@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 
 use crate::access::Authenticated;
 use crate::body::Body;
-use crate::idempotency::Confidential;
+use crate::idempotency::Repeatable;
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -83,7 +83,7 @@ struct TicketView {
 /// Returns a ticket that opens one event stream without a key, for a browser's `EventSource`: `GET` the `url`. It can be
 /// used again until it expires, so that a client can reconnect. It allows no more than your credentials do, and a stream
 /// that it opened ends when they become invalid. It needs the scope of the stream: `runs:read`, or `approvals:read` for
-/// `approvals`.
+/// `approvals`. A repeat with the same `Idempotency-Key` returns another ticket.
 #[utoipa::path(
     post, path = "/v1/stream-tickets", tag = "stream-tickets", operation_id = "createStreamTicket",
     request_body = NewStreamTicket,
@@ -129,7 +129,7 @@ async fn create(
     let separator = if url.contains('?') { '&' } else { '?' };
     let url = format!("{url}{separator}ticket={ticket}");
     let view = TicketView { object: "stream_ticket", ticket, url, expires_at };
-    Ok((StatusCode::CREATED, Confidential, Json(view)).into_response())
+    Ok((StatusCode::CREATED, Repeatable, Json(view)).into_response())
 }
 
 impl NewStreamTicket {

@@ -144,7 +144,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
                 kept: Vec::new(),
             },
             problems: Vec::new(),
-            stderr: Vec::new(),
+            stderr: None,
         },
         LifecycleKind::ExternalRequested { call: call("ext_refund") },
         LifecycleKind::ExternalCompleted {
@@ -331,7 +331,7 @@ fn a_cancelled_run_names_the_calls_in_progress() {
     let facts = vec![
         executing("1", "mcp_shop_pay"),
         executing("2", "mcp_shop_find"),
-        LifecycleKind::McpCompleted { call: done, duration_ms: None, end, problems: Vec::new(), stderr: Vec::new() },
+        LifecycleKind::McpCompleted { call: done, duration_ms: None, end, problems: Vec::new(), stderr: None },
         cancelled,
     ];
     let shown = rendered(AnswerPlacement::Inline, facts);

@@ -112,14 +112,14 @@ pub enum LifecycleKind {
     /// The authorization status of an MCP server, or a change of it.
     #[serde(rename = "server.auth")]
     ServerAuth {
-        #[serde(flatten)]
+        #[serde(flatten, serialize_with = "wire_forms::authorization")]
         authorization: ServerAuthorization,
     },
     /// The tools available to the model from now on.
     #[serde(rename = "tools.listed")]
     ToolsListed {
         tools: Vec<ToolName>,
-        #[serde(rename = "skipped")]
+        #[serde(rename = "skipped", serialize_with = "wire_forms::left_out")]
         left_out: Vec<LeftOut>,
         /// Tools whose definition differs from the one that the run saw first.
         changed: Vec<ToolName>,
@@ -128,7 +128,10 @@ pub enum LifecycleKind {
     },
     /// Guarded tools that are approved in advance.
     #[serde(rename = "approvals.resolved")]
-    ApprovalsResolved { granted: Arc<Vec<ToolGrant>> },
+    ApprovalsResolved {
+        #[serde(serialize_with = "wire_forms::grants")]
+        granted: Arc<Vec<ToolGrant>>,
+    },
     /// The driver called the model.
     #[serde(rename = "llm.call.started")]
     ModelCalled {
@@ -168,7 +171,13 @@ pub enum LifecycleKind {
     },
     /// A model call was not made: its worst case would exceed a hard limit, or the governor refused it.
     #[serde(rename = "llm.call.refused")]
-    ModelCallRefused { model: ModelName, limit: Limit, reason: String, estimate: CallEstimate },
+    ModelCallRefused {
+        model: ModelName,
+        limit: Limit,
+        reason: String,
+        #[serde(serialize_with = "wire_forms::estimate")]
+        estimate: CallEstimate,
+    },
     /// An attempt at the model failed.
     #[serde(rename = "llm.call.failed")]
     ModelFailed {
@@ -229,9 +238,9 @@ pub enum LifecycleKind {
         end: CallEnd,
         /// Mismatches of the structured result with the tool's output schema.
         problems: Vec<Problem>,
-        /// Lines that its server wrote to stderr during the call, if the call failed.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        stderr: Vec<String>,
+        /// Lines that its server wrote to stderr during the call, if the call failed; only with `Content::Include`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stderr: Option<Vec<String>>,
     },
     /// toolgate starts to answer a call itself.
     #[serde(rename = "tool.builtin.executing")]
@@ -380,7 +389,7 @@ pub enum LifecycleKind {
         call: CallRef,
         /// The differences, in words.
         changed: Vec<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "wire_forms::optional_differences")]
         differences: Option<Vec<Difference>>,
     },
     /// The model asks the user a question.

@@ -400,7 +400,7 @@ impl Lifecycle {
             return LifecycleKind::BuiltinCompleted { call, duration_ms, end };
         }
         let problems = self.quotable_problems(outcome.problems());
-        let stderr = if self.content == Content::Include { stderr.to_vec() } else { Vec::new() };
+        let stderr = (self.content == Content::Include).then(|| stderr.to_vec());
         LifecycleKind::McpCompleted { call, duration_ms, end, problems, stderr }
     }
 

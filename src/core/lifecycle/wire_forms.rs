@@ -1,14 +1,16 @@
-//! Wire forms of answers, usage, errors, warnings and limits: their JSON in events, in the resources of the HTTP API and in
-//! the result line of the command line. Each member is always there, and null if it has no value. A journal leaves such
-//! members out, so it has a form of its own.
+//! Wire forms of answers, usage, errors, warnings, limits and details of events: their JSON in events, in the resources
+//! of the HTTP API and in the result line of the command line. Each member is always there, and null if it has no
+//! value. A journal leaves such members out, so it has a form of its own.
 
+use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::chat::{Costs, Media, Usage, Usd};
 use crate::error::{ErrorCode, FailedStep, Failure, FailureContext, MalformedReply};
-use crate::id::{AgentName, ModelName, RunId, ServerId};
-use crate::run::{Limit, Limits, Output, Restart, RunWarning};
+use crate::id::{AgentName, GrantId, ModelName, RunId, ServerId};
+use crate::run::{CallEstimate, Limit, Limits, Output, Restart, RunWarning, ToolGrant};
+use crate::tool::{AuthorizationStatus, Difference, LeftOut, ServerAuthorization, ToolName};
 
 /// Why a run is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -85,6 +87,44 @@ struct ContextJson<'a> {
     attempt: Option<u32>,
 }
 
+#[derive(Serialize)]
+struct AuthorizationJson<'a> {
+    server: &'a ServerId,
+    status: AuthorizationStatus,
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct LeftOutJson<'a> {
+    server: Option<&'a ServerId>,
+    name: Option<&'a str>,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct GrantJson<'a> {
+    tool_name: &'a ToolName,
+    grant_id: &'a GrantId,
+    arguments_hash: Option<&'a str>,
+    when: Option<&'a str>,
+    expires_at: Option<Timestamp>,
+}
+
+#[derive(Serialize)]
+struct EstimateJson {
+    input_tokens: u64,
+    output_tokens: Option<u64>,
+    cost_usd: Option<Usd>,
+}
+
+#[derive(Serialize)]
+struct DifferenceJson<'a> {
+    field: &'a str,
+    before: &'a str,
+    after: &'a str,
+    omitted_chars: usize,
+}
+
 /// For `#[serde(serialize_with)]`: tokens and cost, with their totals.
 pub fn usage<S: Serializer>(usage: &Usage, serializer: S) -> Result<S::Ok, S::Error> {
     let json = UsageJson {
@@ -113,6 +153,41 @@ pub(super) fn optional_limits<S: Serializer>(limits: &Option<Box<Limits>>, seria
 /// For `#[serde(serialize_with)]`: warnings about the result of a run.
 pub fn warnings<S: Serializer>(warnings: &[RunWarning], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(warnings.iter().map(WarningJson::new))
+}
+
+/// For `#[serde(serialize_with)]`: the authorization status of a server.
+pub(super) fn authorization<S: Serializer>(
+    ServerAuthorization { server, status, reason }: &ServerAuthorization,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    AuthorizationJson { server, status: *status, reason: reason.as_deref() }.serialize(serializer)
+}
+
+/// For `#[serde(serialize_with)]`: tools and servers that are not available.
+pub(super) fn left_out<S: Serializer>(left_out: &[LeftOut], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(left_out.iter().map(LeftOutJson::new))
+}
+
+/// For `#[serde(serialize_with)]`: grants that cover tools.
+pub(super) fn grants<S: Serializer>(grants: &[ToolGrant], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(grants.iter().map(GrantJson::new))
+}
+
+/// For `#[serde(serialize_with)]`: the worst case of a model call.
+pub(super) fn estimate<S: Serializer>(
+    CallEstimate { input_tokens, output_tokens, cost_usd }: &CallEstimate,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    EstimateJson { input_tokens: *input_tokens, output_tokens: *output_tokens, cost_usd: *cost_usd }
+        .serialize(serializer)
+}
+
+/// For `#[serde(serialize_with)]`: differences to an approved call, if content is included.
+pub(super) fn optional_differences<S: Serializer>(
+    differences: &Option<Vec<Difference>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(differences.iter().flatten().map(DifferenceJson::new))
 }
 
 /// For `#[serde(serialize_with)]`: an error.
@@ -184,6 +259,25 @@ impl<'a> FailureJson<'a> {
 impl<'a> ContextJson<'a> {
     fn new(FailureContext { run_id, agent, model, attempt }: &'a FailureContext) -> Self {
         Self { run_id: run_id.as_ref(), agent, model: model.as_ref(), attempt: *attempt }
+    }
+}
+
+impl<'a> LeftOutJson<'a> {
+    fn new(LeftOut { server, tool, reason }: &'a LeftOut) -> Self {
+        Self { server: server.as_ref(), name: tool.as_deref(), reason }
+    }
+}
+
+impl<'a> GrantJson<'a> {
+    fn new(ToolGrant { tool, grant, arguments, when, expires_at }: &'a ToolGrant) -> Self {
+        let (arguments_hash, when) = (arguments.as_deref(), when.as_deref());
+        Self { tool_name: tool, grant_id: grant, arguments_hash, when, expires_at: *expires_at }
+    }
+}
+
+impl<'a> DifferenceJson<'a> {
+    fn new(Difference { field, before, after, left_out }: &'a Difference) -> Self {
+        Self { field, before, after, omitted_chars: *left_out }
     }
 }
 

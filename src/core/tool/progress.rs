@@ -8,7 +8,7 @@ pub struct Progress {
     /// The progress so far.
     pub progress: f64,
     /// The total, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub total: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

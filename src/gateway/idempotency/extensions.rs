@@ -13,6 +13,11 @@ pub(crate) struct PlannedRunId(pub(crate) Option<RunId>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Confidential;
 
+/// Marks a response that holds a secret and is not stored, of a request that changed nothing lasting: a repeat is
+/// handled like a first request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeatable;
+
 /// Marks a response that quotes a session and no run of it.
 #[derive(Clone, Debug)]
 pub(crate) struct QuotedSession(pub(crate) SessionId);
@@ -26,6 +31,15 @@ impl<S: Sync> FromRequestParts<S> for PlannedRunId {
 }
 
 impl IntoResponseParts for Confidential {
+    type Error = std::convert::Infallible;
+
+    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
+        response.extensions_mut().insert(self);
+        Ok(response)
+    }
+}
+
+impl IntoResponseParts for Repeatable {
     type Error = std::convert::Infallible;
 
     fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {

@@ -4,8 +4,8 @@
 //! sent. It is handled to its end even if its client disconnects (`gateway/completion.rs`). A refusal changed nothing
 //! and is not stored: a repeat is handled like a first request. Streams, secrets and large responses are not stored
 //! either: a repeat of such a request returns the run that was started, or a conflict, and is never handled a second
-//! time. A request that failed halfway may have changed something: its repeat reports an unknown outcome, and is not
-//! handled a second time either.
+//! time. Only a stream ticket is created again, because the first one expires by itself. A request that failed halfway
+//! may have changed something: its repeat reports an unknown outcome, and is not handled a second time either.
 
 mod extensions;
 pub(super) mod key;
@@ -35,7 +35,7 @@ use crate::problem::Problem;
 use crate::runs::read::current;
 use crate::state::Gateway;
 
-pub(super) use extensions::{Confidential, PlannedRunId, QuotedSession};
+pub(super) use extensions::{Confidential, PlannedRunId, QuotedSession, Repeatable};
 
 /// How long a response is stored.
 const RESPONSE_TTL: Duration = Duration::from_secs(24 * 60 * 60);

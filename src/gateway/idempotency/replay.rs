@@ -11,7 +11,7 @@ use toolgate_core::id::RunId;
 use toolgate_ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
 use toolgate_service::ApprovalId;
 
-use super::extensions::{Confidential, QuotedSession};
+use super::extensions::{Confidential, QuotedSession, Repeatable};
 use crate::negotiation::is_stream;
 use crate::problem::Problem;
 
@@ -24,7 +24,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 pub(super) enum Outcome {
     /// The request was handled, or may have been.
     Settled(RequestState),
-    /// The request was refused, and changed nothing.
+    /// The request was refused, or changed nothing lasting.
     NothingDone,
 }
 
@@ -41,6 +41,9 @@ pub(super) async fn recorded_outcome(
             Outcome::NothingDone
         };
         return (response, outcome);
+    }
+    if response.extensions().get::<Repeatable>().is_some() {
+        return (response, Outcome::NothingDone);
     }
     if is_stream(response.headers()) || response.extensions().get::<Confidential>().is_some() {
         return (response, Outcome::Settled(RequestState::NotStored));

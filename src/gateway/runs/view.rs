@@ -19,7 +19,7 @@ use super::compensation::CompensationView;
 use super::failure::{FailureView, failure_of_blocked, failure_of_unknown_agent};
 use super::pending::{PendingCountsView, PendingView};
 use super::usage::{BudgetView, UsageView};
-use crate::closed_sets::{ErrorCodeView, LimitView, PhaseView, RestartView, TriggerView};
+use crate::closed_sets::{ErrorCodeView, LimitView, PhaseView, RestartView, SummaryStatusView, TriggerView};
 
 /// A run.
 #[derive(Debug, Serialize, ToSchema)]
@@ -154,27 +154,6 @@ pub(crate) enum StatusView {
     Expired,
 }
 
-/// The status of a run in a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(untagged)]
-#[schema(as = SummaryStatus)]
-enum SummaryStatusView {
-    /// The status of the run.
-    Known(StatusView),
-    /// The run is `running`, but no process executes it: its process has died. A server or `toolgate runs recover`
-    /// continues it.
-    Interrupted(InterruptedView),
-}
-
-/// The status of a run whose process has died.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = Interrupted)]
-enum InterruptedView {
-    /// No process executes the run.
-    Interrupted,
-}
-
 /// An answer.
 #[derive(ToSchema)]
 #[schema(as = Output)]
@@ -241,7 +220,8 @@ pub(crate) struct SummaryView {
     /// The length of the run's journal.
     version: u64,
     /// The run's status.
-    status: SummaryStatusView,
+    #[schema(value_type = SummaryStatusView)]
+    status: &'static str,
     /// The run's agent.
     agent: String,
     /// The session of the run.
@@ -398,8 +378,8 @@ impl SummaryView {
             object: "run.summary",
             version: row.version,
             status: match row.is_interrupted {
-                true => SummaryStatusView::Interrupted(InterruptedView::Interrupted),
-                false => SummaryStatusView::Known(row.status.into()),
+                true => "interrupted",
+                false => row.status.as_str(),
             },
             agent: row.agent.to_string(),
             session_id: row.session.to_string(),

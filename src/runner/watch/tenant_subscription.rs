@@ -10,7 +10,9 @@ use toolgate_core::run::JournalEntry;
 use toolgate_driver::DriveError;
 use toolgate_ports::{LogPage, RunStore};
 
+use super::Broadcaster;
 use super::poller::Poller;
+use crate::registry::ActiveRuns;
 use crate::{AgentRunner, Inner, RunnerError};
 
 /// Access to the events of one tenant, and a notification about new ones. Like a [`RunSubscription`](super::RunSubscription),
@@ -18,21 +20,29 @@ use crate::{AgentRunner, Inner, RunnerError};
 pub struct TenantSubscription {
     tenant: Tenant,
     runs: Arc<dyn RunStore>,
-    /// The position of the latest event that this process knows.
-    latest: watch::Receiver<u64>,
-    /// Keeps the poller alive.
-    _poller: Arc<Poller>,
+    broadcaster: Arc<Broadcaster>,
+    poller: Arc<Poller>,
+    active_runs: Arc<ActiveRuns>,
+    interval: Duration,
+    /// The position of the latest event that this process knows; `None` before the first wait.
+    latest: Option<watch::Receiver<u64>>,
 }
 
 impl AgentRunner {
-    /// A subscription to the events of a tenant. Those of this process are reported at once; for those of other processes, one
-    /// query about every `interval` looks for events of all tenants.
+    /// A subscription to the events of a tenant. Those of this process are reported at once; for those of other
+    /// processes, one query about every `interval` looks for events of all tenants. Both begin with the first wait, so
+    /// that a page of events needs neither.
     pub fn tenant_subscription(&self, tenant: &Tenant, interval: Duration) -> TenantSubscription {
         let Inner { ports, broadcaster, poller, active_runs, .. } = &*self.inner;
-        let runs = ports.store.runs.clone();
-        let latest = broadcaster.events_of(tenant);
-        poller.start(&runs, active_runs, interval);
-        TenantSubscription { tenant: tenant.clone(), runs, latest, _poller: poller.clone() }
+        TenantSubscription {
+            tenant: tenant.clone(),
+            runs: ports.store.runs.clone(),
+            broadcaster: broadcaster.clone(),
+            poller: poller.clone(),
+            active_runs: active_runs.clone(),
+            interval,
+            latest: None,
+        }
     }
 }
 
@@ -52,9 +62,15 @@ impl TenantSubscription {
         Ok(self.runs.load(run, from).await.map_err(DriveError::from)?)
     }
 
-    /// Waits until there is an event after this position. Cancel-safe.
+    /// Waits until there may be an event after this position. The first call returns at once, because events before it
+    /// were not followed. Cancel-safe.
     pub async fn newer_than(&mut self, position: u64) {
-        if self.latest.wait_for(|latest| *latest > position).await.is_err() {
+        let Some(latest) = &mut self.latest else {
+            self.latest = Some(self.broadcaster.events_of(&self.tenant));
+            self.poller.start(&self.runs, &self.active_runs, self.interval);
+            return;
+        };
+        if latest.wait_for(|latest| *latest > position).await.is_err() {
             pending().await
         }
     }

@@ -94,10 +94,8 @@ pub(super) enum PendingRefView {
 #[allow(dead_code)] // core writes it; this describes what it writes
 pub(super) struct SkippedView {
     /// The configured id of the server, for MCP tools.
-    #[schema(nullable = false)]
     server: Option<String>,
-    /// The server's name of the tool; without it, the whole server is not available, or the rest of its tools.
-    #[schema(nullable = false)]
+    /// The server's name of the tool; null if the whole server is not available, or the rest of its tools.
     name: Option<String>,
     /// The error and its remedy.
     reason: String,
@@ -113,13 +111,11 @@ pub(super) struct ToolGrantView {
     /// The grant's id.
     grant_id: String,
     /// Hash of the only arguments that the grant covers.
-    #[schema(nullable = false)]
     arguments_hash: Option<String>,
     /// The condition that covered calls meet.
-    #[schema(nullable = false)]
     when: Option<String>,
     /// When the grant expires.
-    #[schema(nullable = false, format = DateTime)]
+    #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
 
@@ -131,10 +127,8 @@ pub(super) struct EstimateView {
     /// Input tokens.
     input_tokens: u64,
     /// The output limit of the request, if it has one.
-    #[schema(nullable = false)]
     output_tokens: Option<u64>,
     /// The cost of both in US dollars as decimal text, if the price is known.
-    #[schema(nullable = false)]
     cost_usd: Option<String>,
 }
 
@@ -176,16 +170,15 @@ pub(super) struct ChangedView {
     before: String,
     /// The new value.
     after: String,
-    /// How many further characters may differ, which are not shown; left out if there are no others.
-    #[schema(nullable = false)]
-    omitted_chars: Option<usize>,
+    /// How many further characters may differ, which are not shown.
+    omitted_chars: usize,
 }
 
 /// The limits of a run.
 #[derive(ToSchema)]
 #[schema(as = RunLimits)]
 #[allow(dead_code)] // core writes it; this describes what it writes
-pub(super) struct RunLimitsView {
+pub(crate) struct RunLimitsView {
     /// Turns with tools, and rejected answers.
     max_tool_interactions: u32,
     /// Turns of the model.

@@ -17,6 +17,7 @@ use futures::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+pub(crate) use self::members::RunLimitsView;
 pub(crate) use self::view::{EventDescription, FrameDescription, MessageDescription, item_frame};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::lifecycle::Content;

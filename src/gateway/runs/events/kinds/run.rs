@@ -142,7 +142,6 @@ pub(crate) enum RunEvents {
         /// The status.
         status: AuthorizationView,
         /// The cause and the remedy, unless the status is `authorized`.
-        #[schema(nullable = false)]
         reason: Option<String>,
     },
     /// The tools that are available to the model from now on.

@@ -50,7 +50,6 @@ pub(crate) enum ToolEvents {
         /// The progress so far.
         progress: f64,
         /// The total, if it is known.
-        #[schema(nullable = false)]
         total: Option<f64>,
         /// The server's message; only with content.
         #[schema(nullable = false)]
