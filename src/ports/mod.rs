@@ -54,6 +54,6 @@ pub use stream_tickets::{StreamTicket, StreamTickets, TicketedStream};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
     Announcement, Attempt, DeliveryFilter, DeliveryResult, DeliveryState, Disabled, DueEndpoint, EndpointFilter,
-    EndpointHealth, EndpointSaved, EndpointSecrets, UnannouncedRun, WebhookDeliveries, WebhookDelivery,
+    EndpointHealth, EndpointRuns, EndpointSaved, EndpointSecrets, UnannouncedRun, WebhookDeliveries, WebhookDelivery,
     WebhookEndpoint, WebhookEndpoints, WebhookKind, WebhookOutbox, WebhookSecret, Webhooks,
 };

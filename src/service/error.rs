@@ -73,6 +73,11 @@ impl ServiceError {
         Self::new(ErrorCode::NotFound, format!("there is no {what} `{id}`"))
     }
 
+    /// A request about webhooks to a server that sends none.
+    pub(crate) fn no_webhooks() -> Self {
+        Self::new(ErrorCode::Unavailable, "this server has no webhooks")
+    }
+
     /// The request is well formed, but its value at one place is not valid.
     pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let error = FieldError { pointer: pointer.into(), detail: detail.into() };

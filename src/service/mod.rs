@@ -71,7 +71,7 @@ pub use stream_tickets::{mint_ticket, unseal_ticket};
 pub use strict_objects::StrictObjects;
 pub use tagged_object::{TaggedObject, pointer, split_place};
 pub use webhooks::{
-    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
-    WebhookWakeSignal,
+    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, RunWebhook, TenantWebhooks, WebhookConfig,
+    WebhookEgress, WebhookWakeSignal,
 };
 pub use worker::Worker;

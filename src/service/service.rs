@@ -67,7 +67,7 @@ impl Service {
     /// The runner, limited to the tenant of a caller. `via`: where the caller decides, for the journal.
     pub fn for_caller(&self, caller: Caller, via: Channel) -> TenantRunner {
         let Self { four_eyes, media_hosts, .. } = *self;
-        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts }
+        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts, webhooks: self.webhook_config() }
     }
 
     /// The runner itself, for work across all tenants.

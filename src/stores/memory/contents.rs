@@ -139,6 +139,14 @@ impl WebhookContents {
         };
     }
 
+    /// Removes the endpoint of a deleted run.
+    pub(super) fn remove_of_run(&mut self, run: &RunId) {
+        let of_run = self.endpoints.values().find(|endpoint| endpoint.run.as_ref() == Some(run));
+        if let Some(endpoint) = of_run.map(|endpoint| endpoint.id.clone()) {
+            self.remove(&endpoint);
+        }
+    }
+
     pub(super) fn remove(&mut self, endpoint: &EndpointId) -> bool {
         self.deliveries.retain(|_, delivery| delivery.endpoint != *endpoint);
         self.endpoints.remove(endpoint).is_some()

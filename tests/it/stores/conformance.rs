@@ -163,6 +163,10 @@ macro_rules! conforms {
             events_without_an_endpoint_count_as_announced
             an_unannounced_deleted_run_hides_no_other_run
             announcing_twice_creates_one_delivery
+            endpoints_of_runs_are_listed_alone_and_share_urls
+            a_run_with_an_endpoint_is_unannounced_and_others_are_not
+            due_endpoints_of_runs_and_of_tenants_are_ordered_together
+            the_endpoint_of_a_run_is_deleted_with_it_or_when_it_is_done
             the_endpoint_that_is_longest_due_comes_first
             a_claimed_delivery_is_exclusive_until_it_is_due_again
             a_delivery_claimed_by_another_worker_is_not_settled
