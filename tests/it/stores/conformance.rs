@@ -10,6 +10,7 @@ mod idempotency;
 mod listing;
 mod ownership;
 mod purging;
+mod quotas;
 mod sessions;
 mod span_marks;
 mod tickets;
@@ -19,12 +20,13 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use toolgate::ports::{
-    AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, StreamTickets, Webhooks,
+    AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, StreamTickets, UsageCounters,
+    Webhooks,
 };
 
 pub(crate) use self::{
     access_keys::*, appending::*, blobs::*, counting::*, event_log::*, granting::*, idempotency::*, listing::*,
-    ownership::*, purging::*, sessions::*, span_marks::*, tickets::*, webhooks::*,
+    ownership::*, purging::*, quotas::*, sessions::*, span_marks::*, tickets::*, webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -35,7 +37,16 @@ pub(crate) struct Opened<S> {
 
 /// The traits that the suite requires of a store.
 pub(crate) trait Store:
-    RunStore + ApprovalCache + BlobStore + AccessKeys + StreamTickets + IdempotencyStore + Webhooks + RuleCounters + 'static
+    RunStore
+    + ApprovalCache
+    + BlobStore
+    + AccessKeys
+    + StreamTickets
+    + IdempotencyStore
+    + Webhooks
+    + RuleCounters
+    + UsageCounters
+    + 'static
 {
 }
 
@@ -48,6 +59,7 @@ impl<
         + IdempotencyStore
         + Webhooks
         + RuleCounters
+        + UsageCounters
         + 'static,
 > Store for S
 {
@@ -99,6 +111,13 @@ macro_rules! conforms {
             each_tenant_policy_rule_and_window_has_its_counter
             a_counter_is_kept_until_its_window_expired
             concurrent_uses_never_exceed_the_maximum
+            usage_is_counted_by_day_tenant_and_caller
+            a_run_beyond_a_quota_is_refused_and_changes_nothing
+            a_quota_of_tokens_or_costs_forbids_the_next_run
+            of_concurrent_runs_as_many_begin_as_a_quota_allows
+            a_deleted_run_gives_no_quota_back
+            without_quotas_nothing_is_counted
+            an_absurd_usage_is_counted_as_the_largest
             a_grant_covers_the_calls_it_was_given_for
             granting_twice_is_granting_once
             a_batch_finds_every_covered_tool_under_its_own_name

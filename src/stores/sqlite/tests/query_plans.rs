@@ -26,6 +26,9 @@ fn every_lookup_uses_an_index() {
             "SEARCH given USING INDEX approval_grant_by_call (<expr>=? AND definition=? AND <expr>=?)",
         ),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
+        (day_usage::USED.to_owned(), "SEARCH day_usage USING PRIMARY KEY (day=? AND tenant=? AND caller=?)"),
+        (day_usage::RUN.to_owned(), "SEARCH run USING PRIMARY KEY (id=?)"),
+        (day_usage::FORGET.to_owned(), "SEARCH day_usage USING PRIMARY KEY (day<?)"),
         (purge::UNQUOTE.to_owned(), "SEARCH idempotency_record USING INDEX idempotency_record_by_run (<expr>=?)"),
         (purge::BLANK.to_owned(), "SEARCH approval_grant USING INDEX approval_grant_by_run (<expr>=?)"),
         (
