@@ -14,6 +14,7 @@ mod models;
 mod paths;
 mod prices;
 mod propagation;
+mod quotas;
 mod reload;
 mod server_settings;
 mod servers;
@@ -42,7 +43,7 @@ use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{
     AccessKeys, ApprovalCache, ClaimedSpans, EventSink, IdempotencyStore, RuleCounters, RunStore, StreamTickets,
-    Webhooks,
+    UsageCounters, Webhooks,
 };
 use crate::runner::{self, AgentRunner, Capacity, DrainTimes};
 use crate::service::WebhookWakeSignal;
@@ -106,7 +107,9 @@ pub struct App {
 
 /// Store behind all storage ports, with `close`, which is not part of a port.
 #[async_trait]
-trait Storage: RunStore + AccessKeys + StreamTickets + Webhooks + IdempotencyStore + ApprovalCache + RuleCounters {
+trait Storage:
+    RunStore + AccessKeys + StreamTickets + Webhooks + IdempotencyStore + ApprovalCache + RuleCounters + UsageCounters
+{
     /// Writes queued changes and closes files.
     async fn close(&self) {}
 }
@@ -160,6 +163,8 @@ impl App {
         let mut models = models::open(&settings)?;
         models.extend(added);
         let store = open_store(&settings.store, stay).await?;
+        // Of commands too: what they add to the runs of callers counts.
+        store.set_quotas(quotas::quotas(&settings));
         let runs: Arc<dyn RunStore> = store.clone();
         let identities = Identities::new(&models);
         let telemetry = Telemetry::open(&settings, stay, &identities.look_up(), &runs)?;

@@ -87,6 +87,7 @@ impl App {
             .media_hosts(AllowedClasses { loopback, private })
             .webhooks(self.webhook_config())
             .retention(settings.retention.iter().map(retention).collect())
+            .usage(self.store.clone())
     }
 
     /// The operations of a user with access to the store.

@@ -1,6 +1,6 @@
 //! Reload of the configuration without a restart. New runs use the new configuration; active runs keep theirs. MCP
 //! servers with unchanged settings keep their connections and processes. The others stop with the last run that uses
-//! them. Webhooks switch to the new configuration at once.
+//! them. Webhooks and quotas switch to the new configuration at once.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::backends::Adapters;
 use super::error::AppError;
 use super::propagation::propagation;
+use super::quotas::quotas;
 use super::server_settings::server_settings;
 use super::{App, capacity, configured, elicitation_hold, models};
 use crate::config::{self, AuthSettings, Settings, TransportSettings};
@@ -33,6 +34,7 @@ impl App {
         // The last step that can fail, and the first that other processes see.
         self.configure_webhooks(&settings).await?;
         let runner = self.runner.reconfigured(builder)?;
+        self.store.set_quotas(quotas(&settings));
         let not_taken = not_taken(&self.settings, &settings);
         gateway.replace(runner.clone(), Arc::new(Adapters::new(&settings, &models, &servers)));
         self.identities.know(&models);
@@ -72,8 +74,8 @@ impl App {
 }
 
 fn with_new_parts(old: config::GatewaySettings, new: &Settings) -> config::GatewaySettings {
-    let config::GatewaySettings { runs, drain, webhooks, .. } = new.gateway.clone();
-    config::GatewaySettings { runs, drain, webhooks, ..old }
+    let config::GatewaySettings { runs, drain, webhooks, quotas, .. } = new.gateway.clone();
+    config::GatewaySettings { runs, drain, webhooks, quotas, ..old }
 }
 
 /// The parts that differ and need a restart. A change of a telemetry secret is not detected, because `Debug` redacts

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use secrecy::SecretString;
+use toolgate_core::chat::Usd;
 use toolgate_core::run::Status;
 
 /// The HTTP gateway.
@@ -35,10 +36,30 @@ pub struct GatewaySettings {
     pub media_hosts: MediaHostSettings,
     /// Limits per caller.
     pub limits: GatewayLimits,
+    /// What runs may use in a UTC day.
+    pub quotas: QuotaSettings,
     /// How long ended runs are kept; the first rule that concerns a run counts.
     pub retention: Vec<RetentionSettings>,
     /// Whether the user who started a run may not approve its calls.
     pub four_eyes: bool,
+}
+
+/// Daily quotas, by name; `*` is for all others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuotaSettings {
+    pub tenants: BTreeMap<String, Quota>,
+    /// By the names of callers.
+    pub keys: BTreeMap<String, Quota>,
+}
+
+/// The most that may be used in a UTC day; `None` means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Runs that begin.
+    pub runs: Option<u64>,
+    /// Input and output tokens.
+    pub tokens: Option<u64>,
+    pub cost_usd: Option<Usd>,
 }
 
 /// How long ended runs are kept.

@@ -9,9 +9,11 @@ use serde_json::Map;
 use toolgate_core::chat::Message;
 use toolgate_core::id::{NodeId, RunId, Tenant};
 use toolgate_core::redact::Secrets;
-use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment, Trigger};
+use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Segment, Started, Trigger};
 use toolgate_core::tool::is_deceptive;
-use toolgate_ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, SessionClaim, StoreError, Update};
+use toolgate_ports::{
+    Append, AppendError, Clock, EventSink, QuotaExceeded, RunRow, RunStore, SessionClaim, StoreError, Update,
+};
 
 use crate::segments::SegmentCache;
 
@@ -66,6 +68,9 @@ pub enum DriveError {
     /// The session of a new run is at another version, or its head is live.
     #[error("the session changed")]
     SessionChanged,
+    /// The tenant or the caller of a new run has used up a quota.
+    #[error(transparent)]
+    OverQuota(Box<QuotaExceeded>),
     /// The journal holds an impossible event.
     #[error("the journal of run `{run}` cannot be used: {reason}")]
     Corrupt { run: RunId, reason: InvalidEvent },
@@ -311,6 +316,11 @@ impl Journal {
             }
             Err(AppendError::Owned(node)) => Err(DriveError::Owned(node)),
             Err(AppendError::SessionChanged { .. }) => Err(DriveError::SessionChanged),
+            Err(AppendError::OverQuota(over)) => {
+                let Started { tenant, by, .. } = &**self.run.started();
+                tracing::warn!(run = %self.id, %tenant, caller = by.as_deref(), reason = %over, "run refused by a quota");
+                Err(DriveError::OverQuota(over))
+            }
             Err(AppendError::Store(error)) => Err(error.into()),
         }
     }

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{RunId, SessionId};
-use toolgate_ports::StoreError;
+use toolgate_ports::{QuotaExceeded, QuotaOwner, QuotaUnit, StoreError};
 use toolgate_runner::RunnerError;
 use toolgate_service::{CurrentState, ErrorReason, FieldError, ServiceError};
 use utoipa::ToSchema;
@@ -26,6 +26,8 @@ use super::sessions::view::SessionStatusView;
 
 /// The pages about codes, published.
 const PAGES: &str = "https://github.com/toolgate/toolgate/blob/main/docs/errors";
+
+const SECONDS_OF_A_DAY: u64 = 24 * 60 * 60;
 
 /// The reason for refusing a request: an error of the service, and headers of the response. Keys in its texts are
 /// masked.
@@ -208,6 +210,12 @@ impl IntoResponse for Problem {
         if let Some(delay) = self.0.error.retry_after {
             response.headers_mut().insert(RETRY_AFTER, whole_seconds(delay).into());
         }
+        if let Some([policy, left]) = self.0.error.quota.as_deref().and_then(quota_headers) {
+            response.headers_mut().extend([
+                (HeaderName::from_static("ratelimit-policy"), policy),
+                (HeaderName::from_static("ratelimit"), left),
+            ]);
+        }
         response.extensions_mut().insert(self);
         response
     }
@@ -254,6 +262,23 @@ impl From<BytesRejection> for Problem {
             _ => Self::new(ErrorCode::InvalidRequest, "the body is incomplete"),
         }
     }
+}
+
+/// `RateLimit-Policy` and `RateLimit` of a daily quota. Their numbers are integers, so a quota of costs has none.
+fn quota_headers(over: &QuotaExceeded) -> Option<[HeaderValue; 2]> {
+    let owner = match over.owner {
+        QuotaOwner::Caller => "key",
+        QuotaOwner::Tenant => "tenant",
+    };
+    let unit = match over.unit {
+        QuotaUnit::Runs => "runs",
+        QuotaUnit::Tokens => "tokens",
+        QuotaUnit::CostUsd => return None,
+    };
+    let (limit, day, wait) = (&over.limit, SECONDS_OF_A_DAY, whole_seconds(over.retry_after));
+    let policy = format!(r#""{unit}-per-day-of-{owner}";q={limit};w={day}"#);
+    let left = format!(r#""{unit}-per-day-of-{owner}";r=0;t={wait}"#);
+    Some([policy.parse().ok()?, left.parse().ok()?])
 }
 
 /// Whole seconds, rounded up, for headers and texts.

@@ -13,6 +13,7 @@ mod idempotency_store;
 mod mcp_servers;
 mod model;
 mod path_resolver;
+mod quotas;
 mod recent;
 mod request_meter;
 mod rule_counters;
@@ -38,6 +39,10 @@ pub use idempotency_store::{
 pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, TaskAction};
 pub use model::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest, ToolFit};
 pub use path_resolver::PathResolver;
+pub use quotas::{
+    DayUsage, DayUsages, Quota, QuotaExceeded, QuotaOwner, QuotaUnit, Quotas, UsageCounters, counted_caller,
+    end_of_day, quota_day,
+};
 pub use recent::Recent;
 pub use request_meter::{AnsweredRequest, RequestMeter};
 pub use rule_counters::{CountAnswer, CountedUse, RuleCounter, RuleCounters};
@@ -54,6 +59,6 @@ pub use stream_tickets::{StreamTicket, StreamTickets, TicketedStream};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
     Announcement, Attempt, DeliveryFilter, DeliveryResult, DeliveryState, Disabled, DueEndpoint, EndpointFilter,
-    EndpointHealth, EndpointSaved, EndpointSecrets, UnannouncedRun, WebhookDeliveries, WebhookDelivery,
+    EndpointHealth, EndpointRuns, EndpointSaved, EndpointSecrets, UnannouncedRun, WebhookDeliveries, WebhookDelivery,
     WebhookEndpoint, WebhookEndpoints, WebhookKind, WebhookOutbox, WebhookSecret, Webhooks,
 };

@@ -13,7 +13,8 @@ use toolgate_core::id::{AgentName, NodeId, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 
 use super::{
-    BlobStore, ClaimedSpans, EventLog, SessionClaim, SessionRow, SessionStore, SpanClaim, SpanMark, StoreError,
+    BlobStore, ClaimedSpans, EventLog, QuotaExceeded, SessionClaim, SessionRow, SessionStore, SpanClaim, SpanMark,
+    StoreError,
 };
 
 /// Events to append to a run's journal.
@@ -259,6 +260,9 @@ pub enum AppendError {
         /// Its row; `None` if there is no such session.
         current: Option<Box<SessionRow>>,
     },
+    /// The tenant or the caller of a new run has used up a [quota](super::Quotas).
+    #[error(transparent)]
+    OverQuota(Box<QuotaExceeded>),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -268,7 +272,8 @@ pub enum AppendError {
 #[async_trait]
 pub trait RunStore: SessionStore + EventLog {
     /// Appends if the journal is exactly `at` long. Durable on return. No run begins in a deleted session, whether it
-    /// claims it or not.
+    /// claims it or not, and none beyond a quota. Usage of runs with a caller is [counted](super::UsageCounters) in the same
+    /// commit.
     async fn append(&self, append: Append) -> Result<(), AppendError>;
 
     /// The events from position `from` on; empty if there are no such events, or no such run.

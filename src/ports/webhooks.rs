@@ -72,6 +72,9 @@ pub struct WebhookEndpoint {
     /// A description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The run whose messages alone it receives. `None`: those of all runs of the tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     pub secrets: EndpointSecrets,
     pub created_at: Timestamp,
     /// Whether it is part of the operator's configuration, and can only be changed there.
@@ -103,10 +106,24 @@ pub struct EndpointFilter {
     pub id: Option<EndpointId>,
     /// Only of this tenant.
     pub tenant: Option<Tenant>,
+    /// Which runs they are for.
+    pub runs: EndpointRuns,
     /// Only those after this one in the list.
     pub after: Option<EndpointId>,
     /// The maximum number; `None` for all.
     pub limit: Option<usize>,
+}
+
+/// The runs that the endpoints of a filter are for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EndpointRuns {
+    /// Any: endpoints of tenants and of single runs.
+    #[default]
+    Any,
+    /// All runs of a tenant.
+    OfTenant,
+    /// This run alone.
+    Only(RunId),
 }
 
 /// The result of saving an endpoint.
@@ -115,9 +132,9 @@ pub enum EndpointSaved {
     Saved,
     /// It was changed or removed since it was read.
     Stale,
-    /// Another endpoint of the tenant already has the URL.
+    /// Another endpoint of the tenant already has the URL. Endpoints of single runs may share one.
     UrlTaken(Box<WebhookEndpoint>),
-    /// The tenant already has the [maximum number](WebhookEndpoint::MOST) of endpoints.
+    /// The tenant already has the [maximum number](WebhookEndpoint::MOST) of endpoints. Those of single runs do not count.
     LimitReached,
 }
 
@@ -195,6 +212,8 @@ pub struct Attempt {
 pub struct DueEndpoint {
     pub id: EndpointId,
     pub tenant: Tenant,
+    /// The address that messages are posted to.
+    pub url: String,
 }
 
 /// The result of an attempt.
@@ -260,15 +279,18 @@ pub trait WebhookEndpoints: Send + Sync {
 /// The runs that endpoints have not been notified of.
 #[async_trait]
 pub trait WebhookOutbox: Send + Sync {
-    /// Pending and ended runs that are not announced up to their current position. Tenants without endpoints have none:
-    /// an event without an endpoint counts as announced, and so does content that was deleted before it was announced.
+    /// Pending and ended runs that are not announced up to their current position, if there is an endpoint of their tenant
+    /// or of the run: an event without an endpoint counts as announced, and so does content that was deleted before it was
+    /// announced.
     async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError>;
 
     /// Creates the deliveries and advances the announced position of the run, in one commit. An existing delivery stays
     /// as it is, and the position never moves back.
     async fn announce(&self, announcement: Announcement) -> Result<(), StoreError>;
 
-    /// Deletes deliveries that were created before that time, in any state; returns their number.
+    /// Deletes deliveries that were created before that time, in any state; returns their number. Then deletes the endpoints
+    /// of single runs that were created before it and have no more to receive: they have no deliveries, and their runs
+    /// ended and are announced, or do not exist.
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError>;
 }
 
@@ -403,7 +425,7 @@ impl WebhookEndpoint {
 }
 
 impl WebhookEndpoint {
-    /// The maximum number of a tenant's endpoints: each one multiplies the messages.
+    /// The maximum number of a tenant's endpoints for all of its runs: each one multiplies the messages.
     pub const MOST: usize = 100;
 }
 
@@ -412,6 +434,11 @@ impl EndpointFilter {
     pub fn admits(&self, endpoint: &WebhookEndpoint) -> bool {
         self.id.as_ref().is_none_or(|id| *id == endpoint.id)
             && self.tenant.as_ref().is_none_or(|tenant| *tenant == endpoint.tenant)
+            && match &self.runs {
+                EndpointRuns::Any => true,
+                EndpointRuns::OfTenant => endpoint.run.is_none(),
+                EndpointRuns::Only(run) => endpoint.run.as_ref() == Some(run),
+            }
     }
 }
 

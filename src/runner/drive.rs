@@ -418,9 +418,12 @@ impl AgentRunner {
                 Ok(Ok(ExecutionEnd::Idle)) => Ok(IdleRun::new(journal)),
                 Ok(Ok(ExecutionEnd::Released)) => Err(RunnerError::Released(run.clone())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run: run.clone(), node }),
-                Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. } | DriveError::SessionChanged))) => {
-                    Err(error.into())
-                }
+                Ok(Err(
+                    error @ (DriveError::Store(_)
+                    | DriveError::Corrupt { .. }
+                    | DriveError::SessionChanged
+                    | DriveError::OverQuota(_)),
+                )) => Err(error.into()),
                 Err(_panic) => Err(RunnerError::Lost(run.clone())),
             });
             if is_given_up {

@@ -8,7 +8,7 @@ use toolgate_core::id::{AgentName, ModelName, NodeId, RunId, ServerId, SessionId
 use toolgate_core::run::{ResumeError, Status, WiderLimit};
 use toolgate_core::tool::ForeignName;
 use toolgate_driver::DriveError;
-use toolgate_ports::{SessionHead, SessionRow, StoreError};
+use toolgate_ports::{QuotaExceeded, SessionHead, SessionRow, StoreError};
 
 pub use examples::every_error;
 
@@ -293,6 +293,11 @@ impl RunnerError {
         if let Self::Drive(DriveError::Store(fault)) = self { Some(fault) } else { None }
     }
 
+    /// The quota that forbids the run, if one does.
+    pub fn quota_exceeded(&self) -> Option<&QuotaExceeded> {
+        if let Self::Drive(DriveError::OverQuota(over)) = self { Some(over) } else { None }
+    }
+
     /// The closed code of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -346,6 +351,7 @@ impl RunnerError {
             Self::Drive(DriveError::Store(StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
                 ErrorCode::JournalCorrupt
             }
+            Self::Drive(DriveError::OverQuota(_)) => ErrorCode::RateLimited,
             Self::Envelope(error) => error.code(),
             Self::Lost(_) => ErrorCode::Internal,
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use toolgate_core::error::{ErrorCode, Failure, FailureContext};
 use toolgate_core::id::{RunId, SessionId};
 use toolgate_core::run::{ResumeError, Status};
-use toolgate_ports::{RunRow, SessionHead, SessionRow, StoreError};
+use toolgate_ports::{QuotaExceeded, RunRow, SessionHead, SessionRow, StoreError};
 use toolgate_runner::RunnerError;
 use utoipa::ToSchema;
 
@@ -35,6 +35,8 @@ pub struct ServiceError {
     pub current: Option<Box<CurrentState>>,
     /// The run whose failure this is.
     pub context: Option<Box<FailureContext>>,
+    /// The quota that is used up.
+    pub quota: Option<Box<QuotaExceeded>>,
 }
 
 /// An error at one place of the request.
@@ -60,6 +62,7 @@ impl ServiceError {
             retry_after: None,
             current: None,
             context: None,
+            quota: None,
         }
     }
 
@@ -71,6 +74,11 @@ impl ServiceError {
     /// A resource that does not exist, or belongs to another tenant: the caller does not learn which.
     pub fn not_found(what: &str, id: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("there is no {what} `{id}`"))
+    }
+
+    /// A request about webhooks to a server that sends none.
+    pub(crate) fn no_webhooks() -> Self {
+        Self::new(ErrorCode::Unavailable, "this server has no webhooks")
     }
 
     /// The request is well formed, but its value at one place is not valid.
@@ -120,6 +128,10 @@ impl ServiceError {
     pub fn at_fields(error: RunnerError, place: impl Fn(&ResumeError) -> String) -> Self {
         if let Some(fault) = error.store_fault() {
             return Self::from(fault);
+        }
+        if let Some(over) = error.quota_exceeded() {
+            let refused = Self::new(error.code(), over.to_string()).with(ErrorReason::QuotaExceeded);
+            return Self { quota: Some(Box::new(over.clone())), ..refused.after(over.retry_after) };
         }
         let (code, detail, is_retryable) = (error.code(), error.to_string(), error.is_retryable());
         let reason = ErrorReason::of_runner(&error);

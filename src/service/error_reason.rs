@@ -71,6 +71,8 @@ error_reasons! {
     SessionExists = "session_exists";
     /// The session has used up one of its limits, or the tenant has all webhook endpoints that it may have.
     LimitReached = "limit_reached";
+    /// The tenant or the caller has used up a daily quota.
+    QuotaExceeded = "quota_exceeded";
     /// The agent of the run is not configured on this server.
     AgentMissing = "agent_missing";
     /// A server or the mode of the run is not configured on this server.
@@ -121,6 +123,9 @@ impl ErrorReason {
 
     /// The reason of a runner's error, where a program can act on it.
     pub(crate) fn of_runner(error: &RunnerError) -> Option<Self> {
+        if error.quota_exceeded().is_some() {
+            return Some(Self::QuotaExceeded);
+        }
         Some(match error {
             RunnerError::Refused(refusals) => return Self::of_refusals(refusals),
             RunnerError::NotOver { .. } | RunnerError::NotEnded { .. } => Self::RunNotOver,

@@ -16,6 +16,7 @@
 //! | `api_keys`, `stream_tickets` | creation of API keys and of stream tickets |
 //! | `event_stream` | the events of a run, with their ids |
 //! | `webhooks` | endpoints, deliveries and the dispatcher |
+//! | `quotas` | what a caller and its tenant may use in a day, and used |
 //! | `worker`, `retention_rule` | background work: recovery, the deadline sweeper, polls of MCP tasks, retention |
 //! | `operator` | [`Operator`]: the runs of all tenants, for the command line; its input for runs is in `decisions` |
 //! | `error`, `error_reason` | [`ServiceError`], which each surface maps to its own form |
@@ -37,6 +38,7 @@ mod media_url;
 mod name_rules;
 mod new_run;
 mod operator;
+mod quotas;
 mod retention_rule;
 mod runs;
 mod service;
@@ -64,6 +66,7 @@ pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};
 pub use name_rules::check_name;
 pub use operator::Operator;
+pub use quotas::QuotaState;
 pub use retention_rule::RetentionRule;
 pub use runs::{TenantRun, TenantRunner};
 pub use sessions::TenantSession;
@@ -71,7 +74,7 @@ pub use stream_tickets::{mint_ticket, unseal_ticket};
 pub use strict_objects::StrictObjects;
 pub use tagged_object::{TaggedObject, pointer, split_place};
 pub use webhooks::{
-    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
-    WebhookWakeSignal,
+    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, RunWebhook, TenantWebhooks, WebhookConfig,
+    WebhookEgress, WebhookWakeSignal,
 };
 pub use worker::Worker;

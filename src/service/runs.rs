@@ -20,6 +20,7 @@ use super::error::CurrentState;
 use super::error::ServiceError;
 use super::error_reason::ErrorReason;
 use super::new_run;
+use super::webhooks::WebhookConfig;
 
 /// A runner that is limited to the runs of one tenant.
 pub struct TenantRunner {
@@ -31,6 +32,8 @@ pub struct TenantRunner {
     pub(crate) four_eyes: bool,
     /// The addresses that media URLs may lead to.
     pub(crate) media_hosts: AllowedClasses,
+    /// The webhook delivery, if there is one.
+    pub(crate) webhooks: Option<Arc<WebhookConfig>>,
 }
 
 /// A run of the caller's tenant: to hold one means that the caller may find it.

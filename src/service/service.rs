@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::address::AllowedClasses;
 use toolgate_core::run::Channel;
+use toolgate_ports::UsageCounters;
 use toolgate_runner::AgentRunner;
 
 use super::authorize::Caller;
@@ -23,6 +24,7 @@ pub struct Service {
     media_hosts: AllowedClasses,
     webhooks: Option<Arc<WebhookConfig>>,
     retention: Vec<RetentionRule>,
+    usage: Option<Arc<dyn UsageCounters>>,
     /// Cancelled when the process stops.
     stopping: CancellationToken,
 }
@@ -36,6 +38,7 @@ impl Service {
             media_hosts: AllowedClasses::default(),
             webhooks: None,
             retention: Vec::new(),
+            usage: None,
             stopping: CancellationToken::new(),
         }
     }
@@ -64,10 +67,16 @@ impl Service {
         Self { retention, ..self }
     }
 
+    /// Sets the counters of the runner's store, to show callers their quotas. The store itself counts and refuses.
+    #[must_use]
+    pub fn usage(self, counters: Arc<dyn UsageCounters>) -> Self {
+        Self { usage: Some(counters), ..self }
+    }
+
     /// The runner, limited to the tenant of a caller. `via`: where the caller decides, for the journal.
     pub fn for_caller(&self, caller: Caller, via: Channel) -> TenantRunner {
         let Self { four_eyes, media_hosts, .. } = *self;
-        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts }
+        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts, webhooks: self.webhook_config() }
     }
 
     /// The runner itself, for work across all tenants.
@@ -90,11 +99,16 @@ impl Service {
         &self.stopping
     }
 
-    /// The webhook delivery, if there is one.
     pub(crate) fn retention_rules(&self) -> Vec<RetentionRule> {
         self.retention.clone()
     }
 
+    /// The counters of the store, if it has some.
+    pub(crate) fn usage_counters(&self) -> Option<&Arc<dyn UsageCounters>> {
+        self.usage.as_ref()
+    }
+
+    /// The webhook delivery, if there is one.
     pub(crate) fn webhook_config(&self) -> Option<Arc<WebhookConfig>> {
         self.webhooks.clone()
     }

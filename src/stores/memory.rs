@@ -2,6 +2,7 @@
 
 mod access_key;
 mod contents;
+mod day_usage;
 mod event_log;
 mod idempotency;
 mod rule_counters;
@@ -64,6 +65,7 @@ impl RunStore for MemoryStore {
             return Err(AppendError::Conflict { length });
         }
         let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
+        let added = contents.added_usage(&append).map_err(|over| AppendError::OverQuota(Box::new(over)))?;
         let Append { run, at, events, row, session, spans_sent, .. } = append;
         if let Some(claim) = session {
             contents.check_claim(&claim, &row)?;
@@ -72,6 +74,9 @@ impl RunStore for MemoryStore {
             contents.check_not_deleted(&row)?;
         }
         contents.log(&row, at);
+        if let Some(added) = added {
+            contents.add_usage(added);
+        }
         let Contents { runs, run_index, webhooks, .. } = &mut *contents;
         webhooks.changed(&row);
         match runs.get_mut(&run) {
@@ -178,7 +183,7 @@ impl RunStore for MemoryStore {
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         let mut contents = self.contents();
-        let Contents { runs, run_index, requests, segments, sessions, .. } = &mut *contents;
+        let Contents { runs, run_index, requests, segments, sessions, webhooks, .. } = &mut *contents;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
@@ -189,6 +194,7 @@ impl RunStore for MemoryStore {
         }
         requests.values_mut().for_each(|stored| stored.forget_answer(|reply| reply.run.as_ref() == Some(id)));
         segments.remove(&(run.row.tenant.clone(), id.clone()));
+        webhooks.remove_of_run(id);
         if let Some(session) = sessions.get_mut(&(run.row.tenant.clone(), run.row.session.clone())) {
             let quotes_it = session.title == run.row.title;
             if quotes_it {

@@ -35,6 +35,7 @@ mod origins;
 mod pausing;
 mod principals;
 mod queueing;
+mod quotas;
 mod reloading;
 mod retrying;
 mod run_results;

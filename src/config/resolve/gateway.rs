@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use toolgate_core::chat::Usd;
 use toolgate_core::run::Status;
 
 use crate::error::Fault;
 use crate::gateway::{
-    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, RetentionSettings, RunsSettings,
-    WebhookEgressSettings, WebhookSettings,
+    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, Quota, QuotaSettings, RetentionSettings,
+    RunsSettings, WebhookEgressSettings, WebhookSettings,
 };
 use crate::resolver::Resolver;
 use crate::spanned::{Located, Text};
@@ -29,6 +30,11 @@ const BODY_SECONDS: u64 = 30;
 
 const DRAIN_SECONDS: u64 = 30;
 const DEFAULT_TENANT: &str = "default";
+
+/// The entry of a quota for every tenant or caller without one of its own.
+const ANY: &str = "*";
+/// The caller of an anonymous gateway.
+const ANONYMOUS: &str = "local";
 
 pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'_>) -> GatewaySettings {
     let unwritten = Gateway::default();
@@ -52,9 +58,45 @@ pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'
         },
         media_hosts: MediaHostSettings { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
         limits: limits(&written.limits, scope),
+        quotas: QuotaSettings {
+            tenants: quotas(&written.quotas.tenants, scope, |_| None),
+            keys: quotas(&written.quotas.keys, scope, wrong_caller),
+        },
         retention: retention_rules(&written.retention, scope),
         four_eyes: written.four_eyes.unwrap_or(false),
     }
+}
+
+/// The quotas of one kind. `wrong` says what is wrong with a name.
+fn quotas(
+    written: &BTreeMap<String, Located<written::Quota>>,
+    scope: &mut Resolver<'_>,
+    wrong: impl Fn(&str) -> Option<Fault>,
+) -> BTreeMap<String, Quota> {
+    let mut quotas = BTreeMap::new();
+    for (name, entry) in written {
+        let written::Quota { runs, tokens, cost_usd } = *entry.value();
+        if let Some(fault) = wrong(name) {
+            scope.fault(fault, entry.place());
+        }
+        if runs.is_none() && tokens.is_none() && cost_usd.is_none() {
+            let fault = Fault::new(format!("the quota of `{name}` limits nothing"));
+            scope.fault(fault.with_remedy("name `runs`, `tokens` or `cost_usd`, or remove the entry"), entry.place());
+        }
+        if cost_usd.is_some_and(|cost| cost < Usd::ZERO) {
+            let fault = Fault::new(format!("`cost_usd` of `{name}` is negative"));
+            scope.fault(fault.with_remedy("write 0 to allow no runs"), entry.place());
+        }
+        quotas.insert(name.clone(), Quota { runs, tokens, cost_usd });
+    }
+    quotas
+}
+
+/// A name that no caller has: an API key without the prefix of its kind.
+fn wrong_caller(name: &str) -> Option<Fault> {
+    let is_caller = name == ANY || name == ANONYMOUS || name.contains(':');
+    let fault = || Fault::new(format!("no caller has the name `{name}`"));
+    (!is_caller).then(|| fault().with_remedy(format!("write `key:{name}` for an API key; `GET /v1/me` shows the name")))
 }
 
 fn retention_rules(written: &[Retention], scope: &mut Resolver<'_>) -> Vec<RetentionSettings> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use toolgate_core::chat::Usd;
 
-use super::seconds;
+use super::{dollars, seconds};
 use crate::spanned::{Located, Text};
 
 /// The HTTP gateway.
@@ -42,10 +43,35 @@ pub(crate) struct Gateway {
     pub(crate) media_hosts: MediaHosts,
     /// Limits per caller.
     pub(crate) limits: GatewayLimits,
+    /// What runs may use in a UTC day, by tenant and by caller. Default: no quotas.
+    pub(crate) quotas: Quotas,
     /// How long ended runs are kept. The first rule that concerns a run counts. Default: they are kept.
     pub(crate) retention: Vec<Retention>,
     /// Whether the user who started a run may not approve its calls. Default: false.
     pub(crate) four_eyes: Option<bool>,
+}
+
+/// Daily quotas, by UTC day. A run that would begin beyond one is rejected; runs that are executed continue.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Quotas {
+    /// The quotas of tenants, each for all of its callers together. `*` is for every tenant without an entry.
+    pub(crate) tenants: BTreeMap<String, Located<Quota>>,
+    /// The quotas of callers by name, such as `key:ci`, in each tenant. `*` is for every caller without an entry.
+    pub(crate) keys: BTreeMap<String, Located<Quota>>,
+}
+
+/// The most that may be used in a UTC day.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Quota {
+    /// Runs that begin. Default: no limit.
+    pub(crate) runs: Option<u64>,
+    /// Input and output tokens. Default: no limit.
+    pub(crate) tokens: Option<u64>,
+    /// US dollars, as a number or as text with decimals. Default: no limit.
+    #[schemars(schema_with = "dollars")]
+    pub(crate) cost_usd: Option<Usd>,
 }
 
 /// How long ended runs are kept.

@@ -17,7 +17,7 @@ pub(super) use agent::{Agent, AskHumanChoice, Backoff, Compaction, Fallback, Lim
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use egress::Egress;
 pub(super) use envelope::{Envelope, EnvelopeKey};
-pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Retention, Runs, Webhook};
+pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Quota, Retention, Runs, Webhook};
 pub(super) use model::{HttpModel, Model};
 pub(super) use policy::{
     PolicyChoice, WrittenCommand, WrittenExample, WrittenLimit, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord,
@@ -247,4 +247,8 @@ fn check_words(_: &mut SchemaGenerator) -> Schema {
 
 fn seconds(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": ["number", "string"], "exclusiveMinimum": 0})
+}
+
+fn dollars(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["number", "string", "null"], "minimum": 0})
 }

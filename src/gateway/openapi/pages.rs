@@ -93,7 +93,7 @@ pages! {
     journal_corrupt internal
     run_over run_not_over deleted owned_elsewhere version_moved not_latest_run not_paused already_answered
     already_decided call_changed too_late withdrawn no_deadline repeat_required unknown_call wrong_type
-    answered_twice answers_missing session_busy session_changing session_exists limit_reached agent_missing
-    server_missing queue_full server_stopping idempotency_in_flight key_reused outcome_unknown url_taken
-    scope_missing other_principal four_eyes
+    answered_twice answers_missing session_busy session_changing session_exists limit_reached quota_exceeded
+    agent_missing server_missing queue_full server_stopping idempotency_in_flight key_reused outcome_unknown
+    url_taken scope_missing other_principal four_eyes
 }

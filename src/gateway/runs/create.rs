@@ -9,7 +9,7 @@ use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::{ModelOptions, TighterLimits};
 use toolgate_core::tool::{ExternalTool, ToolChoice, ToolFilter};
 use toolgate_runner::{Cause, Request};
-use toolgate_service::{TenantRunner, TenantSession};
+use toolgate_service::{RunWebhook, TenantRunner, TenantSession};
 use utoipa::ToSchema;
 
 use super::input::NewInput;
@@ -17,6 +17,7 @@ use super::response_mode::{ResponsePreference, RestedRun, RunningRun};
 use crate::body::Body;
 use crate::idempotency::PlannedRunId;
 use crate::problem::Problem;
+use crate::webhooks::NewRunWebhook;
 
 /// A run to start.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -84,6 +85,8 @@ pub(crate) struct NewRun {
     #[serde(default)]
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
+    /// A webhook of this run alone. Default: only the webhook endpoints of the tenant.
+    webhook: Option<NewRunWebhook>,
 }
 
 /// Patterns of tool names (`mcp_billing_*`).
@@ -122,15 +125,16 @@ pub(crate) async fn start_run(
     runner: &TenantRunner,
     preference: ResponsePreference,
     id: Option<RunId>,
-    new: NewRun,
+    mut new: NewRun,
     seen: Option<u64>,
 ) -> Result<Response, Problem> {
     // The idempotency layer generates and records the id before the run starts, so that a repeated request finds the run.
     let id = id.unwrap_or_else(|| runner.fresh_id());
     let agent = new.agent.clone().map_or_else(|| runner.default_agent(), Ok)?;
     let trace = preference.trace.clone();
-    let request = Request { trace, id: Some(id), session_version: seen, ..new.request(agent)? };
-    let execution = runner.start(request).await?;
+    let webhook = new.webhook.take().map(RunWebhook::from);
+    let request = Request { trace, id: Some(id.clone()), session_version: seen, ..new.request(agent)? };
+    let execution = runner.with_webhook(&id, webhook, runner.start(request)).await?;
     let run = runner.run(execution.run.as_str()).await?;
     preference.answer(run, execution, StatusCode::CREATED).await
 }

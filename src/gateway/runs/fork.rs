@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
 use toolgate_core::run::TighterLimits;
 use toolgate_runner::{Fork, Retry};
-use toolgate_service::{Scope, ServiceError, TenantRun, TenantRunner};
+use toolgate_service::{RunWebhook, Scope, ServiceError, TenantRun, TenantRunner};
 use utoipa::ToSchema;
 
 use super::response_mode::{ResponsePreference, RestedRun, RunningRun};
@@ -17,6 +17,7 @@ use crate::etag::IfMatch;
 use crate::idempotency::PlannedRunId;
 use crate::precondition;
 use crate::problem::Problem;
+use crate::webhooks::NewRunWebhook;
 
 /// A fork to create.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -37,6 +38,8 @@ pub(super) struct NewFork {
     /// Your own data about the new run, in place of the original run's.
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map<String, Value>>,
+    /// A webhook of the new run alone. That of the original run does not apply to it.
+    webhook: Option<NewRunWebhook>,
 }
 
 /// Fork a run
@@ -56,12 +59,14 @@ pub(super) async fn fork(
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Path(run): Path<String>,
-    Body(NewFork { at, message, limits, metadata }): Body<NewFork>,
+    Body(NewFork { at, message, limits, metadata, webhook }): Body<NewFork>,
 ) -> Result<Response, Problem> {
     let (source, message, version) = open_source(&runner, &if_match, &preference, &run, message).await?;
     let trace = preference.trace.clone();
-    let fork = Fork { at, version, message, limits, metadata, id, trace, ..Fork::default() };
-    let execution = source.fork(fork, |error| precondition::unmet(error, version, ServiceError::from)).await?;
+    let id = id.unwrap_or_else(|| runner.fresh_id());
+    let fork = Fork { at, version, message, limits, metadata, id: Some(id.clone()), trace, ..Fork::default() };
+    let start = source.fork(fork, |error| precondition::unmet(error, version, ServiceError::from));
+    let execution = runner.with_webhook(&id, webhook.map(RunWebhook::from), start).await?;
     let made = runner.run(execution.run.as_str()).await?;
     preference.answer(made, execution, StatusCode::CREATED).await
 }
@@ -81,6 +86,8 @@ pub(super) struct NewRetry {
     /// Your own data about the new run, in place of the original run's.
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map<String, Value>>,
+    /// A webhook of the new run alone. That of the original run does not apply to it.
+    webhook: Option<NewRunWebhook>,
 }
 
 /// Retry a run
@@ -100,12 +107,14 @@ pub(super) async fn retry(
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Path(run): Path<String>,
-    Body(NewRetry { message, limits, metadata }): Body<NewRetry>,
+    Body(NewRetry { message, limits, metadata, webhook }): Body<NewRetry>,
 ) -> Result<Response, Problem> {
     let (source, message, version) = open_source(&runner, &if_match, &preference, &run, message).await?;
     let trace = preference.trace.clone();
-    let retry = Retry { version, message, limits, metadata, id, trace, ..Retry::default() };
-    let execution = source.retry(retry, |error| precondition::unmet(error, version, ServiceError::from)).await?;
+    let id = id.unwrap_or_else(|| runner.fresh_id());
+    let retry = Retry { version, message, limits, metadata, id: Some(id.clone()), trace, ..Retry::default() };
+    let start = source.retry(retry, |error| precondition::unmet(error, version, ServiceError::from));
+    let execution = runner.with_webhook(&id, webhook.map(RunWebhook::from), start).await?;
     let made = runner.run(execution.run.as_str()).await?;
     preference.answer(made, execution, StatusCode::CREATED).await
 }

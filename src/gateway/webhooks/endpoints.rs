@@ -6,15 +6,15 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use toolgate_core::id::EndpointId;
+use toolgate_core::id::{EndpointId, RunId};
 use toolgate_service::{EndpointChange, NewEndpoint, TenantWebhooks};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::view::{EndpointView, EventView};
 use crate::access::Admitted;
 use crate::body::{Body, Path, Query};
 use crate::idempotency::Confidential;
-use crate::pagination::{Page, PageResult, Paging, limit};
+use crate::pagination::{Page, PageResult, limit};
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -71,19 +71,37 @@ fn location(gateway: &Gateway, endpoint: &EndpointId) -> String {
     format!("{}/v1/webhook-endpoints/{endpoint}", gateway.settings().public_url)
 }
 
+/// The page of endpoints.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParams {
+    /// The webhook of this run, in place of the endpoints of all runs.
+    #[param(value_type = Option<String>)]
+    run_id: Option<RunId>,
+    /// The number of endpoints to return: 1 to 100. Default: 20.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+    /// A cursor: endpoints after this one. Pass the `last_id` of the previous page.
+    after: Option<String>,
+}
+
 /// List webhook endpoints
 ///
-/// Returns the webhook endpoints of your tenant, oldest first.
+/// Returns the webhook endpoints of your tenant, oldest first: those of all runs, or the webhook of one run.
 #[utoipa::path(
-    get, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "listWebhookEndpoints", params(Paging),
+    get, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "listWebhookEndpoints", params(ListParams),
     responses((status = 200, description = "A page of endpoints, without their secrets", body = Page<EndpointView>)),
 )]
-pub(super) async fn list(Query(which): Query<Paging>, webhooks: Admitted<TenantWebhooks>) -> PageResult<EndpointView> {
+pub(super) async fn list(
+    Query(which): Query<ListParams>,
+    webhooks: Admitted<TenantWebhooks>,
+) -> PageResult<EndpointView> {
     let limit = limit(which.limit)?;
     if let Some(after) = &which.after {
         webhooks.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
     }
-    let found = webhooks.page(which.after.map(EndpointId::from), limit + 1).await?;
+    let found = webhooks.page(which.run_id, which.after.map(EndpointId::from), limit + 1).await?;
     Ok(Json(Page::new(found, limit, |endpoint| endpoint.id.to_string(), EndpointView::new)))
 }
 

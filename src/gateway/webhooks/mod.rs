@@ -3,12 +3,14 @@
 mod deliveries;
 mod endpoints;
 mod message;
+mod run_webhook;
 mod view;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(crate) use self::message::{MessageView, described};
+pub(crate) use self::run_webhook::NewRunWebhook;
 use super::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {

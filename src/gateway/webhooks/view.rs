@@ -53,6 +53,9 @@ pub(super) struct EndpointView {
     events: Vec<EventView>,
     /// The description for people.
     description: Option<String>,
+    /// The run whose messages alone the endpoint receives; null for an endpoint of all runs.
+    #[schema(value_type = Option<String>)]
+    run_id: Option<RunId>,
     /// Whether the endpoint is part of the operator's configuration, and can only be changed there.
     configured: bool,
     /// Whether messages are sent to the endpoint.
@@ -164,6 +167,7 @@ impl EndpointView {
             url: endpoint.url,
             events,
             description: endpoint.description,
+            run_id: endpoint.run,
             configured: endpoint.configured,
             enabled: disabled.is_none(),
             disabled,

@@ -1,11 +1,13 @@
 //! An example of each error, for tests of surfaces that map them.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use toolgate_core::id::{AgentName, CallId, RunId, ServerId, Tenant};
 use toolgate_core::run::{ResumeError, Status, WiderLimit};
 use toolgate_core::tool::ForeignName;
 use toolgate_driver::DriveError;
-use toolgate_ports::{SessionHead, SessionRow, StoreError};
+use toolgate_ports::{QuotaExceeded, QuotaOwner, QuotaUnit, SessionHead, SessionRow, StoreError};
 
 use super::RunnerError;
 use crate::envelope::EnvelopeError;
@@ -121,6 +123,14 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::Drive(StoreError::Unavailable(text()).into()),
         RunnerError::Drive(StoreError::Corrupt(text()).into()),
         RunnerError::Drive(DriveError::Owned("node_1".into())),
+        RunnerError::Drive(DriveError::OverQuota(Box::new(QuotaExceeded {
+            owner: QuotaOwner::Tenant,
+            unit: QuotaUnit::Runs,
+            limit: text(),
+            used: text(),
+            resets_at: at,
+            retry_after: Duration::ZERO,
+        }))),
         RunnerError::Lost(run()),
     ]);
     errors.extend([

@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{RunId, Tenant};
 use toolgate_ports::{
-    Announcement, DueEndpoint, EndpointFilter, StoreError, UnannouncedRun, WebhookDelivery, WebhookEndpoint,
+    Announcement, DueEndpoint, EndpointFilter, EndpointRuns, StoreError, UnannouncedRun, WebhookDelivery,
+    WebhookEndpoint,
 };
 use toolgate_runner::RunnerError;
 
@@ -112,7 +113,8 @@ impl Dispatcher {
         if unannounced.is_empty() {
             return Ok(false);
         }
-        let endpoints = self.config.store.endpoints(&EndpointFilter::default()).await?;
+        let of_tenants = EndpointFilter { runs: EndpointRuns::OfTenant, ..EndpointFilter::default() };
+        let endpoints = self.config.store.endpoints(&of_tenants).await?;
         let (found, endpoints) = (unannounced.len(), &endpoints);
         let results = stream::iter(unannounced).map(|run| self.announce(run, endpoints)).buffer_unordered(AT_ONCE);
         let results: Vec<Result<bool, StoreError>> = results.collect().await;
@@ -141,33 +143,29 @@ impl Dispatcher {
         if news.up_to <= announced {
             return Ok(false);
         }
-        let deliveries = self.deliveries(&row.tenant, &news, &run, endpoints);
+        let own = EndpointFilter { runs: EndpointRuns::Only(run.clone()), ..EndpointFilter::default() };
+        let own = self.config.store.endpoints(&own).await?;
+        let deliveries = self.deliveries(&row.tenant, &news, &run, endpoints.iter().chain(&own));
         self.config.store.announce(Announcement { run, up_to: news.up_to, deliveries }).await?;
         Ok(true)
     }
 
-    fn deliveries(
+    fn deliveries<'a>(
         &self,
         tenant: &Tenant,
         news: &RunNotifications,
         run: &RunId,
-        endpoints: &[WebhookEndpoint],
+        endpoints: impl Iterator<Item = &'a WebhookEndpoint>,
     ) -> Vec<WebhookDelivery> {
         let now = self.config.clock.now();
-        let listening = endpoints.iter().filter(|endpoint| endpoint.tenant == *tenant);
+        let listening = endpoints.filter(|endpoint| endpoint.tenant == *tenant);
         listening.flat_map(|endpoint| news.items.iter().filter_map(move |item| item.to(endpoint, run, now))).collect()
     }
 
     async fn open_queues(&self, queues: &mut EndpointQueues, stop: &CancellationToken) -> Result<(), StoreError> {
         let due = self.config.store.due(self.config.clock.now()).await?;
-        if due.is_empty() {
-            return Ok(());
-        }
-        let endpoints = self.config.store.endpoints(&EndpointFilter::default()).await?;
-        let hosts: HashMap<_, _> =
-            endpoints.into_iter().filter_map(|known| Some((known.id, host(&known.url)?))).collect();
         for due in due {
-            let host = hosts.get(&due.id).cloned();
+            let host = host(&due.url);
             if queues.have_room_for(&due, host.as_deref()) {
                 let (config, client, stop) = (self.config.clone(), self.client.clone(), stop.clone());
                 let queue = EndpointQueue { config, client, endpoint: due.id.clone(), stop };
@@ -225,6 +223,7 @@ mod tests {
         let due = |tenant: &str, number: usize| DueEndpoint {
             id: format!("we_{tenant}_{number}").into(),
             tenant: tenant.into(),
+            url: String::new(),
         };
         let mut opened = 0;
         for number in (0..QUEUES).chain(0..QUEUES) {
@@ -242,8 +241,11 @@ mod tests {
     #[tokio::test]
     async fn no_host_is_sent_to_over_more_than_a_few_queues() {
         let mut queues = EndpointQueues::default();
-        let due =
-            |number: usize| DueEndpoint { id: format!("we_{number}").into(), tenant: format!("t{number}").into() };
+        let due = |number: usize| DueEndpoint {
+            id: format!("we_{number}").into(),
+            tenant: format!("t{number}").into(),
+            url: String::new(),
+        };
         let example = host("https://EXAMPLE.com:8443/a");
         assert_eq!(example, host("https://example.com/b"));
         for number in 0..QUEUES_PER_HOST {

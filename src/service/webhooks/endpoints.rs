@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Map, json};
 use toolgate_core::error::ErrorCode;
-use toolgate_core::id::{EndpointId, MessageId};
+use toolgate_core::id::{EndpointId, MessageId, RunId};
 use toolgate_ports::{
-    DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSaved, EndpointSecrets, WebhookDelivery,
-    WebhookEndpoint, WebhookKind, WebhookSecret,
+    DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointRuns, EndpointSaved, EndpointSecrets,
+    WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookSecret,
 };
 use uuid::Uuid;
 
@@ -63,14 +63,20 @@ impl TenantWebhooks {
     pub fn new(service: &Service, caller: Caller) -> Result<Self, ServiceError> {
         match service.webhook_config() {
             Some(config) => Ok(Self { config, caller }),
-            None => Err(ServiceError::new(ErrorCode::Unavailable, "this server has no webhooks")),
+            None => Err(ServiceError::no_webhooks()),
         }
     }
 
-    /// A page of the endpoints, oldest first.
-    pub async fn page(&self, after: Option<EndpointId>, most: usize) -> Result<Vec<WebhookEndpoint>, ServiceError> {
+    /// A page of the endpoints for all runs, or of the endpoints of one run, oldest first.
+    pub async fn page(
+        &self,
+        run: Option<RunId>,
+        after: Option<EndpointId>,
+        most: usize,
+    ) -> Result<Vec<WebhookEndpoint>, ServiceError> {
         let tenant = Some(self.caller.tenant.clone());
-        let filter = EndpointFilter { id: None, tenant, after, limit: Some(most) };
+        let runs = run.map_or(EndpointRuns::OfTenant, EndpointRuns::Only);
+        let filter = EndpointFilter { id: None, tenant, runs, after, limit: Some(most) };
         Ok(self.config.store.endpoints(&filter).await?)
     }
 
@@ -95,6 +101,7 @@ impl TenantWebhooks {
             url: new.url,
             events: new.events,
             description,
+            run: None,
             secrets: EndpointSecrets { current: current.clone(), previous: Vec::new() },
             created_at: self.config.clock.now(),
             configured: false,

@@ -131,7 +131,9 @@ impl Item {
     /// The delivery of the event to an endpoint, due at once; `None` if the endpoint did not exist yet or does not
     /// receive such events.
     pub(super) fn to(&self, endpoint: &WebhookEndpoint, run: &RunId, now: Timestamp) -> Option<WebhookDelivery> {
-        if !endpoint.subscribes_to(self.kind) || self.at < endpoint.created_at {
+        // An endpoint of a run exists before the run, whatever the clocks of other processes say.
+        let is_earlier = endpoint.run.is_none() && self.at < endpoint.created_at;
+        if !endpoint.subscribes_to(self.kind) || is_earlier {
             return None;
         }
         let name = format!("{}\n{run}\n{}\n{}", endpoint.id, self.position, self.kind.as_str());

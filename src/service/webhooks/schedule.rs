@@ -100,6 +100,7 @@ mod tests {
             url: "https://example.com".into(),
             events: [].into(),
             description: None,
+            run: None,
             secrets: EndpointSecrets { current: WebhookSecret::new("whsec_"), previous: Vec::new() },
             created_at: at(0),
             configured: false,

@@ -130,6 +130,7 @@ impl WebhookConfig {
             url: url.clone(),
             events: events.clone(),
             description: None,
+            run: None,
             secrets: EndpointSecrets { current: signature::brought(secret)?, previous: Vec::new() },
             created_at: self.clock.now(),
             configured: true,

@@ -1,17 +1,19 @@
 //! Contents of the store in memory: the records of runs, sessions, grants, blobs, keys, requests and webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use tokio::time::Instant;
 use toolgate_core::blob::{Blob, BlobHandle};
 use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
 use toolgate_core::policy::LimitAmount;
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow, StoredResponse,
-    StreamTicket, WebhookDelivery, WebhookEndpoint,
+    AccessKey, Claim, DayUsage, Grant, IdempotencyRecord, KeyHash, Quotas, RequestState, RuleCounter, RunRow,
+    SessionRow, StoredResponse, StreamTicket, WebhookDelivery, WebhookEndpoint,
 };
 
 use super::run_index::RunIndex;
@@ -33,6 +35,9 @@ pub(super) struct Contents {
     pub(super) webhooks: WebhookContents,
     /// The uses of each counter of a rule, by identity.
     pub(super) counters: BTreeMap<RuleCounter, BTreeMap<String, LimitAmount>>,
+    pub(super) quotas: Arc<Quotas>,
+    /// Usage by day, tenant and caller; that of a whole tenant has no caller.
+    pub(super) day_usage: BTreeMap<(Date, Tenant, Option<String>), DayUsage>,
 }
 
 /// An event of the log, whose position is its index and 1.
@@ -137,6 +142,14 @@ impl WebhookContents {
             true => self.changed.remove(&row.id),
             false => self.changed.insert(row.id.clone()),
         };
+    }
+
+    /// Removes the endpoint of a deleted run.
+    pub(super) fn remove_of_run(&mut self, run: &RunId) {
+        let of_run = self.endpoints.values().find(|endpoint| endpoint.run.as_ref() == Some(run));
+        if let Some(endpoint) = of_run.map(|endpoint| endpoint.id.clone()) {
+            self.remove(&endpoint);
+        }
     }
 
     pub(super) fn remove(&mut self, endpoint: &EndpointId) -> bool {

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use toolgate_core::id::{EndpointId, Tenant};
+use toolgate_core::id::{EndpointId, RunId, Tenant};
 use toolgate_ports::{
     Announcement, DeliveryFilter, DeliveryResult, DeliveryState, DueEndpoint, EndpointFilter, EndpointHealth,
-    EndpointSaved, StoreError, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints,
-    WebhookOutbox,
+    EndpointRuns, EndpointSaved, StoreError, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint,
+    WebhookEndpoints, WebhookOutbox,
 };
 
-use super::contents::Contents;
+use super::contents::{Contents, Run, WebhookContents};
 use super::{MemoryStore, page};
 
 #[async_trait]
@@ -23,13 +23,17 @@ impl WebhookEndpoints for MemoryStore {
         if revision != endpoint.revision {
             return Ok(EndpointSaved::Stale);
         }
-        let of_tenant = || contents.webhooks.endpoints.values().filter(|other| other.tenant == endpoint.tenant);
-        if known.is_none_or(|known| known.url != endpoint.url)
+        let (tenant, runs) = (Some(endpoint.tenant.clone()), EndpointRuns::OfTenant);
+        let filter = EndpointFilter { tenant, runs, ..EndpointFilter::default() };
+        let of_tenant = || contents.webhooks.endpoints.values().filter(|other| filter.admits(other));
+        let is_of_tenant = endpoint.run.is_none();
+        if is_of_tenant
+            && known.is_none_or(|known| known.url != endpoint.url)
             && let Some(other) = of_tenant().find(|other| other.url == endpoint.url)
         {
             return Ok(EndpointSaved::UrlTaken(other.clone().into()));
         }
-        if known.is_none() && of_tenant().count() >= WebhookEndpoint::MOST {
+        if is_of_tenant && known.is_none() && of_tenant().count() >= WebhookEndpoint::MOST {
             return Ok(EndpointSaved::LimitReached);
         }
         let stays_on_or_off = known.filter(|known| known.disabled.is_none() || endpoint.disabled.is_some());
@@ -73,11 +77,15 @@ impl WebhookOutbox for MemoryStore {
     async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
         let mut contents = self.contents();
         let Contents { runs, webhooks, .. } = &mut *contents;
-        let listening: BTreeSet<&Tenant> = webhooks.endpoints.values().map(|endpoint| &endpoint.tenant).collect();
+        let endpoints = || webhooks.endpoints.values();
+        let listening: BTreeSet<&Tenant> =
+            endpoints().filter(|endpoint| endpoint.run.is_none()).map(|endpoint| &endpoint.tenant).collect();
+        let of_runs: BTreeSet<&RunId> = endpoints().filter_map(|endpoint| endpoint.run.as_ref()).collect();
         let (mut unannounced, mut settled) = (Vec::new(), Vec::new());
         for row in webhooks.changed.iter().filter_map(|run| runs.get(run)).map(|run| &run.row) {
             let announced = webhooks.announced.entry(row.id.clone()).or_default();
-            if row.purged_at.is_some() || !listening.contains(&row.tenant) {
+            let has_endpoint = listening.contains(&row.tenant) || of_runs.contains(&row.id);
+            if row.purged_at.is_some() || !has_endpoint {
                 *announced = row.version;
             }
             if *announced >= row.version {
@@ -105,10 +113,18 @@ impl WebhookOutbox for MemoryStore {
     }
 
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let webhooks = &mut self.contents().webhooks;
-        let there = webhooks.deliveries.len();
-        webhooks.deliveries.retain(|_, delivery| delivery.created_at >= before);
-        Ok(there.saturating_sub(webhooks.deliveries.len()) as u64)
+        let mut contents = self.contents();
+        let Contents { runs, webhooks, .. } = &mut *contents;
+        let WebhookContents { endpoints, deliveries, announced, .. } = webhooks;
+        let there = deliveries.len();
+        deliveries.retain(|_, delivery| delivery.created_at >= before);
+        endpoints.retain(|id, endpoint| {
+            let Some(run) = endpoint.run.as_ref().filter(|_| endpoint.created_at < before) else { return true };
+            let told = announced.get(run).copied().unwrap_or_default();
+            let is_live = |run: &Run| !run.row.status.is_ended() || told < run.row.version;
+            runs.get(run).is_some_and(is_live) || deliveries.values().any(|delivery| delivery.endpoint == *id)
+        });
+        Ok(there.saturating_sub(deliveries.len()) as u64)
     }
 }
 
@@ -136,7 +152,12 @@ impl WebhookDeliveries for MemoryStore {
         longest.sort_by_key(|(id, due_at)| (*due_at, *id));
         let known = longest.into_iter().filter_map(|(id, _)| webhooks.endpoints.get(id));
         let enabled = known.filter(|known| known.disabled.is_none());
-        Ok(enabled.map(|known| DueEndpoint { id: known.id.clone(), tenant: known.tenant.clone() }).collect())
+        let due = |known: &WebhookEndpoint| DueEndpoint {
+            id: known.id.clone(),
+            tenant: known.tenant.clone(),
+            url: known.url.clone(),
+        };
+        Ok(enabled.map(due).collect())
     }
 
     async fn take(

@@ -1,12 +1,15 @@
 //! Append: claims the session of a new run, moves the index row from `at` to its new version if it is at `at`, then
 //! inserts the events.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Error};
 use toolgate_core::id::{NodeId, Principal, RunId};
 use toolgate_core::run::{Event, TriggerKind};
-use toolgate_ports::{Append, AppendError, RunRow, SPAN_LEASE, StoreError};
+use toolgate_ports::{Append, AppendError, QuotaExceeded, Quotas, RunRow, SPAN_LEASE, StoreError, counted_caller};
 use uuid::Uuid;
 
+use super::day_usage::{AddedUsage, CountedAppend};
 use super::json::to_json;
 use super::query::query;
 use super::session::{self, ClaimSession};
@@ -17,18 +20,18 @@ use super::writer::Write;
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
         approvals, asked_at, due_at, results, answers, tasks, tenant, predecessor, usage, result,
-        trigger_type, schedule, principal, metadata, spans_sent, spans_until)
+        trigger_type, schedule, principal, metadata, spans_sent, spans_until, started_by)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
     " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ",
     now_ms!(),
-    " + ?26)
+    " + ?26, ?27)
      ON CONFLICT (id) DO NOTHING"
 );
 
-/// The first event fixes agent, session, predecessor, trigger, tenant, principal, metadata and creation time.
+/// The first event fixes agent, session, predecessor, trigger, tenant, caller, principal, metadata and creation time.
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
         approvals = ?9, asked_at = ?10, due_at = ?11, results = ?12, answers = ?13, tasks = ?14,
@@ -68,12 +71,14 @@ pub(super) struct AppendEvents {
     result: Option<String>,
     /// The metadata of a new run, if it has any.
     metadata: Option<String>,
+    /// Counts the usage, if there are quotas.
+    counted: Option<CountedAppend>,
     commit: Uuid,
 }
 
 impl AppendEvents {
     /// Serializes the events and the claim. The caller does this, because the writing thread is the bottleneck.
-    pub(super) fn new(append: Append, known: &ToolsetStore) -> Result<Self, StoreError> {
+    pub(super) fn new(append: Append, known: &ToolsetStore, quotas: Arc<Quotas>) -> Result<Self, StoreError> {
         let run = &append.run;
         let mut toolsets = Vec::new();
         let json = append.events.iter().map(|recorded| {
@@ -94,7 +99,8 @@ impl AppendEvents {
         let metadata = Some(&append.row.metadata).filter(|metadata| append.at == 0 && !metadata.is_empty());
         let metadata =
             metadata.map(|metadata| to_json(format_args!("the metadata of run {run}"), metadata)).transpose()?;
-        Ok(Self { append, events, toolsets, claim, usage, result, metadata, commit: Uuid::now_v7() })
+        let counted = CountedAppend::new(quotas, &append);
+        Ok(Self { append, events, toolsets, claim, usage, result, metadata, counted, commit: Uuid::now_v7() })
     }
 
     /// Inserts the index row of a new run; false if the row exists.
@@ -126,7 +132,8 @@ impl AppendEvents {
             .bind(row.principal.as_ref().map(Principal::as_str))
             .bind(self.metadata.as_ref())
             .bind(spans_sent.map(integer))
-            .bind(spans_sent.map(|_| millis(SPAN_LEASE)));
+            .bind(spans_sent.map(|_| millis(SPAN_LEASE)))
+            .bind(counted_caller(&self.append.events));
         Ok(insert.execute(db)? == 1)
     }
 
@@ -166,6 +173,16 @@ impl AppendEvents {
         self.toolsets.iter().try_for_each(|toolset| toolset.put(&self.append.run, db))
     }
 
+    /// What the append adds to the usage of its day. The quota that forbids a new run otherwise.
+    fn added_usage(&self, db: &Connection) -> Result<Result<Option<AddedUsage>, QuotaExceeded>, Error> {
+        match &self.counted {
+            // The second attempt of an append creates no run.
+            Some(counted) if self.append.at == 0 && !self.exists(db)? => counted.first(&self.append, db),
+            Some(counted) if self.append.at > 0 => counted.later(&self.append, self.usage.as_ref(), db).map(Ok),
+            Some(_) | None => Ok(Ok(None)),
+        }
+    }
+
     /// Whether the run exists.
     fn exists(&self, db: &Connection) -> Result<bool, Error> {
         let exists = query("SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1)").bind(self.append.run.as_str());
@@ -198,6 +215,10 @@ impl Write for AppendEvents {
     type Answer = Result<(), AppendError>;
 
     fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
+        let added = match self.added_usage(db)? {
+            Ok(added) => added,
+            Err(over) => return Ok(Err(AppendError::OverQuota(Box::new(over)))),
+        };
         if let Some(claim) = &self.claim {
             // First, so that a claim changes nothing if its run exists.
             if self.exists(db)? {
@@ -219,6 +240,7 @@ impl Write for AppendEvents {
             return self.why_not(db);
         }
         self.record(db)?;
+        added.map_or(Ok(()), |added| added.add(&self.append.row.tenant, db))?;
         Ok(Ok(()))
     }
 }

@@ -9,6 +9,7 @@ mod access_key;
 mod append;
 mod blob;
 mod claim;
+mod day_usage;
 mod event_log;
 mod fault;
 mod grant;
@@ -37,18 +38,19 @@ mod tests;
 pub use open::Durability;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use toolgate_core::blob::{Blob, BlobHandle};
-use toolgate_core::id::{GrantId, NodeId, RunId};
+use toolgate_core::id::{GrantId, NodeId, RunId, Tenant};
 use toolgate_core::run::{JournalEntry, ToolGrant};
 use toolgate_ports::{
     Append, AppendError, ApprovalCache, BlobError, BlobInfo, BlobStore, Claim, ClaimedSpans, CountAnswer, CountedUse,
-    Grant, GrantContext, GrantFilter, GuardedTool, Purged, Revoked, RuleCounters, RunFilter, RunPosition, RunRow,
-    RunStore, SpanClaim, SpanMark, StoreError, check_blob_size,
+    DayUsages, Grant, GrantContext, GrantFilter, GuardedTool, Purged, Quotas, Revoked, RuleCounters, RunFilter,
+    RunPosition, RunRow, RunStore, SpanClaim, SpanMark, StoreError, UsageCounters, check_blob_size,
 };
 
 use self::append::AppendEvents;
@@ -72,6 +74,7 @@ pub struct SqliteStore {
     writer: Writer,
     write_health: Arc<WriteHealth>,
     toolsets: Arc<ToolsetStore>,
+    quotas: RwLock<Arc<Quotas>>,
     /// For lists and sweeps.
     readers: Readers,
     /// For lookups by id: a run and its journal, a grant, a blob. Lists never delay them.
@@ -111,8 +114,8 @@ impl SqliteStore {
                 let readers = Readers::exclusive(path).await?;
                 let (lookups, reserved) = (readers.clone(), readers.clone());
                 let writer = Writer::refusing(StoreError::Full(why));
-                let toolsets = Arc::default();
-                Ok(Self { writer, write_health: Arc::default(), toolsets, readers, lookups, reserved })
+                let (toolsets, quotas) = Default::default();
+                Ok(Self { writer, write_health: Arc::default(), toolsets, quotas, readers, lookups, reserved })
             }
             opened => opened,
         }
@@ -123,7 +126,8 @@ impl SqliteStore {
             [READERS, LOOKUPS, RESERVED].map(|threads| Readers::new(options.reading(), threads));
         let write_health = Arc::new(WriteHealth::default());
         let writer = Writer::start(options, write_health.clone()).await?;
-        Ok(Self { writer, write_health, toolsets: Arc::default(), readers, lookups, reserved })
+        let (toolsets, quotas) = Default::default();
+        Ok(Self { writer, write_health, toolsets, quotas, readers, lookups, reserved })
     }
 
     /// Writes the queued changes, then closes the file. Later requests return `Unavailable`. Closing twice is allowed.
@@ -138,7 +142,7 @@ impl SqliteStore {
 impl RunStore for SqliteStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
         wellformed::check(&append)?;
-        self.writer.make(AppendEvents::new(append, &self.toolsets)?).await?
+        self.writer.make(AppendEvents::new(append, &self.toolsets, self.quotas())?).await?
     }
 
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
@@ -274,6 +278,22 @@ impl ApprovalCache for SqliteStore {
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
         let row = self.writer.make(RevokeGrant { grant: grant.clone(), revoked: revoked.clone() }).await?;
         Ok(grant::read(row)?.pop())
+    }
+}
+
+#[async_trait]
+impl UsageCounters for SqliteStore {
+    fn set_quotas(&self, quotas: Quotas) {
+        *self.quotas.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(quotas);
+    }
+
+    fn quotas(&self) -> Arc<Quotas> {
+        self.quotas.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn used(&self, tenant: &Tenant, caller: &str, day: Date) -> Result<DayUsages, StoreError> {
+        let used = query(day_usage::USED).bind(day_usage::number(day)).bind(tenant.as_str()).bind(caller);
+        Ok(day_usage::usages(self.lookups.all(used).await?))
     }
 }
 

@@ -46,6 +46,10 @@ pub(super) const UNQUOTE_SESSION: &str = "UPDATE idempotency_record SET response
     WHERE tenant = ?1 AND response ->> 'session' = ?2";
 /// Removes what grants quote of calls of the run. The grants stay valid.
 pub(super) const BLANK: &str = concat!(blank_grants!(), " WHERE body ->> 'run' = ?1");
+/// Deletes the deliveries to the webhook of the run, which is deleted after them.
+const FORGET_DELIVERIES: &str =
+    "DELETE FROM webhook_delivery WHERE endpoint IN (SELECT id FROM webhook_endpoint WHERE run = ?1)";
+pub(super) const FORGET_WEBHOOK: &str = "DELETE FROM webhook_endpoint WHERE run = ?1";
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
 
 /// A run whose content is deleted if the run has ended and its journal has exactly this length.
@@ -74,7 +78,18 @@ impl Write for PurgeRun {
             .bind(Status::Pending.as_str())
             .execute(db)?;
         if marked == 1 {
-            for statement in [KEEP_POSITION, EMPTY, FORGET, FORGET_BEFORE, UNQUOTE, BLANK, blob::DROP, blob::FORGET] {
+            for statement in [
+                KEEP_POSITION,
+                EMPTY,
+                FORGET,
+                FORGET_BEFORE,
+                UNQUOTE,
+                BLANK,
+                FORGET_DELIVERIES,
+                FORGET_WEBHOOK,
+                blob::DROP,
+                blob::FORGET,
+            ] {
                 query(statement).bind(self.run.as_str()).execute(db)?;
             }
         }

@@ -6,7 +6,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use toolgate_core::chat::Usage;
 use toolgate_core::run::{Event, PendingCounts, Status};
-use toolgate_ports::{AccessKeys as _, SessionClaim, SessionHead, SessionRow, SessionStore as _};
+use toolgate_ports::{AccessKeys as _, Quota, SessionClaim, SessionHead, SessionRow, SessionStore as _};
 
 use super::writer::Write;
 use super::*;
@@ -79,7 +79,7 @@ async fn durability_decides_what_a_commit_waits_for() {
 #[tokio::test]
 async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(small(&directory, 60)).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 66)).await.unwrap();
     store.append(append("run_a", 0, 10)).await.unwrap();
 
     let huge = store.append(append("run_a", 1, 1_000_000));
@@ -103,7 +103,7 @@ async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit(
 #[tokio::test]
 async fn a_full_store_is_not_writable_until_there_is_room() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(small(&directory, 64)).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 70)).await.unwrap();
     store.check_write().await.unwrap();
     unavailable(store.append(append("run_a", 0, 1_000_000)).await);
 
@@ -187,8 +187,8 @@ async fn a_second_attempt_at_a_committed_append_changes_nothing() {
     let directory = TempDir::new().unwrap();
     let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
     for at in 0..2 {
-        let this = AppendEvents::new(append("run_a", at, 10), &ToolsetStore::default()).unwrap();
-        let rival = AppendEvents::new(append("run_a", at, 10), &ToolsetStore::default()).unwrap();
+        let this = AppendEvents::new(append("run_a", at, 10), &ToolsetStore::default(), Arc::default()).unwrap();
+        let rival = AppendEvents::new(append("run_a", at, 10), &ToolsetStore::default(), Arc::default()).unwrap();
         assert_eq!(this.apply(&db).unwrap(), Ok(()));
         assert_eq!(this.apply(&db).unwrap(), Ok(()));
         assert_eq!(rival.apply(&db).unwrap(), Err(AppendError::Conflict { length: at + 1 }));
@@ -233,9 +233,9 @@ fn claiming(run: &str, expected: u64) -> Append {
 async fn a_second_attempt_at_a_committed_claim_changes_nothing() {
     let directory = TempDir::new().unwrap();
     let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
-    let this = AppendEvents::new(claiming("run_a", 0), &ToolsetStore::default()).unwrap();
-    let rival = AppendEvents::new(claiming("run_a", 0), &ToolsetStore::default()).unwrap();
-    let other = AppendEvents::new(claiming("run_b", 0), &ToolsetStore::default()).unwrap();
+    let this = AppendEvents::new(claiming("run_a", 0), &ToolsetStore::default(), Arc::default()).unwrap();
+    let rival = AppendEvents::new(claiming("run_a", 0), &ToolsetStore::default(), Arc::default()).unwrap();
+    let other = AppendEvents::new(claiming("run_b", 0), &ToolsetStore::default(), Arc::default()).unwrap();
     for _ in 0..2 {
         assert_eq!(this.apply(&db).unwrap(), Ok(()));
         assert_eq!(rival.apply(&db).unwrap(), Err(AppendError::Conflict { length: 1 }));
@@ -249,7 +249,7 @@ async fn a_second_attempt_at_a_committed_claim_changes_nothing() {
 #[tokio::test]
 async fn a_claim_that_does_not_fit_on_the_disk_changes_nothing() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(small(&directory, 60)).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 66)).await.unwrap();
     let mut huge = claiming("run_a", 0);
     huge.events = append("run_a", 0, 1_000_000).events;
     let (huge, small) = tokio::join!(store.append(huge), store.append(append("run_c", 0, 10)));
@@ -288,7 +288,7 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
 #[tokio::test]
 async fn a_blob_that_does_not_fit_is_rejected_alone() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(small(&directory, 60)).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 66)).await.unwrap();
     let huge = Blob::new("text/plain", vec![0; 1_000_000]);
     let Err(BlobError::Store(StoreError::Full(why))) = store.put(&"run_a".into(), huge.clone()).await else {
         panic!("it was kept")
@@ -306,4 +306,32 @@ fn an_sqlite_that_corrupts_its_log_is_rejected() {
     for version in ["3.51.3", "3.51.10", "3.52.0", "4.0.0", "4"] {
         assert!(open::is_sound(version), "{version}");
     }
+}
+
+/// The same append of a run that a caller started.
+fn by_caller(mut append: Append) -> Append {
+    let started = json!({
+        "spec": {"agent": "clerk", "model": "large"}, "by": "key:a", "session": "session",
+        "input": {"role": "user", "content": [{"type": "text", "text": "Hello"}]},
+        "trace": {"id": "0123456789abcdef0123456789abcdef", "sampled": true},
+    });
+    append.events[0].event = Event::Started(serde_json::from_value(started).unwrap());
+    append
+}
+
+#[test]
+fn a_second_attempt_of_an_append_is_counted_once_and_never_refused() {
+    let directory = TempDir::new().unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
+    let quota = Quota { runs: Some(1), ..Quota::default() };
+    let quotas = Arc::new(Quotas { tenants: [("*".to_owned(), quota)].into(), ..Quotas::default() });
+    let attempt =
+        |run: &str| AppendEvents::new(by_caller(append(run, 0, 10)), &ToolsetStore::default(), quotas.clone()).unwrap();
+    let this = attempt("run_a");
+    for _ in 0..2 {
+        assert_eq!(this.apply(&db).unwrap(), Ok(()));
+        let runs: Vec<(i64,)> = query("SELECT runs FROM day_usage").all(&db).unwrap();
+        assert_eq!(runs, [(1,), (1,)], "of the caller and of its tenant");
+    }
+    assert!(matches!(attempt("run_b").apply(&db).unwrap(), Err(AppendError::OverQuota(_))));
 }

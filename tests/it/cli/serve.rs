@@ -1,6 +1,7 @@
 //! `toolgate serve` from the operator's view: a process with a port, a log, and signals.
 
 mod measured;
+mod quotas;
 mod reload;
 mod server;
 mod span_catch_up;

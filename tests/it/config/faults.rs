@@ -114,6 +114,13 @@ const GATEWAY: &Cases = &[
         "rules of retention",
         "gateway:\n  retention:\n    - { days: 0, statuses: [running, faild] }\n    - { days: 90 }\n    - { days: 7 }\n",
     ),
+    (
+        "invalid quotas",
+        "gateway:\n  quotas:\n    tenants: { '*': {}, acme: { cost_usd: -1 } }\n    keys: { ci: { runs: 5 }, local: { runs: 0 } }\n",
+    ),
+    ("a quota that is no number", "gateway: { quotas: { keys: { '*': { runs: many } } } }\n"),
+    ("an unknown limit of a quota", "gateway: { quotas: { tenants: { acme: { requests: 5 } } } }\n"),
+    ("a cost that is no amount", "gateway: { quotas: { tenants: { acme: { cost_usd: 5 USD } } } }\n"),
     ("anonymous access from a network", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
     (
         "an invalid gateway",

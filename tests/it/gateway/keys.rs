@@ -116,6 +116,7 @@ async fn a_caller_reads_what_its_key_stands_for() {
 
     let expected = json!({
         "object": "me", "name": "key:ci", "tenant": "acme", "principal": "ann", "scopes": ["runs:read", "webhooks"],
+        "quotas": null,
     });
     assert_eq!((me.status.as_u16(), me.body), (200, expected));
     assert_eq!(locked.get("/v1/me", "tg_unknown").await.problem(), "unauthorized");

@@ -3,6 +3,7 @@
 mod announcements;
 mod endpoints;
 mod failing_endpoints;
+mod of_runs;
 mod peers;
 mod process;
 mod process_crash;

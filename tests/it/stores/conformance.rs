@@ -10,6 +10,7 @@ mod idempotency;
 mod listing;
 mod ownership;
 mod purging;
+mod quotas;
 mod sessions;
 mod span_marks;
 mod tickets;
@@ -19,12 +20,13 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use toolgate::ports::{
-    AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, StreamTickets, Webhooks,
+    AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, StreamTickets, UsageCounters,
+    Webhooks,
 };
 
 pub(crate) use self::{
     access_keys::*, appending::*, blobs::*, counting::*, event_log::*, granting::*, idempotency::*, listing::*,
-    ownership::*, purging::*, sessions::*, span_marks::*, tickets::*, webhooks::*,
+    ownership::*, purging::*, quotas::*, sessions::*, span_marks::*, tickets::*, webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -35,7 +37,16 @@ pub(crate) struct Opened<S> {
 
 /// The traits that the suite requires of a store.
 pub(crate) trait Store:
-    RunStore + ApprovalCache + BlobStore + AccessKeys + StreamTickets + IdempotencyStore + Webhooks + RuleCounters + 'static
+    RunStore
+    + ApprovalCache
+    + BlobStore
+    + AccessKeys
+    + StreamTickets
+    + IdempotencyStore
+    + Webhooks
+    + RuleCounters
+    + UsageCounters
+    + 'static
 {
 }
 
@@ -48,6 +59,7 @@ impl<
         + IdempotencyStore
         + Webhooks
         + RuleCounters
+        + UsageCounters
         + 'static,
 > Store for S
 {
@@ -99,6 +111,13 @@ macro_rules! conforms {
             each_tenant_policy_rule_and_window_has_its_counter
             a_counter_is_kept_until_its_window_expired
             concurrent_uses_never_exceed_the_maximum
+            usage_is_counted_by_day_tenant_and_caller
+            a_run_beyond_a_quota_is_refused_and_changes_nothing
+            a_quota_of_tokens_or_costs_forbids_the_next_run
+            of_concurrent_runs_as_many_begin_as_a_quota_allows
+            a_deleted_run_gives_no_quota_back
+            without_quotas_nothing_is_counted
+            an_absurd_usage_is_counted_as_the_largest
             a_grant_covers_the_calls_it_was_given_for
             granting_twice_is_granting_once
             a_batch_finds_every_covered_tool_under_its_own_name
@@ -163,6 +182,10 @@ macro_rules! conforms {
             events_without_an_endpoint_count_as_announced
             an_unannounced_deleted_run_hides_no_other_run
             announcing_twice_creates_one_delivery
+            endpoints_of_runs_are_listed_alone_and_share_urls
+            a_run_with_an_endpoint_is_unannounced_and_others_are_not
+            due_endpoints_of_runs_and_of_tenants_are_ordered_together
+            the_endpoint_of_a_run_is_deleted_with_it_or_when_it_is_done
             the_endpoint_that_is_longest_due_comes_first
             a_claimed_delivery_is_exclusive_until_it_is_due_again
             a_delivery_claimed_by_another_worker_is_not_settled

@@ -34,6 +34,23 @@ async fn refusal(path: &Path) -> StoreError {
     SqliteStore::open(path).await.expect_err("it opened")
 }
 
+/// Undoes the steps of the schema from the tenth on.
+const WITHOUT_LATEST_STEPS: [&str; 13] = [
+    "DROP TABLE day_usage",
+    "ALTER TABLE run DROP COLUMN started_by",
+    "DROP INDEX webhook_endpoint_by_run",
+    "DROP INDEX webhook_endpoint_of_run_by_age",
+    "DROP INDEX webhook_endpoint_by_tenant",
+    "ALTER TABLE webhook_endpoint DROP COLUMN run",
+    "CREATE INDEX webhook_endpoint_by_tenant ON webhook_endpoint (tenant, created_at, id)",
+    "DROP INDEX webhook_delivery_of_run_by_due",
+    "ALTER TABLE webhook_delivery DROP COLUMN of_run",
+    "DROP INDEX run_by_unsent_spans",
+    "ALTER TABLE run DROP COLUMN spans_sent",
+    "ALTER TABLE run DROP COLUMN spans_until",
+    "DROP TABLE stream_ticket",
+];
+
 #[tokio::test]
 async fn a_store_reopened_from_its_file_has_everything() {
     let directory = TempDir::new().unwrap();
@@ -101,11 +118,7 @@ async fn a_file_without_sessions_is_migrated() {
     let old = append(run(1), 0, 2).leaving(Status::Incomplete);
     store.append(old.clone()).await.unwrap();
     store.close().await;
-    for sql in [
-        "DROP INDEX run_by_unsent_spans",
-        "ALTER TABLE run DROP COLUMN spans_sent",
-        "ALTER TABLE run DROP COLUMN spans_until",
-        "DROP TABLE stream_ticket",
+    for sql in WITHOUT_LATEST_STEPS.into_iter().chain([
         "DROP TABLE session",
         "DROP TABLE segment",
         "ALTER TABLE run DROP COLUMN predecessor",
@@ -125,7 +138,7 @@ async fn a_file_without_sessions_is_migrated() {
         "DROP TABLE rule_use",
         "UPDATE run SET status = 'turn_limit'",
         "PRAGMA user_version = 1",
-    ] {
+    ]) {
         tamper(&file(&directory), sql);
     }
 
@@ -152,18 +165,14 @@ async fn a_file_without_principals_and_metadata_is_migrated() {
     let bare = append(run(2), 0, 1).leaving(Status::Completed);
     store.append(bare.clone()).await.unwrap();
     store.close().await;
-    for sql in [
-        "DROP INDEX run_by_unsent_spans",
-        "ALTER TABLE run DROP COLUMN spans_sent",
-        "ALTER TABLE run DROP COLUMN spans_until",
-        "DROP TABLE stream_ticket",
+    for sql in WITHOUT_LATEST_STEPS.into_iter().chain([
         "DROP INDEX run_by_tenant_principal",
         "ALTER TABLE run DROP COLUMN principal",
         "ALTER TABLE run DROP COLUMN metadata",
         "UPDATE journal SET event = json_set(event, '$.spec.principal', 'ann', '$.metadata', json('{\"ticket\": 9}'))
             WHERE seq = 0 AND run = 'run_000001'",
         "PRAGMA user_version = 7",
-    ] {
+    ]) {
         tamper(&file(&directory), sql);
     }
 
@@ -188,17 +197,13 @@ async fn events_of_a_file_without_a_log_are_logged_as_they_were_written() {
     let tenant = Tenant::default();
     let before = store.logged(&tenant, 0, 10).await.unwrap();
     store.close().await;
-    for sql in [
+    for sql in WITHOUT_LATEST_STEPS.into_iter().chain([
         "CREATE TABLE old (run TEXT, seq INTEGER, at TEXT, commit_id BLOB, event TEXT, PRIMARY KEY (run, seq)) STRICT",
         "INSERT INTO old SELECT run, seq, at, commit_id, event FROM journal ORDER BY position",
         "DROP TABLE journal",
         "ALTER TABLE old RENAME TO journal",
-        "DROP INDEX run_by_unsent_spans",
-        "ALTER TABLE run DROP COLUMN spans_sent",
-        "ALTER TABLE run DROP COLUMN spans_until",
-        "DROP TABLE stream_ticket",
         "PRAGMA user_version = 8",
-    ] {
+    ]) {
         tamper(&file(&directory), sql);
     }
 

@@ -41,7 +41,8 @@ fn with_quota(mut response: Response, left: Option<RateState>) -> Response {
     let Some(left) = left else { return response };
     for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.header_value())] {
         if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(HeaderName::from_static(name), value);
+            // A refusal of a daily quota has a line of its own.
+            response.headers_mut().append(HeaderName::from_static(name), value);
         }
     }
     response

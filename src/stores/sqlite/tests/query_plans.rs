@@ -1,7 +1,7 @@
 //! Query plans: every lookup and page reads an index and its own rows.
 
 use toolgate_core::run::TriggerKind;
-use toolgate_ports::{EndpointFilter, KeyFilter, PendingKind, SessionFilter};
+use toolgate_ports::{EndpointFilter, EndpointRuns, KeyFilter, PendingKind, SessionFilter};
 
 use super::*;
 
@@ -26,6 +26,9 @@ fn every_lookup_uses_an_index() {
             "SEARCH given USING INDEX approval_grant_by_call (<expr>=? AND definition=? AND <expr>=?)",
         ),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
+        (day_usage::USED.to_owned(), "SEARCH day_usage USING PRIMARY KEY (day=? AND tenant=? AND caller=?)"),
+        (day_usage::RUN.to_owned(), "SEARCH run USING PRIMARY KEY (id=?)"),
+        (day_usage::FORGET.to_owned(), "SEARCH day_usage USING PRIMARY KEY (day<?)"),
         (purge::UNQUOTE.to_owned(), "SEARCH idempotency_record USING INDEX idempotency_record_by_run (<expr>=?)"),
         (purge::BLANK.to_owned(), "SEARCH approval_grant USING INDEX approval_grant_by_run (<expr>=?)"),
         (
@@ -42,15 +45,51 @@ fn every_lookup_uses_an_index() {
             webhook::delivery::TAKE.to_owned(),
             "SEARCH webhook_delivery USING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
         ),
-        (
-            webhook::delivery::DUE.to_owned(),
-            "SEARCH webhook_delivery USING COVERING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
-        ),
+        (purge::FORGET_WEBHOOK.to_owned(), "SEARCH webhook_endpoint USING INDEX webhook_endpoint_by_run (run=?)"),
     ] {
         let steps = steps(&db, &sql);
         // A sort step follows the step that reads the index.
         let last = steps.iter().rfind(|step| !step.starts_with("USE TEMP B-TREE FOR ORDER BY")).unwrap();
         assert_eq!(last, plan, "{sql}");
+    }
+}
+
+#[test]
+fn no_search_for_webhooks_reads_the_endpoints_of_all_runs() {
+    let directory = TempDir::new().unwrap();
+    let db = open::connect_and_migrate(&impatient(&directory)).unwrap();
+    for (sql, wanted) in [
+        (
+            webhook::delivery::DUE,
+            vec![
+                "SCAN endpoint USING INDEX webhook_endpoint_by_tenant",
+                "SEARCH webhook_delivery USING COVERING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
+                "SEARCH webhook_delivery USING COVERING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
+                "SEARCH due USING COVERING INDEX webhook_delivery_of_run_by_due (due_at<?)",
+                "SEARCH endpoint USING PRIMARY KEY (id=?)",
+            ],
+        ),
+        (
+            webhook::outbox::SKIP,
+            vec![
+                "SCAN run USING INDEX run_by_unannounced",
+                "SCAN webhook_endpoint USING INDEX webhook_endpoint_by_tenant",
+                "SEARCH endpoint USING COVERING INDEX webhook_endpoint_by_run (run=?)",
+            ],
+        ),
+        (
+            webhook::outbox::FORGET_ENDPOINTS,
+            vec![
+                "SEARCH webhook_endpoint USING INDEX webhook_endpoint_of_run_by_age (created_at<?)",
+                "SEARCH webhook_delivery USING COVERING INDEX webhook_delivery_by_endpoint (endpoint=?)",
+                "SEARCH live USING PRIMARY KEY (id=?)",
+            ],
+        ),
+    ] {
+        let steps = steps(&db, sql);
+        let reads =
+            steps.iter().map(String::as_str).filter(|step| step.starts_with("SEARCH") || step.starts_with("SCAN"));
+        assert_eq!(reads.collect::<Vec<_>>(), wanted, "{sql}");
     }
 }
 
@@ -76,8 +115,13 @@ fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
         let limit = Some(20);
         let keys = KeyFilter { tenant: tenant(), after: is_later_page.then(|| "key_b".into()), limit, id: None };
         let key = format!("SEARCH access_key USING INDEX access_key_by_tenant (tenant=?{range}");
-        let endpoints =
-            EndpointFilter { tenant: tenant(), after: is_later_page.then(|| "we_b".into()), limit, id: None };
+        let endpoints = EndpointFilter {
+            tenant: tenant(),
+            runs: EndpointRuns::OfTenant,
+            after: is_later_page.then(|| "we_b".into()),
+            limit,
+            id: None,
+        };
         let endpoint = format!("SEARCH webhook_endpoint USING INDEX webhook_endpoint_by_tenant (tenant=?{newer}");
         let all = GrantFilter {
             tenant: tenant(),

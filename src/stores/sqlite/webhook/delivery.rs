@@ -16,12 +16,20 @@ use super::super::units::{integer, moment, nanos};
 use super::super::writer::Write;
 use super::{json, parsed};
 
-const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
-    SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)
+const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body, of_run)
+    SELECT ?1, ?2, ?3, ?4, ?5, run IS NOT NULL FROM webhook_endpoint WHERE id = ?2
     ON CONFLICT (id) DO UPDATE SET due_at = ?4, body = ?5";
-pub(in crate::sqlite) const DUE: &str = "SELECT id, tenant,
+/// Endpoints of tenants are few and may have many deliveries; those of runs are many and have few.
+pub(in crate::sqlite) const DUE: &str = "SELECT id, tenant, body ->> 'url',
         (SELECT min(due_at) FROM webhook_delivery WHERE endpoint = endpoint.id AND due_at <= ?1) AS longest_due
-    FROM webhook_endpoint AS endpoint WHERE disabled IS NULL AND longest_due IS NOT NULL ORDER BY longest_due, id";
+    FROM webhook_endpoint AS endpoint INDEXED BY webhook_endpoint_by_tenant
+    WHERE run IS NULL AND disabled IS NULL AND longest_due IS NOT NULL
+    UNION ALL
+    SELECT endpoint.id, tenant, endpoint.body ->> 'url', min(due_at)
+    FROM webhook_delivery AS due INDEXED BY webhook_delivery_of_run_by_due
+    CROSS JOIN webhook_endpoint AS endpoint ON endpoint.id = due.endpoint
+    WHERE of_run = 1 AND due_at <= ?1 AND disabled IS NULL GROUP BY endpoint.id
+    ORDER BY longest_due, id";
 pub(in crate::sqlite) const TAKE: &str = "SELECT id FROM webhook_delivery
     WHERE endpoint = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3";
 const ENABLED: &str = "SELECT count(*) FROM webhook_endpoint WHERE id = ?1 AND disabled IS NULL";
@@ -47,8 +55,13 @@ impl WebhookDeliveries for SqliteStore {
     }
 
     async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
-        let found: Vec<(String, String, i64)> = self.readers.all(query(DUE).bind(nanos(now))).await?;
-        Ok(found.into_iter().map(|(id, tenant, _)| DueEndpoint { id: id.into(), tenant: tenant.into() }).collect())
+        let found: Vec<(String, String, String, i64)> = self.readers.all(query(DUE).bind(nanos(now))).await?;
+        let due = |(id, tenant, url, _): (String, String, String, i64)| DueEndpoint {
+            id: id.into(),
+            tenant: tenant.into(),
+            url,
+        };
+        Ok(found.into_iter().map(due).collect())
     }
 
     async fn take(

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use rusqlite::{Connection, Error};
-use toolgate_core::id::EndpointId;
-use toolgate_ports::{EndpointFilter, EndpointSaved, StoreError, WebhookEndpoint, WebhookEndpoints};
+use toolgate_core::id::{EndpointId, RunId};
+use toolgate_ports::{EndpointFilter, EndpointRuns, EndpointSaved, StoreError, WebhookEndpoint, WebhookEndpoints};
 
 use super::super::SqliteStore;
 use super::super::page::{self, Order};
@@ -12,15 +12,15 @@ use super::super::units::{integer, moment, nanos};
 use super::super::writer::Write;
 use super::{json, parsed};
 
-const ADD: &str = "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, disabled, body)
-    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING";
+const ADD: &str = "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, run, disabled, body)
+    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING";
 const CHANGE: &str = "UPDATE webhook_endpoint SET disabled = ?3, body = ?4, revision = revision + 1,
         failing_since = CASE WHEN disabled IS NOT NULL AND ?3 IS NULL THEN NULL ELSE failing_since END
     WHERE id = ?1 AND revision = ?2";
 const FIND: &str = "SELECT revision, created_at, failing_since, disabled, body FROM webhook_endpoint WHERE true";
 const OF_URL: &str = "SELECT revision, created_at, failing_since, disabled, body FROM webhook_endpoint
-    WHERE tenant = ?1 AND body ->> 'url' = ?2 ORDER BY created_at, id";
-const COUNT: &str = "SELECT count(*) FROM webhook_endpoint WHERE tenant = ?1";
+    WHERE tenant = ?1 AND run IS NULL AND body ->> 'url' = ?2 ORDER BY created_at, id";
+const COUNT: &str = "SELECT count(*) FROM webhook_endpoint WHERE tenant = ?1 AND run IS NULL";
 /// A reconfigured endpoint keeps its age and is enabled again.
 const CONFIGURE: &str =
     "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, failing_since, disabled, body)
@@ -56,13 +56,18 @@ impl WebhookEndpoints for SqliteStore {
 
 /// The query for a page of endpoints, oldest first.
 pub(in crate::sqlite) fn select(filter: &EndpointFilter) -> Query<'_> {
-    let EndpointFilter { id, tenant, after, limit } = filter;
+    let EndpointFilter { id, tenant, runs, after, limit } = filter;
     let mut query = query(FIND);
     if let Some(id) = id {
         query.push(" AND id = ").push_bind(id.as_str());
     }
     if let Some(tenant) = tenant {
         query.push(" AND tenant = ").push_bind(tenant.as_str());
+    }
+    match runs {
+        EndpointRuns::Any => {}
+        EndpointRuns::OfTenant => drop(query.push(" AND run IS NULL")),
+        EndpointRuns::Only(run) => drop(query.push(" AND run = ").push_bind(run.as_str())),
     }
     let after = after.as_ref().map(EndpointId::as_str);
     page::restrict(&mut query, "webhook_endpoint", Order::OldestFirst, after, *limit);
@@ -89,20 +94,12 @@ impl Write for SaveEndpoint {
     /// The database has one writer at a time, so no other change happens between these checks and the write.
     fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
         let Self(endpoint) = self;
-        let of_url = query(OF_URL).bind(endpoint.tenant.as_str()).bind(&endpoint.url);
-        let of_url = of_url.all(db)?.into_iter().map(read).collect::<Result<Vec<_>, _>>();
-        match of_url {
-            Ok(of_url) if of_url.iter().any(|other| other.id == endpoint.id) => {}
-            Ok(of_url) => {
-                if let Some(other) = of_url.into_iter().next() {
-                    return Ok(Ok(EndpointSaved::UrlTaken(other.into())));
-                }
+        if endpoint.run.is_none() {
+            match refusal(db, endpoint)? {
+                Ok(None) => {}
+                Ok(Some(refused)) => return Ok(Ok(refused)),
+                Err(error) => return Ok(Err(error)),
             }
-            Err(error) => return Ok(Err(error)),
-        }
-        let (count,): (i64,) = query(COUNT).bind(endpoint.tenant.as_str()).one(db)?;
-        if endpoint.revision == 0 && count >= integer(WebhookEndpoint::MOST as u64) {
-            return Ok(Ok(EndpointSaved::LimitReached));
         }
         let disabled = endpoint.disabled.as_ref().map(json).transpose()?;
         let save = match endpoint.revision {
@@ -110,12 +107,31 @@ impl Write for SaveEndpoint {
                 .bind(endpoint.id.as_str())
                 .bind(endpoint.tenant.as_str())
                 .bind(endpoint.configured)
-                .bind(nanos(endpoint.created_at)),
+                .bind(nanos(endpoint.created_at))
+                .bind(endpoint.run.as_ref().map(RunId::as_str)),
             revision => query(CHANGE).bind(endpoint.id.as_str()).bind(integer(revision)),
         };
         let done = save.bind(disabled).bind(json(endpoint)?).execute(db)?;
         Ok(Ok(if done == 1 { EndpointSaved::Saved } else { EndpointSaved::Stale }))
     }
+}
+
+/// Why an endpoint of a tenant is not saved, if there is a reason.
+fn refusal(db: &Connection, endpoint: &WebhookEndpoint) -> Result<Result<Option<EndpointSaved>, StoreError>, Error> {
+    let of_url = query(OF_URL).bind(endpoint.tenant.as_str()).bind(&endpoint.url);
+    let of_url = of_url.all(db)?.into_iter().map(read).collect::<Result<Vec<_>, _>>();
+    match of_url {
+        Ok(of_url) if of_url.iter().any(|other| other.id == endpoint.id) => {}
+        Ok(of_url) => {
+            if let Some(other) = of_url.into_iter().next() {
+                return Ok(Ok(Some(EndpointSaved::UrlTaken(other.into()))));
+            }
+        }
+        Err(error) => return Ok(Err(error)),
+    }
+    let (count,): (i64,) = query(COUNT).bind(endpoint.tenant.as_str()).one(db)?;
+    let is_full = endpoint.revision == 0 && count >= integer(WebhookEndpoint::MOST as u64);
+    Ok(Ok(is_full.then_some(EndpointSaved::LimitReached)))
 }
 
 struct RemoveEndpoint(EndpointId);

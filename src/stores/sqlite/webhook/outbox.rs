@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Error, Row};
+use toolgate_core::run::Status;
 use toolgate_ports::{Announcement, StoreError, UnannouncedRun, WebhookDelivery, WebhookOutbox};
 
 use super::super::SqliteStore;
@@ -15,15 +16,23 @@ use super::json;
 
 pub(in crate::sqlite) const UNANNOUNCED: &str =
     "SELECT * FROM run WHERE announced < version AND status <> 'running' ORDER BY id LIMIT ?1";
-/// Events of a tenant without endpoints count as announced, and so do deleted runs.
-const SKIP: &str = "UPDATE run SET announced = version WHERE announced < version AND status <> 'running'
-    AND (purged_at IS NOT NULL OR tenant NOT IN (SELECT tenant FROM webhook_endpoint))";
+/// Events without an endpoint of their tenant or of their run count as announced, and so do deleted runs.
+pub(in crate::sqlite) const SKIP: &str =
+    "UPDATE run SET announced = version WHERE announced < version AND status <> 'running'
+    AND (purged_at IS NOT NULL OR tenant NOT IN (SELECT tenant FROM webhook_endpoint WHERE run IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM webhook_endpoint AS endpoint WHERE endpoint.run = run.id))";
 const MARK: &str = "UPDATE run SET announced = max(announced, ?2) WHERE id = ?1";
 /// An endpoint that was removed in the meantime gets no message.
-const MAKE: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
-    SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)
+const MAKE: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body, of_run)
+    SELECT ?1, ?2, ?3, ?4, ?5, run IS NOT NULL FROM webhook_endpoint WHERE id = ?2
     ON CONFLICT (id) DO NOTHING";
 const FORGET: &str = "DELETE FROM webhook_delivery WHERE created_at < ?1";
+/// A run that never started has no row.
+pub(in crate::sqlite) const FORGET_ENDPOINTS: &str =
+    "DELETE FROM webhook_endpoint WHERE run IS NOT NULL AND created_at < ?1
+    AND NOT EXISTS (SELECT 1 FROM webhook_delivery WHERE endpoint = webhook_endpoint.id)
+    AND NOT EXISTS (SELECT 1 FROM run AS live WHERE live.id = webhook_endpoint.run
+        AND (live.status IN (?2, ?3) OR live.announced < live.version))";
 
 #[async_trait]
 impl WebhookOutbox for SqliteStore {
@@ -103,6 +112,10 @@ impl Write for ForgetDeliveries {
     type Answer = u64;
 
     fn apply(&self, db: &Connection) -> Result<u64, Error> {
-        Ok(query(FORGET).bind(nanos(self.0)).execute(db)? as u64)
+        let before = nanos(self.0);
+        let forgotten = query(FORGET).bind(before).execute(db)?;
+        let (running, pending) = (Status::Running.as_str(), Status::Pending.as_str());
+        query(FORGET_ENDPOINTS).bind(before).bind(running).bind(pending).execute(db)?;
+        Ok(forgotten as u64)
     }
 }

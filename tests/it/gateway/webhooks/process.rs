@@ -58,6 +58,7 @@ pub(super) fn endpoint(url: String) -> WebhookEndpoint {
         url,
         events: [].into(),
         description: None,
+        run: None,
         secrets: EndpointSecrets { current: WebhookSecret::new(SECRET), previous: Vec::new() },
         created_at: jiff::Timestamp::UNIX_EPOCH,
         configured: false,

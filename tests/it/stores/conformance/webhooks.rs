@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use toolgate::core::run::Status;
 use toolgate::ports::{
     Announcement, DeliveryFilter, DeliveryResult, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointHealth,
-    EndpointSaved, EndpointSecrets, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookOutbox,
-    WebhookSecret,
+    EndpointRuns, EndpointSaved, EndpointSecrets, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookKind,
+    WebhookOutbox, WebhookSecret,
 };
 
 use super::Store;
@@ -24,6 +24,7 @@ fn endpoint(id: &str, tenant: &str) -> WebhookEndpoint {
         url: format!("https://example.com/{id}"),
         events: [WebhookKind::Pending].into(),
         description: Some("the ledger".into()),
+        run: None,
         secrets: EndpointSecrets {
             current: WebhookSecret::new("whsec_current"),
             previous: vec![(WebhookSecret::new("whsec_previous"), second(5))],
@@ -203,7 +204,7 @@ pub(crate) async fn the_endpoint_that_is_longest_due_comes_first<S: Store>(store
     }
     assert_eq!(due(&store, 9).await, ["we_b", "we_c", "we_a"]);
     let first = store.due(second(9)).await.unwrap().remove(0);
-    assert_eq!(first, DueEndpoint { id: "we_b".into(), tenant: "brim".into() });
+    assert_eq!(first, DueEndpoint { id: "we_b".into(), tenant: "brim".into(), url: "https://example.com/we_b".into() });
     store.take(&"we_b".into(), second(9), second(60), 1).await.unwrap();
     assert_eq!(due(&store, 9).await, ["we_c", "we_a", "we_b"], "what is taken is due later");
 }
@@ -361,6 +362,91 @@ pub(crate) async fn old_deliveries_and_those_of_removed_endpoints_are_deleted<S:
     store.remove(&"we_a".into()).await.unwrap();
     assert_eq!(ids(&listed(&store, "we_a").await), [""; 0]);
     assert_eq!(ids(&listed(&store, "we_b").await), ["msg_3"]);
+}
+
+/// The endpoint of a run.
+fn endpoint_of(number: usize) -> WebhookEndpoint {
+    WebhookEndpoint {
+        run: Some(run(number)),
+        url: "https://example.com/same".into(),
+        ..endpoint(&format!("we_run_{number}"), "acme")
+    }
+}
+
+pub(crate) async fn endpoints_of_runs_are_listed_alone_and_share_urls<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "acme")).await.unwrap();
+    for number in [1, 2] {
+        assert_eq!(store.save(&endpoint_of(number)).await.unwrap(), EndpointSaved::Saved);
+    }
+    assert_eq!(store.save(&endpoint_of(1)).await.unwrap(), EndpointSaved::Stale, "a run has one");
+    let found = async |runs| {
+        let filter = EndpointFilter { runs, tenant: Some("acme".into()), limit: Some(9), ..EndpointFilter::default() };
+        let found = store.endpoints(&filter).await.unwrap();
+        found.iter().map(|endpoint| endpoint.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(EndpointRuns::OfTenant).await, ["we_a"]);
+    assert_eq!(found(EndpointRuns::Only(run(2))).await, ["we_run_2"]);
+    assert_eq!(found(EndpointRuns::Only(run(3))).await, [""; 0]);
+    assert_eq!(found(EndpointRuns::Any).await, ["we_a", "we_run_1", "we_run_2"]);
+    let same = WebhookEndpoint { url: "https://example.com/same".into(), ..endpoint("we_b", "acme") };
+    assert_eq!(store.save(&same).await.unwrap(), EndpointSaved::Saved, "the URLs of runs are not taken");
+}
+
+pub(crate) async fn a_run_with_an_endpoint_is_unannounced_and_others_are_not<S: Store>(store: Arc<S>) {
+    store.save(&WebhookEndpoint { tenant: Default::default(), ..endpoint_of(1) }).await.unwrap();
+    for number in [1, 2] {
+        store.append(append(run(number), 0, 1).leaving(Status::Pending)).await.unwrap();
+    }
+    let found = store.unannounced(10).await.unwrap();
+    assert_eq!(found.iter().map(|found| found.row.id.clone()).collect::<Vec<_>>(), [run(1)]);
+}
+
+pub(crate) async fn due_endpoints_of_runs_and_of_tenants_are_ordered_together<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "acme")).await.unwrap();
+    for number in [1, 2] {
+        store.save(&endpoint_of(number)).await.unwrap();
+    }
+    for (id, endpoint, made) in [("msg_1", "we_a", 2), ("msg_2", "we_run_1", 3), ("msg_3", "we_run_2", 1)] {
+        store.enqueue(&delivery(id, endpoint, made)).await.unwrap();
+    }
+    assert_eq!(due(&store, 2).await, ["we_run_2", "we_a"]);
+    assert_eq!(due(&store, 9).await, ["we_run_2", "we_a", "we_run_1"]);
+    assert_eq!(store.due(second(9)).await.unwrap()[0].url, "https://example.com/same");
+    let taken = store.take(&"we_run_2".into(), second(9), second(60), 1).await.unwrap().remove(0);
+    let disabled = Disabled { at: second(9), reason: "it is gone".into() };
+    let health = EndpointHealth::Disabled(disabled);
+    let gone = DeliveryResult { delivery: taken, taken_until: second(60), health };
+    WebhookDeliveries::settle(&*store, &gone).await.unwrap();
+    assert_eq!(due(&store, 99).await, ["we_a", "we_run_1"]);
+}
+
+pub(crate) async fn the_endpoint_of_a_run_is_deleted_with_it_or_when_it_is_done<S: Store>(store: Arc<S>) {
+    for number in 1..=5 {
+        let tenant = Default::default();
+        store.save(&WebhookEndpoint { tenant, ..endpoint_of(number) }).await.unwrap();
+    }
+    for (number, status) in
+        [(1, Status::Completed), (2, Status::Completed), (3, Status::Pending), (4, Status::Completed)]
+    {
+        store.append(append(run(number), 0, 1).leaving(status)).await.unwrap();
+        let deliveries = if number == 4 {
+            Vec::new()
+        } else {
+            vec![delivery(&format!("msg_{number}"), &format!("we_run_{number}"), 1)]
+        };
+        store
+            .announce(Announcement { run: run(number), up_to: if number == 4 { 0 } else { 1 }, deliveries })
+            .await
+            .unwrap();
+    }
+    store.purge(&run(1), 1, second(9)).await.unwrap();
+    let left = async || all(&store).await.iter().map(|endpoint| endpoint.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(left().await, ["we_run_2", "we_run_3", "we_run_4", "we_run_5"]);
+    assert_eq!(ids(&listed(&store, "we_run_1").await), [""; 0]);
+    WebhookOutbox::forget(&*store, second(1)).await.unwrap();
+    assert_eq!(left().await, ["we_run_2", "we_run_3", "we_run_4"], "the fifth has no run");
+    WebhookOutbox::forget(&*store, second(2)).await.unwrap();
+    assert_eq!(left().await, ["we_run_3", "we_run_4"], "the third is pending, the fourth is not announced");
 }
 
 pub(crate) async fn pages_of_endpoints_have_each_endpoint_once<S: Store>(store: Arc<S>) {
