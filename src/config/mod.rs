@@ -41,7 +41,7 @@ pub use agent::AgentSettings;
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
 pub use gateway::{
-    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, RetentionSettings, RunsSettings,
+    FileSettings, GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, RetentionSettings, RunsSettings,
     WebhookEgressSettings, WebhookSettings,
 };
 pub use mcp_file::mcp_servers_file;

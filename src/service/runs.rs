@@ -19,6 +19,7 @@ use super::authorize::{Caller, Scope};
 use super::error::CurrentState;
 use super::error::ServiceError;
 use super::error_reason::ErrorReason;
+use super::file_config::FileConfig;
 use super::new_run;
 
 /// A runner that is limited to the runs of one tenant.
@@ -31,6 +32,8 @@ pub struct TenantRunner {
     pub(crate) four_eyes: bool,
     /// The addresses that media URLs may lead to.
     pub(crate) media_hosts: AllowedClasses,
+    /// The store of files, if there is one.
+    pub(crate) files: Option<Arc<FileConfig>>,
 }
 
 /// A run of the caller's tenant: to hold one means that the caller may find it.

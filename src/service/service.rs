@@ -9,6 +9,7 @@ use toolgate_core::run::Channel;
 use toolgate_runner::AgentRunner;
 
 use super::authorize::Caller;
+use super::file_config::FileConfig;
 use super::retention_rule::RetentionRule;
 use super::runs::TenantRunner;
 use super::webhooks::WebhookConfig;
@@ -23,6 +24,7 @@ pub struct Service {
     media_hosts: AllowedClasses,
     webhooks: Option<Arc<WebhookConfig>>,
     retention: Vec<RetentionRule>,
+    files: Option<Arc<FileConfig>>,
     /// Cancelled when the process stops.
     stopping: CancellationToken,
 }
@@ -36,6 +38,7 @@ impl Service {
             media_hosts: AllowedClasses::default(),
             webhooks: None,
             retention: Vec::new(),
+            files: None,
             stopping: CancellationToken::new(),
         }
     }
@@ -64,10 +67,16 @@ impl Service {
         Self { retention, ..self }
     }
 
+    /// Sets the store of files; without it, callers cannot upload any.
+    #[must_use]
+    pub fn files(self, files: FileConfig) -> Self {
+        Self { files: Some(Arc::new(files)), ..self }
+    }
+
     /// The runner, limited to the tenant of a caller. `via`: where the caller decides, for the journal.
     pub fn for_caller(&self, caller: Caller, via: Channel) -> TenantRunner {
         let Self { four_eyes, media_hosts, .. } = *self;
-        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts }
+        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts, files: self.files.clone() }
     }
 
     /// The runner itself, for work across all tenants.
@@ -93,6 +102,11 @@ impl Service {
     /// The webhook delivery, if there is one.
     pub(crate) fn retention_rules(&self) -> Vec<RetentionRule> {
         self.retention.clone()
+    }
+
+    /// The store of files, if there is one.
+    pub fn file_config(&self) -> Option<&FileConfig> {
+        self.files.as_deref()
     }
 
     pub(crate) fn webhook_config(&self) -> Option<Arc<WebhookConfig>> {

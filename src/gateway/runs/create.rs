@@ -9,7 +9,7 @@ use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::{ModelOptions, TighterLimits};
 use toolgate_core::tool::{ExternalTool, ToolChoice, ToolFilter};
 use toolgate_runner::{Cause, Request};
-use toolgate_service::{TenantRunner, TenantSession};
+use toolgate_service::{InputFiles, TenantRunner, TenantSession};
 use utoipa::ToSchema;
 
 use super::input::NewInput;
@@ -129,7 +129,7 @@ pub(crate) async fn start_run(
     let id = id.unwrap_or_else(|| runner.fresh_id());
     let agent = new.agent.clone().map_or_else(|| runner.default_agent(), Ok)?;
     let trace = preference.trace.clone();
-    let request = Request { trace, id: Some(id), session_version: seen, ..new.request(agent)? };
+    let request = Request { trace, id: Some(id), session_version: seen, ..new.request(agent, runner).await? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
     preference.answer(run, execution, StatusCode::CREATED).await
@@ -153,11 +153,13 @@ impl NewRun {
         })
     }
 
-    fn request(self, agent: AgentName) -> Result<Request, Problem> {
-        let (history, input) = self.input.messages()?;
+    async fn request(self, agent: AgentName, runner: &TenantRunner) -> Result<Request, Problem> {
+        let mut files = InputFiles::new(runner);
+        let (history, input) = self.input.messages(&mut files).await?;
         Ok(Request {
             input,
             history,
+            files: files.handles,
             session: self.session_id,
             principal: self.principal,
             external_tools: self.external_tools,

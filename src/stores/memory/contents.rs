@@ -1,17 +1,18 @@
 //! Contents of the store in memory: the records of runs, sessions, grants, blobs, keys, requests and webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_core::blob::{Blob, BlobHandle};
-use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
+use toolgate_core::id::{EndpointId, FileId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
 use toolgate_core::policy::LimitAmount;
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow, StoredResponse,
-    StreamTicket, WebhookDelivery, WebhookEndpoint,
+    AccessKey, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RuleCounter, RunRow, SessionRow, StoredFile,
+    StoredResponse, StreamTicket, WebhookDelivery, WebhookEndpoint,
 };
 
 use super::run_index::RunIndex;
@@ -27,6 +28,7 @@ pub(super) struct Contents {
     /// The grants of each tenant for each definition of a tool.
     pub(super) grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
     pub(super) blobs: BTreeMap<BlobHandle, BlobRecord>,
+    pub(super) files: BTreeMap<FileId, StoredFile>,
     pub(super) keys: BTreeMap<KeyHash, AccessKey>,
     pub(super) tickets: BTreeMap<KeyHash, StreamTicket>,
     pub(super) requests: BTreeMap<RequestKey, StoredRequest>,
@@ -46,7 +48,8 @@ pub(super) struct LogRecord {
 #[derive(Debug)]
 pub(super) struct BlobRecord {
     pub(super) blob: Blob,
-    pub(super) runs: BTreeSet<RunId>,
+    /// The ids of the runs and files that use it.
+    pub(super) users: BTreeSet<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -85,6 +88,11 @@ impl StoredRequest {
 }
 
 impl Contents {
+    /// Removes all uses of a run or file, and the blobs that nothing else uses.
+    pub(super) fn release_blobs(&mut self, user: &str) {
+        self.blobs.retain(|_, record| !record.users.remove(user) || !record.users.is_empty());
+    }
+
     /// Deletes the texts of the grants that quote what is deleted.
     pub(super) fn blank_grants(&mut self, quotes: impl Fn(&Grant) -> bool) {
         self.grants.values_mut().filter(|grant| quotes(grant)).for_each(Grant::blank);

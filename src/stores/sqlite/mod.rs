@@ -11,6 +11,7 @@ mod blob;
 mod claim;
 mod event_log;
 mod fault;
+mod file;
 mod grant;
 mod health;
 mod idempotency;

@@ -14,7 +14,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The steps of the schema. A file records in its `user_version` how many of them it has.
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     include_str!("schema/0001_schema.sql"),
     include_str!("schema/0002_session.sql"),
     include_str!("schema/0003_usage.sql"),
@@ -26,6 +26,7 @@ const STEPS: [&str; 11] = [
     include_str!("schema/0009_event_log.sql"),
     include_str!("schema/0010_stream_ticket.sql"),
     include_str!("schema/0011_span_mark.sql"),
+    include_str!("schema/0014_file.sql"),
 ];
 /// The version of the schema: the number of its steps.
 pub(super) const SCHEMA: i64 = STEPS.len() as i64;

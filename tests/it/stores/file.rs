@@ -102,6 +102,8 @@ async fn a_file_without_sessions_is_migrated() {
     store.append(old.clone()).await.unwrap();
     store.close().await;
     for sql in [
+        "DROP TABLE file",
+        "DROP INDEX idempotency_record_by_file",
         "DROP INDEX run_by_unsent_spans",
         "ALTER TABLE run DROP COLUMN spans_sent",
         "ALTER TABLE run DROP COLUMN spans_until",
@@ -153,6 +155,8 @@ async fn a_file_without_principals_and_metadata_is_migrated() {
     store.append(bare.clone()).await.unwrap();
     store.close().await;
     for sql in [
+        "DROP TABLE file",
+        "DROP INDEX idempotency_record_by_file",
         "DROP INDEX run_by_unsent_spans",
         "ALTER TABLE run DROP COLUMN spans_sent",
         "ALTER TABLE run DROP COLUMN spans_until",
@@ -193,6 +197,8 @@ async fn events_of_a_file_without_a_log_are_logged_as_they_were_written() {
         "INSERT INTO old SELECT run, seq, at, commit_id, event FROM journal ORDER BY position",
         "DROP TABLE journal",
         "ALTER TABLE old RENAME TO journal",
+        "DROP TABLE file",
+        "DROP INDEX idempotency_record_by_file",
         "DROP INDEX run_by_unsent_spans",
         "ALTER TABLE run DROP COLUMN spans_sent",
         "ALTER TABLE run DROP COLUMN spans_until",
