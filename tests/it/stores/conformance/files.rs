@@ -58,7 +58,7 @@ pub(crate) async fn a_file_is_found_by_its_tenant_until_it_expires<S: Store>(sto
     let known = put(&*store, "file_1", "acme", "one", 100).await;
     put(&*store, "file_2", "acme", "two", 101).await;
     let one = |tenant: &str, now| FileFilter { id: Some("file_1".into()), ..of(tenant, now) };
-    assert_eq!(store.files(&one("acme", 199)).await.unwrap(), [known.clone()]);
+    assert_eq!(store.files(&one("acme", 199)).await.unwrap(), std::slice::from_ref(&known));
     assert_eq!(store.get(&known.handle).await.unwrap(), Some(blob("one")));
     for filter in [one("acme", 200), one("bolt", 199), of("bolt", 100)] {
         assert_eq!(store.files(&filter).await.unwrap(), [], "{filter:?}");
