@@ -44,6 +44,7 @@ fn started() -> Arc<Started> {
         restart: None,
         history: Vec::new(),
         input: Message::user("read everything"),
+        files: Default::default(),
         session: "bench".into(),
         tenant: toolgate::core::id::Tenant::default(),
         by: None,

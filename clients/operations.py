@@ -1,7 +1,8 @@
 """Generates the operations of both clients from the API description: one method for each operation, grouped by tag.
 
 `operations.py OPENAPI python|typescript` prints the module. A method takes the parameters of the path and the body in this
-order, and every other parameter by its name; it returns the JSON of a successful response.
+order, and every other parameter by its name; it returns the JSON of a successful response. A form with a file is not one body:
+a method takes the file, and every other part by its name.
 """
 
 import json
@@ -36,6 +37,7 @@ class Operation(NamedTuple):
     places: list[str]
     body: str | None
     body_required: bool
+    parts: dict[str, dict] | None
     options: list[dict]
     form: str
     result: str
@@ -44,10 +46,10 @@ class Operation(NamedTuple):
 def operations(description):
     for path, verbs in description["paths"].items():
         for verb, operation in verbs.items():
-            yield parsed(path, verb, operation)
+            yield parsed(path, verb, operation, description)
 
 
-def parsed(path, verb, operation):
+def parsed(path, verb, operation, description):
     group = operation["tags"][0].replace("-", "_")
     words = re.findall("[A-Z]?[a-z]+", operation["operationId"])
     omitted, summary = OMITTED, operation["summary"]
@@ -57,7 +59,11 @@ def parsed(path, verb, operation):
     # `listRuns` of the group `runs` is `runs.list`, and `createRun` is `runs.create`.
     if "_".join(words[1:]).lower() in (group, group[:-1]):
         words = words[:1]
-    body = operation.get("requestBody", {})
+    body, parts = operation.get("requestBody", {}), None
+    if "multipart/form-data" in body.get("content", {}):
+        form = reference(body["content"]["multipart/form-data"]["schema"])
+        properties = description["components"]["schemas"][form]["properties"]
+        body, parts = {}, {name: schema for name, schema in properties.items() if name != "file"}
     content, media = next(iter(success(operation).get("content", {}).items()), ("", {}))
     return Operation(
         group=group,
@@ -68,6 +74,7 @@ def parsed(path, verb, operation):
         places=re.findall(r"{(\w+)}", path),
         body=reference(body["content"]["application/json"]["schema"]) if body else None,
         body_required=body.get("required", False),
+        parts=parts,
         options=[o for o in operation.get("parameters", []) if o["in"] in KINDS and o["name"] not in omitted],
         form=FORMS[content],
         result=reference(media["schema"]) if content == "application/json" else "",
@@ -91,7 +98,11 @@ def annotation(schema, language):
     if schema.get("type") == "array":
         item = annotation(schema["items"], language)
         return f"Sequence[{item}]" if language == "python" else f"({item})[]"
-    return reference_type(schema, language) if "$ref" in schema else SCALARS[language][schema["type"]]
+    if "$ref" in schema:
+        return reference_type(schema, language)
+    # A part of a form that may be left out is also nullable in its schema.
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return SCALARS[language][next(kind for kind in kinds if kind != "null")]
 
 
 def reference_type(schema, language):
@@ -121,6 +132,7 @@ def python(all_operations):
     yield "from collections.abc import Sequence"
     yield "from typing import Literal\n"
     yield "from .. import models"
+    yield "from ..files import FileContent"
     yield "from .transport import AsyncTransport, quoted"
     for group in groups(all_operations):
         name = pascal(group.split("_"))
@@ -137,13 +149,19 @@ def python_method(operation):
     arguments = ["self", *(f"{place}: str" for place in operation.places)]
     if operation.body:
         arguments.append(f"body: models.{operation.body}" + ("" if operation.body_required else " | None = None"))
+    if operation.parts is not None:
+        arguments += ["file: FileContent", "*", "name: str | None = None"]
+        arguments += [f"{part}: {annotation(schema, 'python')} | None = None" for part, schema in operation.parts.items()]
     if operation.options:
-        arguments.append("*")
+        arguments += [] if operation.parts is not None else ["*"]
         for option in operation.options:
             arguments.append(f"{snake(option['name'])}: {annotation(option['schema'], 'python')} | None = None")
     named = {kind: [f'"{o["name"]}": {snake(o["name"])}' for o in operation.options if o["in"] == kind] for kind in KINDS}
     sent = [f"{field}={{{', '.join(named[kind])}}}" for kind, field in KINDS.items() if named[kind]]
     sent += ["body=body"] if operation.body else []
+    if operation.parts is not None:
+        fields = ", ".join(f'"{part}": {part}' for part in operation.parts)
+        sent += ["file=file", "name=name", f"fields={{{fields}}}"]
     path = re.sub(r"{(\w+)}", r"{quoted(\1)}", operation.path)
     call = ", ".join([f'"{operation.verb}"', f'f"{path}"', f'"{operation.form}"', *sent])
     yield f"\n    async def {'_'.join(operation.words)}({', '.join(arguments)}) -> {result}:"
@@ -154,6 +172,7 @@ def python_method(operation):
 def typescript(all_operations):
     yield "// Operations of the API, generated from its description.\n"
     yield 'import type { components } from "./schemas.js";'
+    yield 'import { type FileContent, form } from "./files.js";'
     yield 'import type { Transport } from "./transport.js";\n'
     yield 'export type Schemas = components["schemas"];'
     for group in groups(all_operations):
@@ -172,13 +191,20 @@ def typescript_method(operation):
     arguments = [f"{place}: string" for place in operation.places]
     if operation.body:
         arguments.append(f"body{'' if operation.body_required else '?'}: Schemas[\"{operation.body}\"]")
+    if operation.parts is not None:
+        arguments.append("file: FileContent")
     # A parameter of the query keeps its name, as members of bodies do; the name of a header is in camel case.
     names = {option["name"]: option["name"] if option["in"] == "query" else camel(snake(option["name"]).split("_")) for option in operation.options}
     members = [f"{names[option['name']]}?: {annotation(option['schema'], 'typescript')}" for option in operation.options]
+    if operation.parts is not None:
+        members += ["name?: string", *(f"{part}?: {annotation(schema, 'typescript')}" for part, schema in operation.parts.items())]
     arguments.append(f"options: {{ {'; '.join([*members, 'signal?: AbortSignal'])} }} = {{}}")
     named = {kind: [f'"{o["name"]}": options.{names[o["name"]]}' for o in operation.options if o["in"] == kind] for kind in KINDS}
     sent = [f"{field}: {{ {', '.join(named[kind])} }}" for kind, field in KINDS.items() if named[kind]]
     sent += ["body"] if operation.body else []
+    if operation.parts is not None:
+        fields = ", ".join(f"{part}: options.{part}" for part in operation.parts)
+        sent.append(f"body: form(file, options.name, {{ {fields} }})")
     path = re.sub(r"{(\w+)}", r"${encodeURIComponent(\1)}", operation.path)
     call = f'"{operation.verb}", `{path}`, "{operation.form}", {{ {", ".join([*sent, "signal: options.signal"])} }}'
     yield f"\n  /** {operation.summary}. */"

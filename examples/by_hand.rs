@@ -129,6 +129,7 @@ fn started(question: &str) -> Started {
         },
         history: Vec::new(),
         input: Message::user(question),
+        files: Default::default(),
         session: "session".into(),
         tenant: toolgate::core::id::Tenant::default(),
         by: None,

@@ -42,8 +42,8 @@ pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{
-    AccessKeys, ApprovalCache, ClaimedSpans, EventSink, IdempotencyStore, RuleCounters, RunStore, StreamTickets,
-    UsageCounters, Webhooks,
+    AccessKeys, ApprovalCache, ClaimedSpans, EventSink, FileStore, IdempotencyStore, RuleCounters, RunStore,
+    StreamTickets, UsageCounters, Webhooks,
 };
 use crate::runner::{self, AgentRunner, Capacity, DrainTimes};
 use crate::service::WebhookWakeSignal;
@@ -108,7 +108,15 @@ pub struct App {
 /// Store behind all storage ports, with `close`, which is not part of a port.
 #[async_trait]
 trait Storage:
-    RunStore + AccessKeys + StreamTickets + Webhooks + IdempotencyStore + ApprovalCache + RuleCounters + UsageCounters
+    RunStore
+    + AccessKeys
+    + StreamTickets
+    + FileStore
+    + Webhooks
+    + IdempotencyStore
+    + ApprovalCache
+    + RuleCounters
+    + UsageCounters
 {
     /// Writes queued changes and closes files.
     async fn close(&self) {}

@@ -12,14 +12,16 @@ use super::backends::Adapters;
 use super::error::{AppError, GatewayError};
 use super::propagation::propagation;
 use crate::config::{
-    self, GatewayLimits, MediaHostSettings, RetentionSettings, Settings, WebhookEgressSettings, WebhookSettings,
+    self, FileSettings, GatewayLimits, MediaHostSettings, RetentionSettings, Settings, WebhookEgressSettings,
+    WebhookSettings,
 };
 use crate::core::address::AllowedClasses;
 use crate::core::run::Channel;
 use crate::gateway::{Claims, Gateway, GatewaySettings, Limits, OidcAuthenticator, OidcSettings, Origins, Rate};
-use crate::ports::WebhookKind;
+use crate::ports::{FileQuota, WebhookKind};
 use crate::service::{
-    Caller, ConfiguredWebhook, Operator, RetentionRule, Scope, Scopes, Service, WebhookConfig, WebhookEgress,
+    Caller, ConfiguredWebhook, FileConfig, FileLimits, Operator, RetentionRule, Scope, Scopes, Service, WebhookConfig,
+    WebhookEgress,
 };
 
 /// Whether a gateway can be built from the settings. Opens nothing and does not look for API keys.
@@ -88,6 +90,7 @@ impl App {
             .webhooks(self.webhook_config())
             .retention(settings.retention.iter().map(retention).collect())
             .usage(self.store.clone())
+            .files(FileConfig::new(self.store.clone(), file_limits(&settings.files)))
     }
 
     /// The operations of a user with access to the store.
@@ -112,6 +115,11 @@ fn retention(settings: &RetentionSettings) -> RetentionRule {
     let RetentionSettings { days, tenants, statuses } = settings;
     let tenants = tenants.iter().map(|tenant| tenant.as_str().into()).collect();
     RetentionRule { tenants, statuses: statuses.clone(), keep: SignedDuration::from_hours(24 * i64::from(*days)) }
+}
+
+fn file_limits(settings: &FileSettings) -> FileLimits {
+    let FileSettings { max_bytes, max_total_bytes, max_files, expire_after } = *settings;
+    FileLimits { max_bytes, quota: FileQuota { files: max_files, bytes: max_total_bytes }, expire_after }
 }
 
 fn webhooks(settings: &Settings) -> Result<Vec<ConfiguredWebhook>, GatewayError> {

@@ -95,6 +95,7 @@ fn not_taken(old: &Settings, new: &Settings) -> Vec<&'static str> {
         ("gateway.oidc", before.oidc != now.oidc),
         ("gateway.webhook_egress", before.webhook_egress != now.webhook_egress),
         ("gateway.media_hosts", before.media_hosts != now.media_hosts),
+        ("gateway.files", before.files != now.files),
         ("gateway.limits", before.limits != now.limits),
         ("gateway.retention", before.retention != now.retention),
         ("gateway.four_eyes", before.four_eyes != now.four_eyes),

@@ -34,6 +34,8 @@ pub struct GatewaySettings {
     pub webhook_egress: WebhookEgressSettings,
     /// Allowed hosts of media URLs in requests, besides those of the public internet.
     pub media_hosts: MediaHostSettings,
+    /// Files that callers upload for runs.
+    pub files: FileSettings,
     /// Limits per caller.
     pub limits: GatewayLimits,
     /// What runs may use in a UTC day.
@@ -92,6 +94,19 @@ pub struct MediaHostSettings {
     pub loopback: bool,
     /// Private networks.
     pub private: bool,
+}
+
+/// Files that callers upload for runs. Each limit is at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSettings {
+    /// The maximum size of a file.
+    pub max_bytes: u64,
+    /// The maximum of bytes of all files of a tenant.
+    pub max_total_bytes: u64,
+    /// The maximum of files of a tenant.
+    pub max_files: u64,
+    /// How long a file is stored at most, and by default.
+    pub expire_after: Duration,
 }
 
 /// Where the webhooks of tenants may be sent, besides `https://` addresses of the public internet.

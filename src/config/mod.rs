@@ -41,8 +41,8 @@ pub use agent::AgentSettings;
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
 pub use gateway::{
-    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, Quota, QuotaSettings, RetentionSettings,
-    RunsSettings, WebhookEgressSettings, WebhookSettings,
+    FileSettings, GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, Quota, QuotaSettings,
+    RetentionSettings, RunsSettings, WebhookEgressSettings, WebhookSettings,
 };
 pub use mcp_file::mcp_servers_file;
 pub use mcp_import::{ImportableServer, ServerDefinition, importable_servers};

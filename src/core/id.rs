@@ -99,6 +99,10 @@ text_id! {
     MessageId
 }
 text_id! {
+    /// An uploaded file: `file_` and a UUIDv7.
+    FileId
+}
+text_id! {
     /// The process that drives a run; holds leases in the store.
     NodeId
 }

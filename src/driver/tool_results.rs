@@ -2,8 +2,8 @@
 //! image has to be sent in every later turn, as in the provider's own form.
 //!
 //! Each message is processed once: a message that was sent before is the same allocation in the next turn, and adapters
-//! send their cached rendering. Only blobs that this run's own replies and results name are fetched. A handle in any
-//! other text is only text.
+//! send their cached rendering. Only blobs of the run are fetched: those that its own replies and results name, and those of
+//! its files. A handle in any other text is only text. Media beyond [`Media::MAX_CONVERSATION_BYTES`] become notes.
 
 use std::sync::Arc;
 
@@ -14,10 +14,6 @@ use toolgate_ports::{BlobStore, StoreError};
 
 use super::Ports;
 use super::journal::STORE_WAITS;
-
-/// The maximum size of all fetched media of a conversation, in bytes. With base64 that is about the limit of providers
-/// for a request; later media become notes.
-const MOST_BYTES: u64 = 20 * 1024 * 1024;
 
 /// The messages so far.
 #[derive(Default)]
@@ -46,7 +42,8 @@ impl RenderedMessages {
         self.rendered.truncate(unchanged);
         self.shown.truncate(unchanged);
         let spent: u64 = self.rendered.iter().map(|seen| seen.bytes).sum();
-        let mut fetching = MediaFetcher { ports, blobs, run, left: MOST_BYTES.saturating_sub(spent) };
+        let mut fetching =
+            MediaFetcher { ports, blobs, run, left: Media::MAX_CONVERSATION_BYTES.saturating_sub(spent) };
         for message in messages.iter().skip(unchanged) {
             let before = fetching.left;
             let shown = fetching.message(message).await?;

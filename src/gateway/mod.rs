@@ -10,12 +10,12 @@
 //! |---|---|
 //! | `router` | all routes, and the layers in the order in which a request passes them |
 //! | `state`, `builder`, `settings`, `backends` | [`Gateway`] and its parts |
-//! | `runs`, `events`, `sessions`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys`, `stream_tickets`, `me` | the nouns of the API, with their handlers and views |
+//! | `runs`, `events`, `sessions`, `files`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys`, `stream_tickets`, `me` | the nouns of the API, with their handlers and views |
 //! | `access` | authentication, scopes, limits, origins, body timeouts |
 //! | `idempotency`, `completion` | requests that are handled once, and to their end |
 //! | `problem`, `problem_body`, `panic`, `redact` | refusals |
 //! | `request_id`, `access_log`, `request_metrics`, `client_trace` | request ids, the access log, metrics, the trace of the client |
-//! | `parameters`, `body`, `negotiation`, `pagination`, `etag`, `precondition`, `guarded_body`, `revoked` | what handlers share |
+//! | `parameters`, `body`, `negotiation`, `pagination`, `etag`, `precondition`, `guarded_body`, `download`, `revoked` | what handlers share |
 //! | `openapi`, `health` | the public routes |
 //! | `serve` | the HTTP server: connections, timeouts, event streams |
 //!
@@ -32,8 +32,10 @@ mod builder;
 mod client_trace;
 mod closed_sets;
 mod completion;
+mod download;
 mod etag;
 mod events;
+mod files;
 mod grants;
 mod guarded_body;
 mod health;

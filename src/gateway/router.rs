@@ -17,8 +17,8 @@ use utoipa_axum::router::OpenApiRouter;
 use super::problem::Problem;
 use super::state::Gateway;
 use super::{
-    access_log, agents, approvals, completion, events, grants, health, idempotency, keys, me, models, openapi, panic,
-    problem_body, request_id, runs, servers, sessions, stream_tickets, tools, webhooks,
+    access_log, agents, approvals, completion, events, files, grants, health, idempotency, keys, me, models, openapi,
+    panic, problem_body, request_id, runs, servers, sessions, stream_tickets, tools, webhooks,
 };
 use crate::access::{self, Origins, require_scope};
 
@@ -46,7 +46,7 @@ impl Gateway {
             .layer(from_fn_with_state(gateway(), access::limit_caller))
             // Requires the scope of the route before its body is read.
             .layer(from_fn(require_scope))
-            // Receives the whole body in time, so that a slow client holds no handler.
+            // Receives the whole body in time, so that a slow client holds no handler; a few uploads of files at once.
             .layer(from_fn_with_state(gateway(), access::receive_body))
             // Handles a request with an idempotency key once; inside completion, so that its outcome is recorded.
             .layer(from_fn_with_state(gateway(), idempotency::handle_once));
@@ -106,6 +106,7 @@ fn api() -> OpenApiRouter<Gateway> {
         .merge(runs::routes())
         .merge(events::routes())
         .merge(sessions::routes())
+        .merge(files::routes())
         .merge(approvals::routes())
         .merge(grants::routes())
         .merge(tools::routes())

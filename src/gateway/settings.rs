@@ -18,6 +18,8 @@ pub struct GatewaySettings {
     pub body_bytes: usize,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,
+    /// How long the body of an upload of a file may take to arrive. The limits of files are those of the service.
+    pub upload_timeout: Duration,
     /// The limits of one caller. Default: no limits.
     pub limits: Limits,
     /// How long a request waits for a run by default, until it is pending or has ended.
@@ -39,6 +41,7 @@ impl Default for GatewaySettings {
             propagation: Propagation::ALL,
             body_bytes: 4 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
+            upload_timeout: Duration::from_secs(300),
             limits: Limits::default(),
             default_wait: Duration::from_secs(300),
             longest_wait: Duration::from_secs(300),

@@ -108,7 +108,7 @@ impl Gateway {
 
     /// The address of a session.
     pub(super) fn address_of_session(&self, session: &SessionId) -> String {
-        format!("{}/v1/sessions/{}", self.settings().public_url, escaped(session))
+        format!("{}/v1/sessions/{}", self.settings().public_url, escaped(session.as_str()))
     }
 
     /// The address of a stream that a ticket opens.
@@ -116,7 +116,7 @@ impl Gateway {
         let base = &self.settings().public_url;
         match stream {
             TicketedStream::Run(run) => format!("{}/events", self.address_of(run)),
-            TicketedStream::Session(session) => format!("{base}/v1/events?session_id={}", escaped(session)),
+            TicketedStream::Session(session) => format!("{base}/v1/events?session_id={}", escaped(session.as_str())),
             TicketedStream::Events => format!("{base}/v1/events"),
             TicketedStream::Approvals => format!("{base}/v1/approvals/events"),
         }
@@ -156,11 +156,11 @@ impl Gateway {
     }
 }
 
-/// The id of a session in an address. It may have any characters.
-fn escaped(session: &SessionId) -> String {
+/// A text in an address or a header, whatever characters it has: percent-encoded except for unreserved characters.
+pub(super) fn escaped(text: &str) -> String {
     let escaped = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         byte => format!("%{byte:02X}"),
     };
-    session.as_str().bytes().map(escaped).collect()
+    text.bytes().map(escaped).collect()
 }

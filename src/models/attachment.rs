@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+pub(super) use toolgate_core::chat::ImageFormat;
 use toolgate_core::chat::{Media, Part};
 
 /// The base64 of as many bytes as a format signature needs.
@@ -20,17 +21,6 @@ pub(super) struct Limits {
     pub(super) max_image: usize,
     /// The largest document or recording.
     pub(super) max_file: usize,
-}
-
-/// An image format, detected by its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ImageFormat {
-    Png,
-    Jpeg,
-    Gif,
-    WebP,
-    Heic,
-    Heif,
 }
 
 /// Why bytes are not sent.
@@ -78,42 +68,6 @@ fn is_base64(data: &str) -> bool {
     let digits = data.strip_suffix("==").or_else(|| data.strip_suffix('=')).unwrap_or(data);
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     !digits.is_empty() && data.len().is_multiple_of(4) && digits.bytes().all(is_digit)
-}
-
-impl ImageFormat {
-    fn detect(head: &[u8]) -> Option<Self> {
-        match head {
-            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
-            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
-            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
-            [_, _, _, _, b'f', b't', b'y', b'p', b'h', b'e', b'i' | b'v', _, ..] => Some(Self::Heic),
-            [_, _, _, _, b'f', b't', b'y', b'p', b'm', b'i' | b's', b'f', b'1', ..] => Some(Self::Heif),
-            _ => None,
-        }
-    }
-
-    fn media_type(self) -> &'static str {
-        match self {
-            Self::Png => "image/png",
-            Self::Jpeg => "image/jpeg",
-            Self::Gif => "image/gif",
-            Self::WebP => "image/webp",
-            Self::Heic => "image/heic",
-            Self::Heif => "image/heif",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Png => "PNG",
-            Self::Jpeg => "JPEG",
-            Self::Gif => "GIF",
-            Self::WebP => "WebP",
-            Self::Heic => "HEIC",
-            Self::Heif => "HEIF",
-        }
-    }
 }
 
 impl fmt::Display for Unfit {

@@ -1,6 +1,8 @@
 //! Blob store: content that is too large for a journal, such as media from models and large results that an event only
 //! names.
 //!
+//! A blob is deleted with the last run or uploaded file that uses it.
+//!
 //! The caller keeps the order: a blob is stored first, and the event that names it is appended after that. A crash in
 //! between leaves a blob without a name, never a name without a blob.
 
@@ -42,7 +44,7 @@ pub trait BlobStore: Send + Sync {
     /// the media type of the first blob.
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError>;
 
-    /// Records that a run uses existing blobs: it was forked, or continues a conversation that names them. A handle
+    /// Records that a run uses existing blobs: it was forked, continues a conversation that names them, or begins with files. A handle
     /// without a blob changes nothing.
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError>;
 

@@ -8,7 +8,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use toolgate_core::id::{RunId, SessionId, Tenant};
+use toolgate_core::id::{FileId, RunId, SessionId, Tenant};
 
 use super::StoreError;
 
@@ -67,6 +67,9 @@ pub struct StoredResponse {
     /// The session that it quotes; the response is deleted with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+    /// The file that it quotes; the response is deleted with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileId>,
     pub headers: Vec<(String, String)>,
     /// The body, at most [`MAX_REPLY_BYTES`].
     #[serde(skip)]
@@ -88,7 +91,7 @@ pub trait IdempotencyStore: Send + Sync {
     async fn take_over(&self, request: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Records the final state. A store that also stores journals changes an answer to [`RequestState::NotStored`] when it purges
-    /// the run that the answer quotes, or deletes the session.
+    /// the run that the answer quotes, or deletes the session or the file.
     async fn settle(&self, request: &IdempotentRequest, state: &RequestState) -> Result<(), StoreError>;
 
     /// Deletes the record: the request had no effect, and may be repeated.

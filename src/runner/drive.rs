@@ -45,6 +45,7 @@ impl AgentRunner {
             restart: None,
             history: request.history,
             input: request.input,
+            files: request.files,
             session: request.session.clone().unwrap_or_else(|| SessionId::from(id.as_str())),
             tenant: request.tenant,
             by: request.by,
@@ -352,17 +353,24 @@ impl AgentRunner {
         let Ok(guard) = self.claim(&run)? else { return Err(RunnerError::Lost(run)) };
         // Subscribed before the first event is written, so that the watch misses nothing.
         let updates = self.watch(&run);
-        self.share_blobs(&journal).await?;
+        let uses_blobs = self.share_blobs(&journal).await?;
         stage_queued(&mut journal, &turn)?;
-        match journal.claim_and_commit(history).await? {
-            Progress::Committed => Ok(self.spawn_execution(guard, turn, journal, agent, updates, BTreeSet::new())),
-            Progress::CaughtUp => Err(RunnerError::Lost(run)),
+        match journal.claim_and_commit(history).await {
+            Ok(Progress::Committed) => Ok(self.spawn_execution(guard, turn, journal, agent, updates, BTreeSet::new())),
+            Ok(Progress::CaughtUp) => Err(RunnerError::Lost(run)),
+            Err(error) => {
+                if uses_blobs && matches!(error, DriveError::SessionChanged) {
+                    self.release_blobs(&run).await;
+                }
+                Err(error.into())
+            }
         }
     }
 
-    /// A run with history uses the blobs in it, and must keep them when the original run is deleted.
-    async fn share_blobs(&self, journal: &Journal) -> Result<(), RunnerError> {
-        let Some(blobs) = &self.inner.ports.blobs else { return Ok(()) };
+    /// A run uses the blobs of its history and of its files, and must keep them when the original run or the file is deleted.
+    /// Returns whether there are any.
+    async fn share_blobs(&self, journal: &Journal) -> Result<bool, RunnerError> {
+        let Some(blobs) = &self.inner.ports.blobs else { return Ok(false) };
         let mut own = journal.staged().to_vec();
         // The blobs of the conversation before it belong to the runs that it continues, unless it has a copy of the
         // conversation.
@@ -374,10 +382,27 @@ impl AgentRunner {
         let mut named: BTreeSet<BlobHandle> = messages.iter().flat_map(|message| message.blobs()).collect();
         named.extend(run.blobs());
         if named.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let named: Vec<BlobHandle> = named.into_iter().collect();
-        Ok(blobs.share(journal.id(), &named).await.map_err(DriveError::from)?)
+        blobs.share(journal.id(), &named).await.map_err(DriveError::from)?;
+        let started = run.started();
+        // A file may be deleted between its lookup and this moment. From here on the run keeps it.
+        for file in started.files.iter().filter(|_| started.trigger.copied() == 0) {
+            if blobs.describe(file).await.map_err(DriveError::from)?.is_none() {
+                self.release_blobs(journal.id()).await;
+                return Err(RunnerError::FileMissing);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Releases the blobs of a run that was not created, because its session changed.
+    async fn release_blobs(&self, run: &RunId) {
+        let Some(blobs) = &self.inner.ports.blobs else { return };
+        if let Err(error) = blobs.forget(run).await {
+            tracing::warn!(%run, %error, "failed to release blobs of run that was not created");
+        }
     }
 
     /// Executes the run in a task, once it has a permit, until it is idle. Before that, asks the servers of the

@@ -141,6 +141,9 @@ pub enum RunnerError {
     /// The message is empty.
     #[error("the message is empty; describe the task of the run")]
     EmptyMessage,
+    /// The store does not have a file that the input names: it was deleted meanwhile.
+    #[error("a file of the input does not exist any more; upload it again")]
+    FileMissing,
     /// Unknown run.
     #[error("unknown run `{0}`")]
     NoSuchRun(RunId),
@@ -324,6 +327,7 @@ impl RunnerError {
             | Self::NoSuchMode { .. }
             | Self::ForkEnds { .. }
             | Self::EmptyMessage
+            | Self::FileMissing
             | Self::SessionHasHistory(_)
             | Self::SessionOfAnotherAgent { .. }
             | Self::RunOfAnotherSession { .. }

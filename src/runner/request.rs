@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use toolgate_core::blob::BlobHandle;
 use toolgate_core::chat::Message;
 use toolgate_core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use toolgate_core::run::{ModelOptions, Spec, TighterLimits, Trigger};
@@ -24,6 +25,9 @@ pub struct Request {
     pub input: Message,
     /// Messages before the message, in a run that begins a conversation.
     pub history: Vec<Message>,
+    /// The stored files that the input or the history names by their handles. The store of blobs has them; the run keeps
+    /// them, whatever happens to the files.
+    pub files: BTreeSet<BlobHandle>,
     /// The session that the run continues, or begins if there is no such session. Without one the run is a conversation
     /// of its own, which a later run continues if it names the run's id as its session.
     pub session: Option<SessionId>,
@@ -94,6 +98,7 @@ impl Request {
             agent: agent.into(),
             input: Message::user(text),
             history: Vec::new(),
+            files: BTreeSet::new(),
             session: None,
             session_version: None,
             tenant: Tenant::default(),

@@ -188,7 +188,7 @@ impl ServiceError {
                 Self::invalid(option.map(|option| format!("/{option}")).unwrap_or_default(), detail)
             }
             RunnerError::InstructionsRefused(_) => Self::invalid("/instructions", detail),
-            RunnerError::EmptyMessage => Self::invalid("/input", detail),
+            RunnerError::EmptyMessage | RunnerError::FileMissing => Self::invalid("/input", detail),
             RunnerError::NoSuchModel { .. } => Self::invalid("/model", detail),
             RunnerError::NoSuchMode { .. } => Self::invalid("/mode", detail),
             RunnerError::UnusableCondition(_) => Self::invalid("/when", detail),

@@ -69,7 +69,8 @@ error_reasons! {
     SessionChanging = "session_changing";
     /// A session with this id exists.
     SessionExists = "session_exists";
-    /// The session has used up one of its limits, or the tenant has all webhook endpoints that it may have.
+    /// The session has used up one of its limits, or the tenant has all webhook endpoints or files that it may
+    /// have.
     LimitReached = "limit_reached";
     /// The tenant or the caller has used up a daily quota.
     QuotaExceeded = "quota_exceeded";
@@ -162,6 +163,7 @@ impl ErrorReason {
             | RunnerError::UnusableModelOptions { .. }
             | RunnerError::InstructionsRefused(_)
             | RunnerError::EmptyMessage
+            | RunnerError::FileMissing
             | RunnerError::NoSuchRun(_)
             | RunnerError::NoSuchSession(_)
             | RunnerError::InvalidSession { .. }

@@ -11,6 +11,7 @@
 //! | `sessions` | [`TenantSession`]: the sessions of a tenant |
 //! | `new_run`, `media_url`, `name_rules` | checks of a run that a caller starts |
 //! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
+//! | `files`, `file_config` | uploaded files of a tenant, and their use as input |
 //! | `answers`, `field_pointers` | the input of a resume, and the places of its errors |
 //! | `strict_objects`, `tagged_object` | the reading of objects in requests |
 //! | `api_keys`, `stream_tickets` | creation of API keys and of stream tickets |
@@ -32,6 +33,8 @@ mod error;
 mod error_reason;
 mod event_stream;
 mod field_pointers;
+mod file_config;
+mod files;
 mod grants;
 mod inbox;
 mod media_url;
@@ -63,6 +66,8 @@ pub use event_stream::{
     TenantTail, Until, events_of,
 };
 pub use field_pointers::FieldPointers;
+pub use file_config::{FileConfig, FileLimits};
+pub use files::{FilePart, InputFiles, NewFile};
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};
 pub use name_rules::check_name;
 pub use operator::Operator;

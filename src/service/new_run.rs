@@ -63,11 +63,19 @@ fn check_options(options: &ModelOptions) -> Result<(), ServiceError> {
 
 /// Checks the media of all messages, and that the last message is the user's.
 fn check_messages(request: &mut Request, hosts: AllowedClasses) -> Result<(), ServiceError> {
-    let messages = request.history.iter_mut().chain([&mut request.input]);
-    for (index, Message { role, content, .. }) in messages.enumerate() {
+    let Request { files, history, input, .. } = request;
+    for (index, Message { role, content, .. }) in history.iter_mut().chain([input]).enumerate() {
         for (at, part) in content.iter_mut().enumerate() {
+            let pointer = || format!("/input/{index}/content/{at}");
+            let is_media = matches!(part, Part::Image(_) | Part::Audio(_) | Part::Resource { .. });
+            if *role == Role::Assistant && is_media {
+                return Err(ServiceError::invalid(pointer(), "only user messages may contain media"));
+            }
+            if part.blobs().iter().any(|handle| files.contains(handle)) {
+                continue;
+            }
             if let Part::Image(media) | Part::Audio(media) = part {
-                check_media(media, *role, format!("/input/{index}/content/{at}"), hosts)?;
+                check_media(media, pointer(), hosts)?;
             }
             // A URL that looks like a blob handle gives no access to the blob.
             part.invalidate_handle();
@@ -80,17 +88,16 @@ fn check_messages(request: &mut Request, hosts: AllowedClasses) -> Result<(), Se
     Err(ServiceError::invalid(format!("/input/{last}/role"), "the last message must be the user's"))
 }
 
-fn check_media(media: &Media, role: Role, pointer: String, hosts: AllowedClasses) -> Result<(), ServiceError> {
-    if role == Role::Assistant {
-        return Err(ServiceError::invalid(pointer, "only user messages may contain media"));
-    }
+fn check_media(media: &Media, pointer: String, hosts: AllowedClasses) -> Result<(), ServiceError> {
     match (&media.data, &media.url) {
         (Some(data), None) if Media::decode(data).is_some() => Ok(()),
         (Some(_), None) => Err(ServiceError::invalid(format!("{pointer}/data"), "this is not valid base64")),
         (None, Some(url)) => {
             media_url::check(url, hosts).map_err(|why| ServiceError::invalid(format!("{pointer}/url"), why))
         }
-        (Some(_), Some(_)) | (None, None) => Err(ServiceError::invalid(pointer, "give either `data` or `url`")),
+        (Some(_), Some(_)) | (None, None) => {
+            Err(ServiceError::invalid(pointer, "give one of `data`, `url` and `file_id`"))
+        }
     }
 }
 

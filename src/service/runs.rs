@@ -19,6 +19,7 @@ use super::authorize::{Caller, Scope};
 use super::error::CurrentState;
 use super::error::ServiceError;
 use super::error_reason::ErrorReason;
+use super::file_config::FileConfig;
 use super::new_run;
 use super::webhooks::WebhookConfig;
 
@@ -34,6 +35,8 @@ pub struct TenantRunner {
     pub(crate) media_hosts: AllowedClasses,
     /// The webhook delivery, if there is one.
     pub(crate) webhooks: Option<Arc<WebhookConfig>>,
+    /// The store of files, if there is one.
+    pub(crate) files: Option<Arc<FileConfig>>,
 }
 
 /// A run of the caller's tenant: to hold one means that the caller may find it.

@@ -10,6 +10,7 @@ use toolgate_ports::UsageCounters;
 use toolgate_runner::AgentRunner;
 
 use super::authorize::Caller;
+use super::file_config::FileConfig;
 use super::retention_rule::RetentionRule;
 use super::runs::TenantRunner;
 use super::webhooks::WebhookConfig;
@@ -25,6 +26,7 @@ pub struct Service {
     webhooks: Option<Arc<WebhookConfig>>,
     retention: Vec<RetentionRule>,
     usage: Option<Arc<dyn UsageCounters>>,
+    files: Option<Arc<FileConfig>>,
     /// Cancelled when the process stops.
     stopping: CancellationToken,
 }
@@ -39,6 +41,7 @@ impl Service {
             webhooks: None,
             retention: Vec::new(),
             usage: None,
+            files: None,
             stopping: CancellationToken::new(),
         }
     }
@@ -73,10 +76,17 @@ impl Service {
         Self { usage: Some(counters), ..self }
     }
 
+    /// Sets the store of files; without it, callers cannot upload any.
+    #[must_use]
+    pub fn files(self, files: FileConfig) -> Self {
+        Self { files: Some(Arc::new(files)), ..self }
+    }
+
     /// The runner, limited to the tenant of a caller. `via`: where the caller decides, for the journal.
     pub fn for_caller(&self, caller: Caller, via: Channel) -> TenantRunner {
         let Self { four_eyes, media_hosts, .. } = *self;
-        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts, webhooks: self.webhook_config() }
+        let (webhooks, files) = (self.webhook_config(), self.files.clone());
+        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts, webhooks, files }
     }
 
     /// The runner itself, for work across all tenants.
@@ -106,6 +116,11 @@ impl Service {
     /// The counters of the store, if it has some.
     pub(crate) fn usage_counters(&self) -> Option<&Arc<dyn UsageCounters>> {
         self.usage.as_ref()
+    }
+
+    /// The store of files, if there is one.
+    pub fn file_config(&self) -> Option<&FileConfig> {
+        self.files.as_deref()
     }
 
     /// The webhook delivery, if there is one.

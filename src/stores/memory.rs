@@ -4,6 +4,7 @@ mod access_key;
 mod contents;
 mod day_usage;
 mod event_log;
+mod file;
 mod idempotency;
 mod rule_counters;
 mod run_index;
@@ -231,8 +232,8 @@ impl BlobStore for MemoryStore {
         check_blob_size(&blob)?;
         let handle = blob.handle();
         let mut contents = self.contents();
-        let record = contents.blobs.entry(handle).or_insert_with(|| BlobRecord { blob, runs: BTreeSet::new() });
-        record.runs.insert(run.clone());
+        let record = contents.blobs.entry(handle).or_insert_with(|| BlobRecord { blob, users: BTreeSet::new() });
+        record.users.insert(run.as_str().into());
         Ok(handle)
     }
 
@@ -240,14 +241,14 @@ impl BlobStore for MemoryStore {
         let mut contents = self.contents();
         for handle in handles {
             if let Some(record) = contents.blobs.get_mut(handle) {
-                record.runs.insert(run.clone());
+                record.users.insert(run.as_str().into());
             }
         }
         Ok(())
     }
 
     async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
-        self.contents().blobs.retain(|_, record| !record.runs.remove(run) || !record.runs.is_empty());
+        self.contents().release_blobs(run.as_str());
         Ok(())
     }
 

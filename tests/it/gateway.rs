@@ -19,6 +19,8 @@ mod events;
 mod exporting;
 mod fair_admission;
 mod fairness;
+mod file_uploads;
+mod files;
 mod forking;
 mod grants;
 mod held_calls;

@@ -2,7 +2,7 @@
 
 import { ApiError, ConnectionFailed, ToolError } from "./errors.js";
 import { Fragments } from "./fragments.js";
-import { Approvals, Keys, Runs, type Schemas, Sessions, StreamTickets, Tools, Webhooks } from "./operations.js";
+import { Approvals, Files, Keys, Runs, type Schemas, Sessions, StreamTickets, Tools, Webhooks } from "./operations.js";
 import { type Message, messages } from "./server_sent_events.js";
 import { pause, type RequestOptions, Transport } from "./transport.js";
 
@@ -63,6 +63,7 @@ export type Position = Schemas["StreamMessageStreamPosition"];
 
 export class Toolgate {
   readonly approvals: Approvals;
+  readonly files: Files;
   readonly keys: Keys;
   readonly runs: Runs;
   readonly sessions: Sessions;
@@ -76,6 +77,7 @@ export class Toolgate {
     const transport = new Transport(address, key ?? environment("TOOLGATE_KEY"), retries, fetch);
     this.transport = transport;
     this.approvals = new Approvals(transport);
+    this.files = new Files(transport);
     this.keys = new Keys(transport);
     this.runs = new Runs(transport);
     this.sessions = new Sessions(transport);

@@ -54,10 +54,12 @@ export class Transport {
     const sent = new Headers();
     if (method === "POST") sent.set("Idempotency-Key", crypto.randomUUID());
     if (this.key) sent.set("Authorization", `Bearer ${this.key}`);
-    if (body !== undefined) sent.set("Content-Type", "application/json");
+    // `fetch` itself names the boundary of a form.
+    const content = body instanceof FormData ? body : body === undefined ? null : JSON.stringify(body);
+    if (typeof content === "string") sent.set("Content-Type", "application/json");
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent.set(name, value);
     // A browser keeps a 410, and would answer a stream that begins again with the one of its old cursor.
-    return { method, headers: sent, body: body === undefined ? null : JSON.stringify(body), signal: signal ?? null, cache: "no-store" };
+    return { method, headers: sent, body: content, signal: signal ?? null, cache: "no-store" };
   }
 
   private async attempt(address: string, request: RequestInit): Promise<Response | ApiError | ConnectionFailed> {

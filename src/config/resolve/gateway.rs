@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use toolgate_core::chat::Usd;
+use toolgate_core::chat::{Media, Usd};
 use toolgate_core::run::Status;
 
 use crate::error::Fault;
 use crate::gateway::{
-    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, Quota, QuotaSettings, RetentionSettings,
-    RunsSettings, WebhookEgressSettings, WebhookSettings,
+    FileSettings, GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, Quota, QuotaSettings,
+    RetentionSettings, RunsSettings, WebhookEgressSettings, WebhookSettings,
 };
 use crate::resolver::Resolver;
 use crate::spanned::{Located, Text};
@@ -27,6 +27,9 @@ const CONCURRENT_READS: u64 = 100;
 const FAILURES_PER_MINUTE: u32 = 60;
 const BODY_BYTES: u64 = 4 * 1024 * 1024;
 const BODY_SECONDS: u64 = 30;
+const FILES_BYTES: u64 = 1024 * 1024 * 1024;
+const FILES: u64 = 1000;
+const FILE_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 const DRAIN_SECONDS: u64 = 30;
 const DEFAULT_TENANT: &str = "default";
@@ -57,6 +60,7 @@ pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'
             private: written.webhook_egress.private,
         },
         media_hosts: MediaHostSettings { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
+        files: files(&written.files, scope),
         limits: limits(&written.limits, scope),
         quotas: QuotaSettings {
             tenants: quotas(&written.quotas.tenants, scope, |_| None),
@@ -129,6 +133,21 @@ fn retention(written: &Retention, scope: &mut Resolver<'_>) -> RetentionSettings
         }
     }
     RetentionSettings { days, tenants: written.tenants.iter().map(|tenant| scope.text(tenant)).collect(), statuses }
+}
+
+fn files(written: &written::Files, scope: &mut Resolver<'_>) -> FileSettings {
+    let most = Media::MAX_CONVERSATION_BYTES;
+    let max_bytes = scope.at_least_one(written.max_bytes.as_ref(), most);
+    if let Some(too_large) = written.max_bytes.as_ref().filter(|_| max_bytes > most) {
+        let fault = Fault::new("no model could read a file of this size");
+        scope.fault(fault.with_remedy(format!("name at most {most} bytes")), too_large.place());
+    }
+    FileSettings {
+        max_bytes,
+        max_total_bytes: scope.at_least_one(written.max_total_bytes.as_ref(), FILES_BYTES),
+        max_files: scope.at_least_one(written.max_files.as_ref(), FILES),
+        expire_after: scope.seconds(written.expire_after_s.as_ref(), FILE_SECONDS),
+    }
 }
 
 fn limits_of_runs(written: Option<&Located<Runs>>, scope: &mut Resolver<'_>) -> RunsSettings {

@@ -41,6 +41,8 @@ pub(crate) struct Gateway {
     pub(crate) webhook_egress: WebhookEgress,
     /// Allowed hosts of image and audio URLs in requests, besides those of the public internet. Default: none.
     pub(crate) media_hosts: MediaHosts,
+    /// Files that callers upload for runs.
+    pub(crate) files: Files,
     /// Limits per caller.
     pub(crate) limits: GatewayLimits,
     /// What runs may use in a UTC day, by tenant and by caller. Default: no quotas.
@@ -137,6 +139,22 @@ pub(crate) struct MediaHosts {
     pub(crate) loopback: bool,
     /// Private networks. Default: false.
     pub(crate) private: bool,
+}
+
+/// Files that callers upload for runs.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Files {
+    /// The maximum size of a file, in bytes. Default, and at most: 20971520, 20 MiB, which is about what providers accept.
+    #[schemars(range(min = 1, max = 20_971_520))]
+    pub(crate) max_bytes: Option<Located<u64>>,
+    /// The maximum of bytes of all files of a tenant. Default: 1073741824, 1 GiB.
+    pub(crate) max_total_bytes: Option<Located<u64>>,
+    /// The maximum of files of a tenant. Default: 1000.
+    pub(crate) max_files: Option<Located<u64>>,
+    /// How long a file is stored at most, and by default, in seconds. Default: 604800, 7 days.
+    #[schemars(schema_with = "seconds")]
+    pub(crate) expire_after_s: Option<Text>,
 }
 
 /// Access for pages in browsers.

@@ -17,7 +17,7 @@ pub(super) use agent::{Agent, AskHumanChoice, Backoff, Compaction, Fallback, Lim
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use egress::Egress;
 pub(super) use envelope::{Envelope, EnvelopeKey};
-pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Quota, Retention, Runs, Webhook};
+pub(super) use gateway::{Files, Gateway, GatewayLimits, Oidc, Quota, Retention, Runs, Webhook};
 pub(super) use model::{HttpModel, Model};
 pub(super) use policy::{
     PolicyChoice, WrittenCommand, WrittenExample, WrittenLimit, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord,

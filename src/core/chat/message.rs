@@ -130,6 +130,10 @@ pub struct Media {
 }
 
 impl Media {
+    /// The most bytes of stored media that the models of a conversation are sent. With base64 that is about the limit of
+    /// providers for a request; a larger file is of no use as input.
+    pub const MAX_CONVERSATION_BYTES: u64 = 20 * 1024 * 1024;
+
     /// The media type of bytes whose type is unknown.
     pub const UNKNOWN_TYPE: &str = "application/octet-stream";
 

@@ -74,6 +74,7 @@ impl Run {
             run.blobs.clone_from(&prior.blobs);
             run.has_cut_results = prior.has_cut_results;
         }
+        run.blobs.extend(&started.files);
         for message in &started.history {
             match message.role {
                 Role::User => run.hear(message.clone()),

@@ -8,6 +8,7 @@ use serde_json::Map;
 use serde_json::Value;
 
 use super::{Limits, ModelOptions, Predecessor, RunRules, Segment};
+use crate::blob::BlobHandle;
 use crate::chat::Message;
 use crate::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use crate::tool::{ExternalTool, ToolFilter};
@@ -29,6 +30,10 @@ pub struct Started {
     pub history: Vec<Message>,
     /// The new user message.
     pub input: Message,
+    /// The blobs of uploaded files that the input or the history names. They are the run's own: a handle in these messages
+    /// that is not listed here gives no access to a blob.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub files: BTreeSet<BlobHandle>,
     /// The conversation it belongs to.
     pub session: SessionId,
     /// The tenant that owns the run.

@@ -54,7 +54,7 @@ pub struct Run {
     pub(super) expired: BTreeSet<CallId>,
     pub(super) question_answers: BTreeMap<CallId, HumanAnswer>,
     pub(super) inputs_given: BTreeMap<CallId, ElicitationAnswer>,
-    /// The blobs that replies and results of this run name. Handles in other texts do not count.
+    /// The blobs that replies and results of this run name, and those of its files. Handles in other texts do not count.
     pub(super) blobs: BTreeSet<BlobHandle>,
     /// Whether a result was too large to be shown in full.
     pub(super) has_cut_results: bool,
@@ -251,8 +251,8 @@ impl Run {
         self.phase.calls().iter().find(|call| call.requested.id == *id)
     }
 
-    /// The blobs of this run: those named in its models' replies and its calls' results. Other mentions of a blob, in
-    /// text or in messages from outside, give no access to its content.
+    /// The blobs of this run: those named in its models' replies and its calls' results, and those of the uploaded files that
+    /// it began with. Other mentions of a blob, in text or in messages from outside, give no access to its content.
     pub fn blobs(&self) -> &BTreeSet<BlobHandle> {
         &self.blobs
     }

@@ -86,8 +86,8 @@ pub(crate) fn required(method: &Method, route: &str) -> Option<Scope> {
     let (collection, of_one) = route.split_once('/').unwrap_or((route, ""));
     let reads = method.is_safe();
     Some(match (collection, reads) {
-        ("runs" | "sessions" | "events", true) => Scope::RunsRead,
-        ("runs" | "sessions", false) => Scope::RunsWrite,
+        ("runs" | "sessions" | "events" | "files", true) => Scope::RunsRead,
+        ("runs" | "sessions" | "files", false) => Scope::RunsWrite,
         ("approvals" | "approval-grants", true) => Scope::ApprovalsRead,
         ("approvals" | "approval-grants", false) => Scope::ApprovalsDecide,
         ("tools", false) if of_one.ends_with("/call") => Scope::ToolsCall,

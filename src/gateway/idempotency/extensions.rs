@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::{IntoResponseParts, ResponseParts};
-use toolgate_core::id::{RunId, SessionId};
+use toolgate_core::id::{FileId, RunId, SessionId};
 
 /// The id of the run that this request will start, if it is known beforehand.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,10 @@ pub(crate) struct Repeatable;
 #[derive(Clone, Debug)]
 pub(crate) struct QuotedSession(pub(crate) SessionId);
 
+/// Marks a response that quotes an uploaded file.
+#[derive(Clone, Debug)]
+pub(crate) struct QuotedFile(pub(crate) FileId);
+
 impl<S: Sync> FromRequestParts<S> for PlannedRunId {
     type Rejection = std::convert::Infallible;
 
@@ -30,29 +34,18 @@ impl<S: Sync> FromRequestParts<S> for PlannedRunId {
     }
 }
 
-impl IntoResponseParts for Confidential {
-    type Error = std::convert::Infallible;
+/// Marks that a handler returns with its response.
+macro_rules! response_marks {
+    ($($mark:ident)*) => { $(
+        impl IntoResponseParts for $mark {
+            type Error = std::convert::Infallible;
 
-    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        response.extensions_mut().insert(self);
-        Ok(response)
-    }
+            fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
+                response.extensions_mut().insert(self);
+                Ok(response)
+            }
+        }
+    )* };
 }
 
-impl IntoResponseParts for Repeatable {
-    type Error = std::convert::Infallible;
-
-    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        response.extensions_mut().insert(self);
-        Ok(response)
-    }
-}
-
-impl IntoResponseParts for QuotedSession {
-    type Error = std::convert::Infallible;
-
-    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        response.extensions_mut().insert(self);
-        Ok(response)
-    }
-}
+response_marks! { Confidential Repeatable QuotedSession QuotedFile }

@@ -1,7 +1,9 @@
 //! Idempotency key of a request, and the fingerprint that repeats are compared by.
 
 use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use memchr::memmem::Finder;
 use sha2::{Digest, Sha256};
 use toolgate_core::error::ErrorCode;
 use toolgate_service::{Caller, Scope};
@@ -12,6 +14,9 @@ use crate::problem::Problem;
 
 const HEADER: &str = "Idempotency-Key";
 const LONGEST: usize = 255;
+/// The shortest boundary of a form that is recognized. Those of clients are random and longer; a short one could be found
+/// everywhere in a file.
+const SHORTEST_BOUNDARY: usize = 16;
 
 /// The key: 1 to 255 visible ASCII characters, given once.
 pub(super) fn from_headers(headers: &HeaderMap) -> Result<Option<String>, Problem> {
@@ -44,17 +49,41 @@ pub(crate) fn described() -> Parameter {
 }
 
 /// Hash of a request: method, path with its query, and body; and of the caller's scopes, because a stored response is
-/// returned without checking them again. The lengths prevent one part from passing for another.
+/// returned without checking them again. The lengths prevent one part from passing for another. Of a form, the boundary does
+/// not count: a client chooses a new one when it builds the same form again.
 pub(super) fn fingerprint(caller: &Caller, parts: &Parts, body: &[u8]) -> String {
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let scopes: Vec<&str> = caller.scopes.iter().map(Scope::as_str).collect();
     let (scopes, principal) = (scopes.join(" "), caller.principal.as_ref().map_or("", |principal| principal.as_str()));
     let mut hash = Sha256::new();
-    for part in [parts.method.as_str().as_bytes(), path.as_bytes(), body, scopes.as_bytes(), principal.as_bytes()] {
+    let mut add = |part: &[u8]| {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
+    };
+    [parts.method.as_str(), path, &scopes, principal].into_iter().for_each(|part| add(part.as_bytes()));
+    let boundary = boundary(&parts.headers).unwrap_or_default().as_bytes();
+    let mut rest = body;
+    if boundary.len() >= SHORTEST_BOUNDARY {
+        let finder = Finder::new(boundary);
+        while let Some((before, after)) = finder.find(rest).and_then(|at| rest.split_at_checked(at)) {
+            add(before);
+            rest = after.get(boundary.len()..).unwrap_or_default();
+        }
     }
+    add(rest);
     toolgate_core::json::hex(&hash.finalize())
+}
+
+/// The boundary of a form.
+fn boundary(headers: &HeaderMap) -> Option<&str> {
+    let media_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let (essence, parameters) = media_type.split_once(';')?;
+    if !essence.trim().eq_ignore_ascii_case("multipart/form-data") {
+        return None;
+    }
+    let mut parameters = parameters.split(';').filter_map(|parameter| parameter.split_once('='));
+    let (_, boundary) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("boundary"))?;
+    Some(boundary.trim().trim_matches('"'))
 }
 
 #[cfg(test)]
@@ -76,5 +105,22 @@ mod tests {
         for wrong in [&["a b"][..], &[""], &["a", "a"], &[&format!("{long}k")]] {
             assert_eq!(parsed(wrong), Err(ErrorCode::InvalidRequest), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_form_is_the_same_with_another_boundary() {
+        let of = |media_type: &str, body: &str| {
+            let request = axum::http::Request::post("/v1/files").header(CONTENT_TYPE, media_type).body(()).unwrap();
+            fingerprint(&Caller::local(), &request.into_parts().0, body.as_bytes())
+        };
+        let form = |boundary: &str, text: &str| {
+            let body = format!("--{boundary}\r\n\r\n{text}\r\n--{boundary}--\r\n");
+            of(&format!("multipart/form-data; boundary=\"{boundary}\""), &body)
+        };
+        let (one, other) = ("a123456789abcdef", "----WebKitFormBoundary7MA4YWxkTrZu0gW");
+        assert_eq!(form(one, "text"), form(other, "text"));
+        assert_ne!(form(one, "text"), form(one, "texts"));
+        assert_ne!(form("short", "text"), form("other", "text"));
+        assert_ne!(of("application/json", "a1"), of("application/json", "a2"));
     }
 }

@@ -35,7 +35,7 @@ use crate::problem::Problem;
 use crate::runs::read::current;
 use crate::state::Gateway;
 
-pub(super) use extensions::{Confidential, PlannedRunId, QuotedSession, Repeatable};
+pub(super) use extensions::{Confidential, PlannedRunId, QuotedFile, QuotedSession, Repeatable};
 
 /// How long a response is stored.
 const RESPONSE_TTL: Duration = Duration::from_secs(24 * 60 * 60);

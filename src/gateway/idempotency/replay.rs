@@ -11,7 +11,7 @@ use toolgate_core::id::RunId;
 use toolgate_ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
 use toolgate_service::ApprovalId;
 
-use super::extensions::{Confidential, QuotedSession, Repeatable};
+use super::extensions::{Confidential, QuotedFile, QuotedSession, Repeatable};
 use crate::negotiation::is_stream;
 use crate::problem::Problem;
 
@@ -63,7 +63,8 @@ pub(super) async fn recorded_outcome(
     let run = parts.headers.get(LOCATION).and_then(|place| run_at(place.to_str().ok()?));
     let run = run.or(about).or_else(|| requested.run.clone());
     let session = parts.extensions.get::<QuotedSession>().map(|QuotedSession(session)| session.clone());
-    let reply = StoredResponse { status: parts.status.as_u16(), run, session, headers, body: bytes.to_vec() };
+    let file = parts.extensions.get::<QuotedFile>().map(|QuotedFile(file)| file.clone());
+    let reply = StoredResponse { status: parts.status.as_u16(), run, session, file, headers, body: bytes.to_vec() };
     (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(RequestState::Answered(reply)))
 }
 

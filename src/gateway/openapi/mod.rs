@@ -48,6 +48,7 @@ use super::webhooks::MessageView;
         (name = "events", description = "Follow all runs"),
         (name = "stream-tickets", description = "Tickets that open event streams without a key"),
         (name = "sessions", description = "Conversations of successive runs"),
+        (name = "files", description = "Files that runs read"),
         (name = "approvals", description = "Pending approvals, and grants"),
         (name = "tools", description = "Agents and models, their tools, and the MCP servers that provide tools"),
         (name = "webhooks", description = "Endpoints that receive webhooks"),

@@ -26,7 +26,7 @@ const HEADERS: [(&str, &str); 6] = [
 ];
 
 /// Operations whose response has the address of what they created, besides those that wait for a run.
-const LOCATED: [&str; 4] = ["createKey", "rotateKey", "createSession", "createWebhookEndpoint"];
+const LOCATED: [&str; 5] = ["createKey", "rotateKey", "createSession", "createWebhookEndpoint", "uploadFile"];
 /// Operations whose response has a version, besides those that wait for a run and those with `If-None-Match`.
 const TAGGED: [&str; 2] = ["createSession", "changeSession"];
 

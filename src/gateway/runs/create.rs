@@ -9,7 +9,7 @@ use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::{ModelOptions, TighterLimits};
 use toolgate_core::tool::{ExternalTool, ToolChoice, ToolFilter};
 use toolgate_runner::{Cause, Request};
-use toolgate_service::{RunWebhook, TenantRunner, TenantSession};
+use toolgate_service::{InputFiles, RunWebhook, TenantRunner, TenantSession};
 use utoipa::ToSchema;
 
 use super::input::NewInput;
@@ -133,7 +133,7 @@ pub(crate) async fn start_run(
     let agent = new.agent.clone().map_or_else(|| runner.default_agent(), Ok)?;
     let trace = preference.trace.clone();
     let webhook = new.webhook.take().map(RunWebhook::from);
-    let request = Request { trace, id: Some(id.clone()), session_version: seen, ..new.request(agent)? };
+    let request = Request { trace, id: Some(id.clone()), session_version: seen, ..new.request(agent, runner).await? };
     let execution = runner.with_webhook(&id, webhook, runner.start(request)).await?;
     let run = runner.run(execution.run.as_str()).await?;
     preference.answer(run, execution, StatusCode::CREATED).await
@@ -157,11 +157,13 @@ impl NewRun {
         })
     }
 
-    fn request(self, agent: AgentName) -> Result<Request, Problem> {
-        let (history, input) = self.input.messages()?;
+    async fn request(self, agent: AgentName, runner: &TenantRunner) -> Result<Request, Problem> {
+        let mut files = InputFiles::new(runner);
+        let (history, input) = self.input.messages(&mut files).await?;
         Ok(Request {
             input,
             history,
+            files: files.handles,
             session: self.session_id,
             principal: self.principal,
             external_tools: self.external_tools,

@@ -1,4 +1,5 @@
-//! Input of a new run: a text, or messages of which the last one is the user's.
+//! Input of a new run: a text, or messages of which the last one is the user's. Parts that name uploaded files become parts
+//! with the content or the blob of the file.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use toolgate_core::chat::{Media, Message, Part, Role};
-use toolgate_service::TaggedObject;
+use toolgate_service::{FilePart, InputFiles, TaggedObject};
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
@@ -64,6 +65,8 @@ enum NewPart {
     Image(NewMedia),
     /// Audio, in a user message.
     Audio(NewMedia),
+    /// An uploaded file of any type, in a user message.
+    File(NewFilePart),
 }
 
 /// A text.
@@ -75,17 +78,29 @@ struct NewText {
     text: String,
 }
 
-/// An image or an audio clip.
+/// An image or an audio clip: its bytes, its URL, or an uploaded file.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InputMedia)]
 struct NewMedia {
-    /// The media type, for example `image/png` or `audio/wav`.
-    media_type: String,
-    /// The bytes as base64; alternatively `url`.
+    /// The media type, for example `image/png` or `audio/wav`, with `data` or `url`. A file has its own.
+    media_type: Option<String>,
+    /// The bytes as base64; alternatively `url` or `file_id`.
     data: Option<String>,
-    /// The URL; alternatively `data`.
+    /// The URL; alternatively `data` or `file_id`.
     url: Option<String>,
+    /// The id of an uploaded file; alternatively `data` or `url`.
+    file_id: Option<String>,
+}
+
+/// An uploaded file: an image, audio, a PDF or a text.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = InputFile)]
+struct NewFilePart {
+    /// The id of the file.
+    #[schema(example = "file_0199f3a07c1e7d0a8f3c9b1d2e4f5a6b")]
+    file_id: String,
 }
 
 impl<'de> Deserialize<'de> for NewPart {
@@ -95,19 +110,23 @@ impl<'de> Deserialize<'de> for NewPart {
             "text" => object.read().map(Self::Text),
             "image" => object.read().map(Self::Image),
             "audio" => object.read().map(Self::Audio),
-            _ => object.refuse(&["text", "image", "audio"]),
+            "file" => object.read().map(Self::File),
+            _ => object.refuse(&["text", "image", "audio", "file"]),
         }
     }
 }
 
 impl NewInput {
     /// The messages before the run, and the one that begins it.
-    pub(super) fn messages(self) -> Result<(Vec<Message>, Message), Problem> {
+    pub(super) async fn messages(self, files: &mut InputFiles<'_>) -> Result<(Vec<Message>, Message), Problem> {
         let messages = match self {
             Self::Text(text) => return Ok((Vec::new(), Message::user(text))),
             Self::Messages(messages) => messages,
         };
-        let mut history: Vec<Message> = messages.into_iter().map(NewMessage::into_message).collect();
+        let mut history = Vec::with_capacity(messages.len());
+        for (index, message) in messages.into_iter().enumerate() {
+            history.push(message.into_message(index, files).await?);
+        }
         let last = history.pop();
         let last = last.ok_or_else(|| Problem::invalid("/input", "the list of messages is empty; add at least one"))?;
         Ok((history, last))
@@ -115,32 +134,56 @@ impl NewInput {
 }
 
 impl NewMessage {
-    fn into_message(self) -> Message {
+    async fn into_message(self, index: usize, files: &mut InputFiles<'_>) -> Result<Message, Problem> {
         let role = match self.role {
             NewRole::User => Role::User,
             NewRole::Assistant => Role::Assistant,
         };
         let content = match self.content {
             NewContent::Text(text) => vec![Part::text(text)],
-            NewContent::Parts(parts) => parts.into_iter().map(NewPart::into_part).collect(),
+            NewContent::Parts(parts) => {
+                let mut content = Vec::with_capacity(parts.len());
+                for (at, part) in parts.into_iter().enumerate() {
+                    content.push(part.into_part(&format!("/input/{index}/content/{at}"), files).await?);
+                }
+                content
+            }
         };
-        Message { role, content, provider_state: None }
+        Ok(Message { role, content, provider_state: None })
     }
 }
 
 impl NewPart {
-    fn into_part(self) -> Part {
-        match self {
+    async fn into_part(self, place: &str, files: &mut InputFiles<'_>) -> Result<Part, Problem> {
+        Ok(match self {
             Self::Text(NewText { text }) => Part::text(text),
-            Self::Image(media) => Part::Image(media.into_media()),
-            Self::Audio(media) => Part::Audio(media.into_media()),
-        }
+            Self::Image(media) => media.into_part(Part::Image, FilePart::Image, place, files).await?,
+            Self::Audio(media) => media.into_part(Part::Audio, FilePart::Audio, place, files).await?,
+            Self::File(NewFilePart { file_id }) => {
+                files.part(&file_id, FilePart::Any, &format!("{place}/file_id")).await?
+            }
+        })
     }
 }
 
 impl NewMedia {
-    fn into_media(self) -> Media {
-        Media { media_type: self.media_type, data: self.data, url: self.url }
+    async fn into_part(
+        self,
+        part: impl FnOnce(Media) -> Part,
+        kind: FilePart,
+        place: &str,
+        files: &mut InputFiles<'_>,
+    ) -> Result<Part, Problem> {
+        let Self { media_type, data, url, file_id } = self;
+        match (file_id, media_type) {
+            (Some(id), None) if data.is_none() && url.is_none() => {
+                Ok(files.part(&id, kind, &format!("{place}/file_id")).await?)
+            }
+            (Some(_), _) => Err(Problem::invalid(place, "with `file_id`, leave out `data`, `url` and `media_type`")),
+            (None, None) => Err(Problem::invalid(format!("{place}/media_type"), "give the media type")),
+            // The service checks `data` and `url`, for all surfaces.
+            (None, Some(media_type)) => Ok(part(Media { media_type, data, url })),
+        }
     }
 }
 

@@ -2,13 +2,11 @@
 
 use axum::body::Body;
 use axum::extract::FromRequestParts as _;
-use axum::http::HeaderValue;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use toolgate_core::blob::BlobHandle;
-use toolgate_core::chat::Media;
 use toolgate_core::id::RunId;
 use toolgate_core::run::JournalEntry;
 use toolgate_service::{Caller, TenantRunner};
@@ -17,6 +15,7 @@ use super::response_mode::ResponsePreference;
 use super::view::RunView;
 use crate::access::Admitted;
 use crate::body::Path;
+use crate::download::download;
 use crate::etag::{self, IfNoneMatch};
 use crate::problem::Problem;
 use crate::state::Gateway;
@@ -75,7 +74,7 @@ fn line(fact: &JournalEntry) -> serde_json::Result<String> {
 /// Retrieve a blob
 ///
 /// A run stores media of its answers and large results of its tools outside its journal, and refers to them as
-/// `media://sha256-` and the hash. Only blobs that the run's own replies and results refer to are returned.
+/// `media://sha256-` and the hash. Only blobs that the run's own replies, results and files refer to are returned.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/blobs/{sha256}", tag = "runs", operation_id = "readBlob",
     responses(
@@ -90,14 +89,5 @@ pub(super) async fn blob(
     let none = || Problem::not_found("blob", &sha256);
     let handle = BlobHandle::parse(&format!("sha256-{sha256}")).map_err(|_| none())?;
     let blob = run.blob(&handle).await?.ok_or_else(none)?;
-    let unknown = HeaderValue::from_static(Media::UNKNOWN_TYPE);
-    let media_type = HeaderValue::from_str(&blob.media_type).unwrap_or(unknown);
-    // A browser must not run output of a model or a tool in the name of this server.
-    let headers = [
-        (CONTENT_TYPE, media_type),
-        (CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
-        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
-    ];
-    Ok((headers, blob.into_bytes()).into_response())
+    Ok(download(&blob.media_type.clone(), None, blob))
 }

@@ -75,6 +75,7 @@ pub fn every_error() -> Vec<RunnerError> {
         RunnerError::NotOfAServer(text()),
         RunnerError::InvalidSession { member: "title", why: text() },
         RunnerError::InvalidArguments { tool: text(), problems: text() },
+        RunnerError::FileMissing,
         RunnerError::NoSuchModel { agent: agent(), model: "m".into(), known: vec!["n".into()] },
         RunnerError::UnusableCondition(text()),
         RunnerError::NoSuchServer { agent: agent(), server: server() },

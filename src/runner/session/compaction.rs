@@ -57,6 +57,7 @@ impl AgentRunner {
             restart: None,
             history: Vec::new(),
             input: Message::user(""),
+            files: Default::default(),
             session,
             tenant,
             by,

@@ -6,10 +6,11 @@ use utoipa::ToSchema;
 /// A permission of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub enum Scope {
-    /// Read runs and sessions, their events and messages.
+    /// Read runs and sessions, their events and messages, and uploaded files.
     #[serde(rename = "runs:read")]
     RunsRead,
-    /// Start, resume, cancel, fork, retry and delete runs; create, change and delete sessions.
+    /// Start, resume, cancel, fork, retry and delete runs; create, change and delete sessions; upload
+    /// and delete files.
     #[serde(rename = "runs:write")]
     RunsWrite,
     /// Read agents, models, tools and servers.

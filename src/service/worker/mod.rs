@@ -1,10 +1,11 @@
 //! Background worker: recovers orphaned runs, expires overdue ones, polls MCP tasks, sends webhooks, and deletes ended runs
-//! after their retention. It needs no surface, so a process that serves no HTTP can run it as well.
+//! after their retention, and files that have expired. It needs no surface, so a process that serves no HTTP can run it as well.
 //!
 //! It finds all of them in the store's index, so that a pending run costs one row; one that waits for a task also costs
 //! a note of its next poll. Several processes may do this work on one store: each step is idempotent.
 
 mod expiry;
+mod files;
 mod retention;
 mod task_poller;
 
@@ -39,6 +40,9 @@ impl Worker {
         tasks.spawn(until(service.stopping().clone(), run_recovery(service.clone())));
         tasks.spawn(until(service.stopping().clone(), expiry::run(service.clone())));
         tasks.spawn(until(service.stopping().clone(), task_poller::run(service.clone())));
+        if let Some(files) = service.file_config() {
+            tasks.spawn(until(service.stopping().clone(), files::run(service.clone(), files.clone())));
+        }
         let retention = service.retention_rules();
         if !retention.is_empty() {
             tasks.spawn(until(service.stopping().clone(), retention::run(service.clone(), retention)));

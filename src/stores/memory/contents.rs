@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use tokio::time::Instant;
 use toolgate_core::blob::{Blob, BlobHandle};
-use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
+use toolgate_core::id::{EndpointId, FileId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
 use toolgate_core::policy::LimitAmount;
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
     AccessKey, Claim, DayUsage, Grant, IdempotencyRecord, KeyHash, Quotas, RequestState, RuleCounter, RunRow,
-    SessionRow, StoredResponse, StreamTicket, WebhookDelivery, WebhookEndpoint,
+    SessionRow, StoredFile, StoredResponse, StreamTicket, WebhookDelivery, WebhookEndpoint,
 };
 
 use super::run_index::RunIndex;
@@ -29,6 +29,7 @@ pub(super) struct Contents {
     /// The grants of each tenant for each definition of a tool.
     pub(super) grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
     pub(super) blobs: BTreeMap<BlobHandle, BlobRecord>,
+    pub(super) files: BTreeMap<FileId, StoredFile>,
     pub(super) keys: BTreeMap<KeyHash, AccessKey>,
     pub(super) tickets: BTreeMap<KeyHash, StreamTicket>,
     pub(super) requests: BTreeMap<RequestKey, StoredRequest>,
@@ -51,7 +52,8 @@ pub(super) struct LogRecord {
 #[derive(Debug)]
 pub(super) struct BlobRecord {
     pub(super) blob: Blob,
-    pub(super) runs: BTreeSet<RunId>,
+    /// The ids of the runs and files that use it.
+    pub(super) users: BTreeSet<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -90,6 +92,11 @@ impl StoredRequest {
 }
 
 impl Contents {
+    /// Removes all uses of a run or file, and the blobs that nothing else uses.
+    pub(super) fn release_blobs(&mut self, user: &str) {
+        self.blobs.retain(|_, record| !record.users.remove(user) || !record.users.is_empty());
+    }
+
     /// Deletes the texts of the grants that quote what is deleted.
     pub(super) fn blank_grants(&mut self, quotes: impl Fn(&Grant) -> bool) {
         self.grants.values_mut().filter(|grant| quotes(grant)).for_each(Grant::blank);

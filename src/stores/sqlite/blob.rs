@@ -1,4 +1,4 @@
-//! Blobs: stored once under their hash, with a row for each run that uses them.
+//! Blobs: stored once under their hash, with a row for each run and each uploaded file that uses them.
 
 use rusqlite::{Connection, Error};
 use toolgate_core::blob::{Blob, BlobHandle};
@@ -11,7 +11,7 @@ const PUT: &str = "INSERT INTO blob (sha256, media_type, bytes) VALUES (?1, ?2, 
 const USE: &str = "INSERT INTO blob_use (run, sha256) SELECT ?1, sha256 FROM blob WHERE sha256 = ?2
     ON CONFLICT DO NOTHING";
 
-/// The blobs that no other run uses.
+/// The blobs that nothing else uses.
 pub(super) const DROP: &str = "DELETE FROM blob WHERE sha256 IN (SELECT sha256 FROM blob_use WHERE run = ?1)
     AND NOT EXISTS (SELECT 1 FROM blob_use WHERE blob_use.sha256 = blob.sha256 AND blob_use.run <> ?1)";
 pub(super) const FORGET: &str = "DELETE FROM blob_use WHERE run = ?1";
@@ -32,7 +32,7 @@ impl Write for PutBlob {
     type Answer = ();
 
     fn apply(&self, db: &Connection) -> Result<(), Error> {
-        put(&self.run, &self.blob.handle(), (&self.blob.media_type, self.blob.bytes()), db)
+        put(self.run.as_str(), &self.blob.handle(), (&self.blob.media_type, self.blob.bytes()), db)
     }
 }
 
@@ -47,7 +47,7 @@ impl Write for ShareBlobs {
 
     fn apply(&self, db: &Connection) -> Result<(), Error> {
         for handle in &self.handles {
-            note(&self.run, handle, db)?;
+            note(self.run.as_str(), handle, db)?;
         }
         Ok(())
     }
@@ -62,29 +62,34 @@ impl Write for ReleaseBlobs {
     type Answer = ();
 
     fn apply(&self, db: &Connection) -> Result<(), Error> {
-        for statement in [DROP, FORGET] {
-            query(statement).bind(self.run.as_str()).execute(db)?;
-        }
-        Ok(())
+        release(self.run.as_str(), db)
     }
 }
 
-/// Adds a blob to the run. A blob that the store has is not written again.
+/// Removes all uses of a run or file, and the blobs that nothing else uses.
+pub(super) fn release(user: &str, db: &Connection) -> Result<(), Error> {
+    for statement in [DROP, FORGET] {
+        query(statement).bind(user).execute(db)?;
+    }
+    Ok(())
+}
+
+/// Adds a blob to the run or file. A blob that the store has is not written again.
 pub(super) fn put(
-    run: &RunId,
+    user: &str,
     handle: &BlobHandle,
     (media_type, bytes): (&str, &[u8]),
     db: &Connection,
 ) -> Result<(), Error> {
-    if note(run, handle, db)? {
+    if note(user, handle, db)? {
         return Ok(());
     }
     query(PUT).bind(handle.digest().as_slice()).bind(media_type).bind(bytes).execute(db)?;
-    note(run, handle, db).map(drop)
+    note(user, handle, db).map(drop)
 }
 
-/// Records that the run uses the blob, if the blob exists. False if there is nothing to record.
-fn note(run: &RunId, handle: &BlobHandle, db: &Connection) -> Result<bool, Error> {
-    let added = query(USE).bind(run.as_str()).bind(handle.digest().as_slice()).execute(db)?;
+/// Records that the run or file uses the blob, if the blob exists. False if there is nothing to record.
+fn note(user: &str, handle: &BlobHandle, db: &Connection) -> Result<bool, Error> {
+    let added = query(USE).bind(user).bind(handle.digest().as_slice()).execute(db)?;
     Ok(added == 1)
 }

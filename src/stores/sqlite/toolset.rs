@@ -105,7 +105,7 @@ impl StoredToolset {
 
     /// Adds it to the blobs of the run.
     pub(super) fn put(&self, run: &RunId, db: &Connection) -> Result<(), Error> {
-        blob::put(run, &self.handle, (MEDIA_TYPE, self.json.as_bytes()), db)
+        blob::put(run.as_str(), &self.handle, (MEDIA_TYPE, self.json.as_bytes()), db)
     }
 }
 

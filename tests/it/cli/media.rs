@@ -110,7 +110,7 @@ fn a_file_that_cannot_be_attached_is_named_before_anything_runs() {
     let large = std::fs::File::create(desk.path().join("large.txt")).unwrap();
     large.set_len(20 * 1024 * 1024 + 1).unwrap();
     for (file, why) in [
-        ("a.bin", "neither an image"),
+        ("a.bin", "none of these: an image"),
         ("empty.txt", "it is empty"),
         ("large.txt", "larger than 20 MiB"),
         ("missing.png", "cannot attach `missing.png`"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::{Decision, DecisionKind, Input, Scope};
 use toolgate::core::tool::{Arguments, ExternalTool};
-use toolgate::ports::{RunStore, Webhooks};
+use toolgate::ports::{FileStore, RunStore, Webhooks};
 use toolgate::runner::{Agent, AgentRunner, Answer, Execution, Report, Request, Resume, RunnerError};
 
 pub(crate) use inspection::{answer_to, names, said, say};
@@ -71,6 +71,11 @@ impl World {
         let mut agent = self.agent.clone();
         change(&mut agent);
         self.process(self.kept.open_again().await, agent)
+    }
+
+    /// The uploaded files in the store.
+    pub(crate) fn files(&self) -> Arc<dyn FileStore> {
+        self.kept.files()
     }
 
     /// The webhooks in the store.

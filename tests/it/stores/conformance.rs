@@ -5,6 +5,7 @@ mod appending;
 mod blobs;
 mod counting;
 mod event_log;
+mod files;
 mod granting;
 mod idempotency;
 mod listing;
@@ -20,13 +21,13 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use toolgate::ports::{
-    AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RuleCounters, RunStore, StreamTickets, UsageCounters,
-    Webhooks,
+    AccessKeys, ApprovalCache, BlobStore, FileStore, IdempotencyStore, RuleCounters, RunStore, StreamTickets,
+    UsageCounters, Webhooks,
 };
 
 pub(crate) use self::{
-    access_keys::*, appending::*, blobs::*, counting::*, event_log::*, granting::*, idempotency::*, listing::*,
-    ownership::*, purging::*, quotas::*, sessions::*, span_marks::*, tickets::*, webhooks::*,
+    access_keys::*, appending::*, blobs::*, counting::*, event_log::*, files::*, granting::*, idempotency::*,
+    listing::*, ownership::*, purging::*, quotas::*, sessions::*, span_marks::*, tickets::*, webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -40,6 +41,7 @@ pub(crate) trait Store:
     RunStore
     + ApprovalCache
     + BlobStore
+    + FileStore
     + AccessKeys
     + StreamTickets
     + IdempotencyStore
@@ -54,6 +56,7 @@ impl<
     S: RunStore
         + ApprovalCache
         + BlobStore
+        + FileStore
         + AccessKeys
         + StreamTickets
         + IdempotencyStore
@@ -131,6 +134,12 @@ macro_rules! conforms {
             a_blob_of_the_maximum_size_is_stored_a_larger_one_rejected
             concurrent_puts_of_the_same_bytes_all_succeed
             a_store_is_its_own_blob_store
+            a_file_is_found_by_its_tenant_until_it_expires
+            files_within_the_quota_are_stored
+            a_deleted_file_leaves_the_bytes_that_a_run_uses
+            expired_files_are_deleted_in_batches
+            pages_of_files_have_each_file_once
+            an_answer_that_quotes_a_deleted_file_is_forgotten
             a_purged_run_leaves_its_row_and_nothing_else
             only_an_ended_run_at_that_version_is_purged
             nothing_is_appended_to_a_purged_run

@@ -35,7 +35,9 @@ async fn refusal(path: &Path) -> StoreError {
 }
 
 /// Undoes the steps of the schema from the tenth on.
-const WITHOUT_LATEST_STEPS: [&str; 13] = [
+const WITHOUT_LATEST_STEPS: [&str; 15] = [
+    "DROP TABLE file",
+    "DROP INDEX idempotency_record_by_file",
     "DROP TABLE day_usage",
     "ALTER TABLE run DROP COLUMN started_by",
     "DROP INDEX webhook_endpoint_by_run",

@@ -359,6 +359,7 @@ impl Journal {
             spec,
             history: vec![],
             input: Message::user("A question."),
+            files: Default::default(),
             session: "session_1".into(),
             tenant: Tenant::default(),
             by: None,

@@ -1,6 +1,6 @@
 """Reverse proxy in front of a gateway whose connections break, as those of a bad network do. It needs only the standard library.
 
-- The response to the first POST with an `Idempotency-Key` that starts a run is lost, after the server sent it. Without a key,
+- The response to the first POST with an `Idempotency-Key` that starts a run or uploads a file is lost, after the server sent it. Without a key,
   that of every POST is.
 - Every stream of events breaks after some 2 KB; one of all runs, which begins without a cursor, after its first frame, which is
   before its first event.
@@ -73,7 +73,7 @@ class Forwarded(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         connection.request(self.command, self.path, body, dict(self.headers))
         response = connection.getresponse()
-        if self.path == "/v1/runs" and self.server.is_first(self.headers.get("Idempotency-Key")):
+        if self.command == "POST" and self.path in ("/v1/runs", "/v1/files") and self.server.is_first(self.headers.get("Idempotency-Key")):
             response.read()
             self.server.count("responses")
             self.close_connection = True

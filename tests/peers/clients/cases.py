@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import tempfile
 import urllib.request
 from contextlib import aclosing, closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
@@ -167,6 +169,36 @@ def errors_are_typed(client: Toolgate) -> None:
     assert client.keys.read_me()["name"] == "key:tester"
 
 
+def files_are_uploaded(client: Toolgate, direct: Toolgate) -> None:
+    content = b"%PDF-1.7\n\xff\0 a report"
+    with tempfile.NamedTemporaryFile(suffix="-report.pdf") as on_disk:
+        on_disk.write(content)
+        on_disk.flush()
+        uploads = [
+            (client.files.upload(content, name="report.pdf", expires_in_s=600), "report.pdf"),
+            (client.files.upload(on_disk.name), os.path.basename(on_disk.name)),
+            (client.files.upload(Path(on_disk.name)), os.path.basename(on_disk.name)),
+            (client.files.upload(open(on_disk.name, "rb"), name="b.pdf"), "b.pdf"),
+        ]
+    for file, name in uploads:
+        assert (file["name"], file["media_type"], file["bytes"]) == (name, "application/pdf", len(content)), file
+        assert client.files.download(file["id"]) == content
+    file = uploads[0][0]
+    assert client.files.read(file["id"]) == file
+    # The response to the first request was lost; the repeated one found the same file.
+    assert [one["id"] for one in client.files.list()["data"]] == [one["id"] for one, _ in reversed(uploads)]
+    parts: list[models.InputPart] = [{"type": "text", "text": "Summarize it."}, {"type": "file", "file_id": file["id"]}]
+    run = client.runs.create({**new_run(), "input": [{"role": "user", "content": parts}]})
+    assert "media://sha256-" + file["sha256"] in client.runs.export(run["id"])
+    for one, _ in uploads:
+        direct.files.delete(one["id"])
+    try:
+        client.files.read(file["id"])
+        raise AssertionError("the file was deleted")
+    except ApiError as error:
+        assert error.code == "not_found", error.problem
+
+
 def webhooks_are_verified() -> None:
     signed = json.loads(os.environ["SIGNED"])
     secret, body, headers = signed["secret"], signed["body"], signed["headers"]
@@ -197,6 +229,9 @@ async def asynchronous(direct: Toolgate) -> None:
         found = await client.run_with_tools(new_run("desk"), tools)
         assert [item["type"] for item in found["pending"]] == ["approval"], found
         await client.runs.cancel(found["id"])
+        file = await client.files.upload(b"text", name="notes.md")
+        assert await client.files.download(file["id"]) == b"text" and file["media_type"] == "text/markdown", file
+        direct.files.delete(file["id"])
         async with aclosing(client.all_events(agent="orders", type=["execution.completed"], positions=True)) as stream:
             assert (await anext(stream))["type"] == "stream.position"
             run = (await client.run_with_tools(new_run(), tools))["id"]
@@ -217,5 +252,6 @@ with Toolgate() as client, Toolgate(os.environ["DIRECT_URL"]) as direct:
     tickets_open_streams(direct)
     approvals_are_decided(client)
     errors_are_typed(client)
+    files_are_uploaded(client, direct)
     asyncio.run(asynchronous(direct))
 webhooks_are_verified()

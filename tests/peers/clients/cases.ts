@@ -180,6 +180,28 @@ async function errorsAreTyped(client: Toolgate) {
   await assert.rejects(new Toolgate({ url: "http://127.0.0.1:1", retries: 0 }).runs.list(), ConnectionFailed);
 }
 
+async function filesAreUploaded(client: Toolgate, direct: Toolgate) {
+  const content = new TextEncoder().encode("%PDF-1.7 a report");
+  const uploads = [
+    await client.files.upload(content, { name: "report.pdf", expires_in_s: 600 }),
+    await client.files.upload(new Blob([content]), { name: "report.pdf" }),
+    await client.files.upload(new File([content], "report.pdf")),
+  ];
+  for (const file of uploads) {
+    assert.deepEqual([file.name, file.media_type, file.bytes], ["report.pdf", "application/pdf", content.length]);
+    assert.deepEqual(await client.files.download(file.id), content);
+  }
+  const [file] = uploads;
+  assert.ok(file);
+  // The response to the first request was lost; the repeated one, with another boundary, found the same file.
+  assert.deepEqual((await client.files.list()).data.map((one) => one.id), uploads.map((one) => one.id).reverse());
+  const content_parts: Schemas["InputPart"][] = [{ type: "text", text: "Summarize it." }, { type: "file", file_id: file.id }];
+  const run = await client.runs.create({ ...newRun(), input: [{ role: "user", content: content_parts }] });
+  assert.ok((await client.runs.export(run.id)).includes(`media://sha256-${file.sha256}`));
+  for (const one of uploads) await direct.files.delete(one.id);
+  await assert.rejects(client.files.read(file.id), (error) => error instanceof ApiError && error.code === "not_found");
+}
+
 async function webhooksAreVerified() {
   const { secret, body, headers, old_headers } = JSON.parse(process.env.SIGNED ?? "");
   assert.deepEqual(await verifyWebhook(secret, body, headers), JSON.parse(body));
@@ -206,4 +228,5 @@ await ticketsOpenStreams(direct);
 await streamsAreAborted(client);
 await approvalsAreDecided(client);
 await errorsAreTyped(client);
+await filesAreUploaded(client, direct);
 await webhooksAreVerified();

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolgate_core::blob::BlobHandle;
 use toolgate_core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{CallId, Tenant};
@@ -162,6 +163,7 @@ pub(crate) fn started(spec: Spec) -> Arc<Started> {
         restart: None,
         history: Vec::new(),
         input: Message::user("do it"),
+        files: Default::default(),
         session: "session".into(),
         tenant: Tenant::default(),
         by: None,
@@ -255,6 +257,13 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
             true => started.history = conversation(),
             false => started.predecessor = Some(predecessor(3 + tape.below(2) as u64)),
         }
+    }
+    if tape.once_in(4) {
+        // A handle gives access only if it is that of a file.
+        let [own, foreign] = [b"own", b"not"].map(|bytes| BlobHandle::for_bytes(bytes));
+        started.files.insert(own);
+        let image = |handle: BlobHandle| Part::Image(Media::at("image/png", handle.to_string()));
+        started.input.content.extend([image(own), image(foreign)]);
     }
     Arc::new(started)
 }

@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_owns_only_the_blobs_that_its_results_name(tape in tapes()) {
+    fn a_run_owns_only_the_blobs_of_its_results_and_files(tape in tapes()) {
         let journal = journey(tape);
         let named = |journal: &[Event]| {
             let kept = journal.iter().map(|event| match event {
@@ -241,6 +241,7 @@ proptest! {
                 Event::ModelReplied { reply } => {
                     Message { role: Role::Assistant, content: reply.content.clone(), provider_state: None }.blobs().collect()
                 }
+                Event::Started(started) => started.files.iter().copied().collect(),
                 _ => Vec::new(),
             });
             kept.flatten().collect::<BTreeSet<_>>()

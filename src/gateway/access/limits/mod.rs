@@ -6,6 +6,7 @@ mod layer;
 mod rate_limit;
 mod reads;
 mod refusal;
+mod uploads;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -21,10 +22,12 @@ pub use self::rate_limit::Rate;
 use self::rate_limit::Rates;
 use self::reads::Reads;
 pub(crate) use self::reads::{Admitted, StreamPermit};
-use toolgate_core::error::ErrorCode;
-use toolgate_runner::Admission;
-
 use self::refusal::limited;
+use self::uploads::Uploads;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::Tenant;
+use toolgate_runner::{Admission, Permit};
+
 use crate::guarded_body::holding;
 use crate::negotiation::{Form, is_stream};
 use crate::problem::Problem;
@@ -48,6 +51,7 @@ pub(crate) struct Limiter {
     failures: Option<Rates<IpAddr>>,
     concurrency: ConcurrencyLimiter,
     reads: Reads,
+    uploads: Uploads,
 }
 
 impl Limiter {
@@ -61,12 +65,18 @@ impl Limiter {
                 limits.concurrent_reads,
             ),
             reads: Reads::new(),
+            uploads: Uploads::new(),
         }
     }
 
     /// The queue in which reads take turns.
     pub(crate) fn turns(&self) -> Arc<Admission> {
         self.reads.turns()
+    }
+
+    /// Waits for a permit to receive an upload, which is in memory until the permit is dropped.
+    pub(super) async fn upload(&self, tenant: Tenant) -> Result<Permit, Problem> {
+        self.uploads.permit(tenant).await
     }
 
     /// Handles a request, which holds a permit while it is worked on; a stream holds one of its own for as long as it

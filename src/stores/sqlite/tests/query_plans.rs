@@ -1,7 +1,7 @@
 //! Query plans: every lookup and page reads an index and its own rows.
 
 use toolgate_core::run::TriggerKind;
-use toolgate_ports::{EndpointFilter, EndpointRuns, KeyFilter, PendingKind, SessionFilter};
+use toolgate_ports::{EndpointFilter, EndpointRuns, FileFilter, KeyFilter, PendingKind, SessionFilter};
 
 use super::*;
 
@@ -38,6 +38,12 @@ fn every_lookup_uses_an_index() {
         (
             grant::BLANK_OF_SESSION.to_owned(),
             "SEARCH approval_grant USING INDEX approval_grant_by_session (<expr>=? AND <expr>=?)",
+        ),
+        (file::USED.to_owned(), "SEARCH file USING COVERING INDEX file_by_quota (tenant=? AND expires_at>?)"),
+        (file::DELETE_EXPIRED.to_owned(), "SEARCH file USING COVERING INDEX file_by_expiry (expires_at<?)"),
+        (
+            file::UNQUOTE.to_owned(),
+            "SEARCH idempotency_record USING INDEX idempotency_record_by_file (tenant=? AND <expr>=?)",
         ),
         (webhook::outbox::UNANNOUNCED.to_owned(), "SCAN run USING INDEX run_by_unannounced"),
         (span_mark::UNSENT.to_owned(), "SEARCH run USING INDEX run_by_unsent_spans (id>?)"),
@@ -123,6 +129,9 @@ fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
             id: None,
         };
         let endpoint = format!("SEARCH webhook_endpoint USING INDEX webhook_endpoint_by_tenant (tenant=?{newer}");
+        let after = is_later_page.then(|| "file_b".into());
+        let files = FileFilter { tenant: "acme".into(), id: None, now, after, limit };
+        let file = format!("SEARCH file USING INDEX file_by_tenant (tenant=?{range}");
         let all = GrantFilter {
             tenant: tenant(),
             after: is_later_page.then(|| "grant_b".into()),
@@ -136,6 +145,7 @@ fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
         for (select, wanted) in [
             (access_key::select(&keys), &key),
             (webhook::endpoint::select(&endpoints), &endpoint),
+            (file::select(&files), &file),
             (grant::select(&all, now), &grant),
             (grant::select(&some, now), &grant),
             (grant::select(&ended, now), &grant),

@@ -32,6 +32,9 @@ const SCOPES: &[(&str, &[&str])] = &[
             "listSessions",
             "readSession",
             "listSessionMessages",
+            "listFiles",
+            "readFile",
+            "downloadFile",
         ],
     ),
     (
@@ -50,6 +53,8 @@ const SCOPES: &[(&str, &[&str])] = &[
             "deleteSession",
             "createSessionRun",
             "compactSession",
+            "uploadFile",
+            "deleteFile",
         ],
     ),
     ("admin", &["listKeys", "createKey", "readKey", "revokeKey", "rotateKey", "refreshServer", "restartServer"]),

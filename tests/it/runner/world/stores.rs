@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{RunStore, Webhooks};
+use toolgate::ports::{FileStore, RunStore, Webhooks};
 use toolgate::stores::{Durability, MemoryStore, SqliteStore};
 
 /// The kinds of stores.
@@ -49,6 +49,14 @@ impl Kept {
 
 impl Place {
     pub(crate) fn store(&self) -> Arc<dyn RunStore> {
+        match self {
+            Self::Memory(store) => store.clone(),
+            Self::File { store, .. } => store.clone(),
+        }
+    }
+
+    /// The uploaded files in the store.
+    pub(crate) fn files(&self) -> Arc<dyn FileStore> {
         match self {
             Self::Memory(store) => store.clone(),
             Self::File { store, .. } => store.clone(),

@@ -34,7 +34,14 @@ fn begun(state: RequestState) -> Option<IdempotencyRecord> {
 
 fn reply() -> StoredResponse {
     let headers = vec![("location".to_owned(), "/v1/runs/1".to_owned())];
-    StoredResponse { status: 201, run: Some("run_1".into()), session: None, headers, body: vec![0, 255, b'"'] }
+    StoredResponse {
+        status: 201,
+        run: Some("run_1".into()),
+        session: None,
+        file: None,
+        headers,
+        body: vec![0, 255, b'"'],
+    }
 }
 
 pub(crate) async fn a_request_is_recorded_once_with_its_response<S: Store>(store: Arc<S>) {

@@ -11,7 +11,16 @@ from .. import models
 from ..errors import ApiError, ConnectionFailed, ToolError
 from ..fragments import Fragments
 from ..tool_call import CALL, ToolFunctions
-from .operations import AsyncApprovals, AsyncKeys, AsyncRuns, AsyncSessions, AsyncStreamTickets, AsyncTools, AsyncWebhooks
+from .operations import (
+    AsyncApprovals,
+    AsyncFiles,
+    AsyncKeys,
+    AsyncRuns,
+    AsyncSessions,
+    AsyncStreamTickets,
+    AsyncTools,
+    AsyncWebhooks,
+)
 from .transport import AsyncTransport, quoted
 from .waiting import all_of, call, sleep
 
@@ -34,6 +43,7 @@ class AsyncToolgate:
     ) -> None:
         self._transport = AsyncTransport(url, key, retries, http)
         self.approvals = AsyncApprovals(self._transport)
+        self.files = AsyncFiles(self._transport)
         self.keys = AsyncKeys(self._transport)
         self.runs = AsyncRuns(self._transport)
         self.sessions = AsyncSessions(self._transport)

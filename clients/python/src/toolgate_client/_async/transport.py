@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx2
 
 from ..errors import ApiError, ConnectionFailed
+from ..files import FileContent, Form, form as form_of
 from .waiting import sleep
 
 #: The longest delay that the server may ask for, in seconds; for a longer one, the error is raised.
@@ -41,11 +42,18 @@ class AsyncTransport:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
         body: Any = None,
+        file: FileContent | None = None,
+        name: str | None = None,
+        fields: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The body of a successful response, in one of the forms `json`, `text`, `bytes` and `none`."""
+        """The body of a successful response, in one of the forms `json`, `text`, `bytes` and `none`.
+
+        A request with a `file` sends it with the `fields` as a form.
+        """
         # Streams of events have pages as JSON.
         accepted = {"Accept": "application/json"} if form == "json" else {}
-        response = await self.open(method, path, query=query, headers={**accepted, **(headers or {})}, body=body)
+        parts = None if file is None else form_of(file, name, fields or {})
+        response = await self.open(method, path, query=query, headers={**accepted, **(headers or {})}, body=body, parts=parts)
         if form == "json":
             return response.json() if response.content else None
         return {"text": response.text, "bytes": response.content}.get(form)
@@ -58,10 +66,11 @@ class AsyncTransport:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
         body: Any = None,
+        parts: Form | None = None,
         is_stream: bool = False,
     ) -> httpx2.Response:
         """A successful response. That of a stream is not read, and has to be closed."""
-        request = self._request(method, path, query or {}, headers or {}, body, is_stream)
+        request = self._request(method, path, query or {}, headers or {}, body, parts, is_stream)
         attempt = 0
         while True:
             failure = await self._try(request, is_stream)
@@ -74,7 +83,14 @@ class AsyncTransport:
             attempt += 1
 
     def _request(
-        self, method: str, path: str, query: Mapping[str, Any], headers: Mapping[str, str | None], body: Any, is_stream: bool
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        headers: Mapping[str, str | None],
+        body: Any,
+        parts: Form | None,
+        is_stream: bool,
     ) -> httpx2.Request:
         sent = {name: value for name, value in headers.items() if value is not None}
         if method == "POST":
@@ -84,7 +100,8 @@ class AsyncTransport:
         # A stream sends a comment every 15 seconds, so a longer silence is a broken connection.
         timeout = httpx2.Timeout(45, connect=10) if is_stream else self.http.timeout
         parameters = {name: parameter(value) for name, value in query.items() if value is not None}
-        return self.http.build_request(method, self.url + path, params=parameters, headers=sent, json=body, timeout=timeout)
+        content: dict[str, Any] = {"json": body} if parts is None else {**parts}
+        return self.http.build_request(method, self.url + path, params=parameters, headers=sent, timeout=timeout, **content)
 
     async def _try(self, request: httpx2.Request, is_stream: bool) -> httpx2.Response | ApiError | ConnectionFailed:
         try:
