@@ -13,7 +13,7 @@ use super::follow::{Display, Follow};
 use super::interrupt::OnInterrupt;
 use super::output::Output;
 use super::terminal_user;
-use super::text::block;
+use super::text::{block, count};
 use super::view::{DisplaySettings, RepeatedFlags, UsageJson, pending_lines};
 use crate::app::App;
 use crate::config::StoreSettings;
@@ -82,6 +82,13 @@ pub(super) async fn settle(
             if prompted.stops {
                 report = stop(&mut follow, &run, out).await?;
                 continue;
+            }
+            if prompted.is_interrupted {
+                let settled = prompted.remove_settled(&mut report.pending);
+                if settled > 0 {
+                    out.note(format!("{} kept, and nothing was started", count(settled, "decision")));
+                }
+                break;
             }
             if prompted.has_news() {
                 report = until_idle(&mut follow, app.runner.resume_or_follow(&run).await?, out).await?;

@@ -50,7 +50,7 @@ impl Display {
 
     fn live(answer: AnswerPlacement, grants: ShownGrants, out: &Output) -> Self {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        let live_view = LiveView::new(look, answer).sharing(grants);
+        let live_view = LiveView::new(look, answer).sharing(grants).prompting();
         let typesets = look.paint == Paint::Colour && out.shows_passing();
         Self::Live(Box::new(if typesets { live_view.typesetting() } else { live_view }))
     }

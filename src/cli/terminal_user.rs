@@ -48,11 +48,20 @@ pub(super) struct Prompted {
     settled: Vec<CallId>,
     /// Whether the run is to be stopped, after a denial.
     pub(super) stops: bool,
+    /// Whether Ctrl-C ended the prompts: what was decided is kept, and nothing is to start.
+    pub(super) is_interrupted: bool,
     /// The arguments of approved calls as they were shown, with the files that they change.
     shown: BTreeMap<CallId, Vec<String>>,
 }
 
 impl Prompted {
+    /// Removes the items that no longer wait, and returns how many of them there are.
+    pub(super) fn remove_settled(&self, items: &mut Vec<PendingItem>) -> usize {
+        let all = items.len();
+        items.retain(|item| item.call_id().is_none_or(|call| !self.settled.contains(call)));
+        all - items.len()
+    }
+
     /// Whether the run has news: an answer from here or from another process, or an expired item.
     pub(super) fn has_news(&self) -> bool {
         !self.settled.is_empty()
@@ -172,6 +181,7 @@ async fn prompt_through(
             // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
             interrupt = follow.interrupts.next() => match interrupt {
                 Interrupt::Stop => {
+                    prompted.is_interrupted = true;
                     let changed = changed_files(round, &prompted.shown);
                     if !changed.is_empty() {
                         out.note(format!("\n  {FILE_CHANGED}"));

@@ -22,6 +22,16 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     }
 }
 
+/// The same, of a text with several lines the beginning and the end: the last line of an output often says how it ended.
+pub(super) fn ends(text: &str, max: usize) -> String {
+    let (whole, last) = (one_line(text, usize::MAX), text.trim_end().lines().next_back().unwrap_or_default());
+    let tail = one_line(last, max / 3);
+    if whole.chars().count() <= max || text.trim_end().lines().count() < 2 || tail.is_empty() {
+        return one_line(text, max);
+    }
+    format!("{} {tail}", one_line(text, max.saturating_sub(tail.chars().count() + 1)))
+}
+
 /// Untrusted text that may have several lines. Each line but the first is marked, so that it cannot pass for a line of
 /// the program. Invisible characters appear as their codes.
 pub(super) fn block(text: &str) -> String {
@@ -114,6 +124,10 @@ mod tests {
         let cut = compact(&json!("x".repeat(500)), 500);
         assert_eq!((cut.chars().count(), cut.ends_with('…')), (COMPACT, true));
         assert_eq!(one_line("a\n  b\u{1b}[31m", 80), "a b·[31m");
+        assert_eq!(ends("a\nb\n", 80), "a b");
+        assert_eq!(ends(&"x".repeat(50), 10), "xxxxxxxxx…");
+        let shown = ends(&format!("{}\n2 failed\n", "dots\n".repeat(50)), 30);
+        assert_eq!((shown.as_str(), shown.chars().count()), ("dots dots dots dots… 2 failed", 29));
     }
 
     #[test]

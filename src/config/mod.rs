@@ -67,6 +67,8 @@ use written::ConfigFile;
 
 /// The default file name, in the current folder.
 pub const FILE_NAME: &str = "toolgate.yaml";
+/// A name that users expect to be read as well. A file of this name would otherwise be ignored without a word.
+const OTHER_FILE_NAME: &str = "toolgate.yml";
 
 /// Reads the configuration: the file at `path`, or else the file that `TOOLGATE_CONFIG` names, or else `toolgate.yaml`
 /// in the current folder. Without a file the defaults apply: SQLite in `.toolgate/`, one agent `assistant` with the
@@ -75,6 +77,11 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     let named = env("TOOLGATE_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from);
     let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| path.exists());
     let Some(path) = path.map(Path::to_owned).or(named).or_else(here) else {
+        if Path::new(OTHER_FILE_NAME).exists() {
+            let fault = Fault::new("a configuration of this name is not read by default");
+            let fault = fault.with_remedy("rename it to `toolgate.yaml`, or name it with `--config`");
+            return Err(fault.at(&Source::new(OTHER_FILE_NAME, ""), None).into());
+        }
         let scope = Resolver::new(Source::new("(defaults)", ""), Path::new(""), env);
         return resolve::settings(&ConfigFile::default(), None, scope);
     };

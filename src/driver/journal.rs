@@ -296,7 +296,10 @@ impl Journal {
         if self.staged.is_empty() {
             return Ok(Progress::Committed);
         }
+        // A new run is claimed by the process that executes it.
+        let is_import = owner.is_none() && self.committed == 0;
         let append = Append {
+            is_import,
             run: self.id.clone(),
             at: self.committed,
             events: self.staged.clone(),

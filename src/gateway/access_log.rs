@@ -37,7 +37,9 @@ pub(super) async fn access_log(
         began: Instant::now(),
         method: method(request.method()),
         route: request.extensions().get::<MatchedPath>().cloned(),
-        trace_id: client_trace(request.headers(), gateway.settings().propagation).map(|trace| trace.id.to_string()),
+        trace_id: client_trace(request.headers(), gateway.settings().propagation)
+            .filter(|trace| trace.parent.is_some())
+            .map(|trace| trace.id.to_string()),
         id,
         gateway: gateway.clone(),
         is_logged: false,

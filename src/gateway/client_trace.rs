@@ -24,7 +24,8 @@ impl FromRequestParts<Gateway> for ClientTrace {
     }
 }
 
-/// The trace that the client wants continued, as far as it is let in. Baggage without a trace begins one that carries it.
+/// The trace that the client wants continued, in the parts that the propagators accept. Baggage without a trace begins one
+/// that carries it.
 /// What is malformed is ignored, as by every implementation of the W3C's recommendations.
 pub(super) fn client_trace(headers: &HeaderMap, propagation: Propagation) -> Option<Trace> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());

@@ -37,6 +37,8 @@ pub struct Append {
     /// With the first events of a run whose spans the writer exports: its first [mark](super::SpanMark::sent). The writer
     /// gets the lease of its spans.
     pub spans_sent: Option<u64>,
+    /// Whether the run comes from another store, with its past: no quota refuses it, and its past is not counted again.
+    pub is_import: bool,
 }
 
 /// The index row of a run, for listings; derived from its journal.

@@ -359,7 +359,7 @@ impl AgentRunner {
             Ok(Progress::Committed) => Ok(self.spawn_execution(guard, turn, journal, agent, updates, BTreeSet::new())),
             Ok(Progress::CaughtUp) => Err(RunnerError::Lost(run)),
             Err(error) => {
-                if uses_blobs && matches!(error, DriveError::SessionChanged) {
+                if uses_blobs && matches!(error, DriveError::SessionChanged | DriveError::OverQuota(_)) {
                     self.release_blobs(&run).await;
                 }
                 Err(error.into())
@@ -397,7 +397,7 @@ impl AgentRunner {
         Ok(true)
     }
 
-    /// Releases the blobs of a run that was not created, because its session changed.
+    /// Releases the blobs of a run that was not created, because its session changed or a quota refused it.
     async fn release_blobs(&self, run: &RunId) {
         let Some(blobs) = &self.inner.ports.blobs else { return };
         if let Err(error) = blobs.forget(run).await {

@@ -124,9 +124,6 @@ impl ErrorReason {
 
     /// The reason of a runner's error, where a program can act on it.
     pub(crate) fn of_runner(error: &RunnerError) -> Option<Self> {
-        if error.quota_exceeded().is_some() {
-            return Some(Self::QuotaExceeded);
-        }
         Some(match error {
             RunnerError::Refused(refusals) => return Self::of_refusals(refusals),
             RunnerError::NotOver { .. } | RunnerError::NotEnded { .. } => Self::RunNotOver,

@@ -7,7 +7,7 @@ use toolgate_ports::{Append, SessionClaim, StoreError};
 
 /// Rejects an append that would leave a gap in the journal, or an index row that contradicts the journal.
 pub(super) fn check(append: &Append) -> Result<(), StoreError> {
-    let Append { run, at, events, row, owner: _, lease: _, session, spans_sent: _ } = append;
+    let Append { run, at, events, row, owner: _, lease: _, session, spans_sent: _, is_import: _ } = append;
     for (offset, event) in events.iter().enumerate() {
         let wanted = at.saturating_add(offset as u64);
         if event.seq != wanted {

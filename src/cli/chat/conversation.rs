@@ -101,10 +101,10 @@ impl<'a> Conversation<'a> {
         RunChoice { model: model.or_else(|| flags.model.clone()), policy: policy.or_else(|| flags.policy.clone()) }
     }
 
-    /// Whether the last turn waits for an answer of the person.
+    /// Whether the last turn waits for an answer of the person, or for its continuation after Ctrl-C.
     pub(super) async fn is_pending(&self) -> Result<bool, CliError> {
         let Some(run) = self.newest_run().await? else { return Ok(false) };
-        Ok(self.app.runner.report(&run).await?.status == Status::Pending)
+        Ok(!self.app.runner.report(&run).await?.status.is_ended())
     }
 
     pub(super) fn session(&self) -> Option<&SessionId> {

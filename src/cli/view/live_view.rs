@@ -62,7 +62,9 @@ pub(in crate::cli) struct LiveView {
     last_error: Option<Failure>,
     /// The calls in progress.
     executing: BTreeMap<CallId, CallRef>,
-    /// The calls that the person decided about at the prompts of this view.
+    /// Whether a prompt follows each call that requires approval.
+    prompts: bool,
+    /// The calls that the person decided about at the prompts of this view, as long as the decision is not shown.
     decided_here: BTreeSet<CallId>,
     /// The approved calls that are not sent yet.
     approved: BTreeMap<CallId, (CallRef, Scope)>,
@@ -95,6 +97,7 @@ impl LiveView {
             grants: ShownGrants::default(),
             last_error: None,
             executing: BTreeMap::new(),
+            prompts: false,
             decided_here: BTreeSet::new(),
             approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
@@ -112,7 +115,12 @@ impl LiveView {
         Self { typesetter: Some(Typesetter::new(self.look)), ..self }
     }
 
-    /// Shortens the line about a decision that was made at the prompt above it.
+    /// Leaves out the line of a call that requires approval, because a prompt shows it.
+    pub(in crate::cli) fn prompting(self) -> Self {
+        Self { prompts: true, ..self }
+    }
+
+    /// Shortens the next line about a decision on this call, which was made at the prompt above it.
     pub(in crate::cli) fn decided_here(&mut self, call: CallId) {
         self.decided_here.insert(call);
     }
@@ -359,8 +367,7 @@ impl LiveView {
             }
             LifecycleKind::ExternalCompleted { call, end } => self.ended(call, "from the caller", end),
             LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
-            // At a terminal the prompt follows, or the pending item with its arguments.
-            LifecycleKind::ApprovalRequested { call, reason, .. } if self.answer == AnswerPlacement::Apart => {
+            LifecycleKind::ApprovalRequested { call, reason, .. } if !self.prompts => {
                 let head = format!("  {} {} requires approval", paint.yellow("?"), self.named(call));
                 vec![head, paint.dim(format!("    because: {}", escape_untrusted(reason)))]
             }

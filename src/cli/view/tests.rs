@@ -311,12 +311,20 @@ fn a_decision_at_the_prompt_is_not_repeated() {
     let (once, granted) = (decided(approve, Scope::Once, None), decided(approve, Scope::Session, None));
     let mut live_view = LiveView::new(LOOK, AnswerPlacement::Conversation);
     assert_eq!(live_view.render(&once).len(), 1, "a decision of another process is shown");
-    live_view.decided_here("call_1".into());
-    assert_eq!(live_view.render(&once), []);
+    let mut rendered_here = |decision: &LifecycleEvent| {
+        live_view.decided_here("call_1".into());
+        live_view.render(decision)
+    };
+    assert_eq!(rendered_here(&once), []);
     let line = |text: &str| [LiveOutput::Line(text.to_owned())];
     let told = "  ✓ mcp_shop_add_note approved for this session, any arguments";
-    assert_eq!(live_view.render(&granted), line(told));
-    assert_eq!(live_view.render(&decided(deny, Scope::Once, Some("late"))), line("  ✗ mcp_shop_add_note denied: late"));
+    assert_eq!(rendered_here(&granted), line(told));
+    let denied = decided(deny, Scope::Once, Some("late"));
+    assert_eq!(rendered_here(&denied), line("  ✗ mcp_shop_add_note denied: late"));
+    assert!(
+        matches!(&live_view.render(&once)[..], [LiveOutput::Line(line)] if line.contains("by kim")),
+        "decided again"
+    );
 }
 
 #[test]

@@ -56,7 +56,11 @@ impl FromStr for ToolMapping {
     fn from_str(text: &str) -> Result<Self, String> {
         let usage = || format!("`{text}` is not `NAME=SERVER/TOOL`, for example `Bash=work/run_command`");
         let (builtin, place) = text.split_once('=').ok_or_else(usage)?;
-        let (server, tool) = place.split_once('/').ok_or_else(usage)?;
+        let (server, tool) = place.split_once('/').ok_or_else(|| {
+            let shown = place.strip_prefix("mcp_").and_then(|name| name.split_once('_'));
+            let meant = shown.map(|(server, tool)| format!("; `{place}` is perhaps `{server}/{tool}`"));
+            usage() + &meant.unwrap_or_default()
+        })?;
         let (tool, argument) = match tool.split_once(':') {
             Some((tool, argument)) => (tool, Some(argument)),
             None => (tool, None),

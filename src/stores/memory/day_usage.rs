@@ -25,7 +25,8 @@ impl Contents {
     /// What an append adds, if there are quotas; the quota that forbids a new run otherwise.
     pub(super) fn added_usage(&self, append: &Append) -> Result<Option<AddedUsage>, QuotaExceeded> {
         let known = self.runs.get(&append.run);
-        let Some(last) = append.events.last().filter(|_| !self.quotas.is_empty()) else { return Ok(None) };
+        let is_counted = !self.quotas.is_empty() && !append.is_import;
+        let Some(last) = append.events.last().filter(|_| is_counted) else { return Ok(None) };
         let journal = known.map_or(&append.events, |known| &known.journal);
         let Some(caller) = counted_caller(journal).map(str::to_owned) else { return Ok(None) };
         let before = known.map_or(Usage::default(), |known| known.row.usage);

@@ -177,7 +177,9 @@ impl AppendEvents {
     fn added_usage(&self, db: &Connection) -> Result<Result<Option<AddedUsage>, QuotaExceeded>, Error> {
         match &self.counted {
             // The second attempt of an append creates no run.
-            Some(counted) if self.append.at == 0 && !self.exists(db)? => counted.first(&self.append, db),
+            Some(counted) if self.append.at == 0 && !self.append.is_import && !self.exists(db)? => {
+                counted.first(&self.append, db)
+            }
             Some(counted) if self.append.at > 0 => counted.later(&self.append, self.usage.as_ref(), db).map(Ok),
             Some(_) | None => Ok(Ok(None)),
         }

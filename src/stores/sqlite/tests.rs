@@ -55,7 +55,17 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         purged_at: None,
     };
     let events = vec![JournalEntry { seq: at, at: Timestamp::UNIX_EPOCH, event }];
-    Append { run: run.into(), at, events, row, owner: None, lease: Duration::ZERO, session: None, spans_sent: None }
+    Append {
+        run: run.into(),
+        at,
+        events,
+        row,
+        owner: None,
+        lease: Duration::ZERO,
+        session: None,
+        spans_sent: None,
+        is_import: false,
+    }
 }
 
 fn unavailable(outcome: Result<(), AppendError>) -> String {

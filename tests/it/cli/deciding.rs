@@ -246,6 +246,23 @@ else touch tries; echo broken > "$1"; fi
 }
 
 #[test]
+fn ctrl_c_at_a_question_keeps_the_decisions_and_starts_nothing() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("a").sees("(2 of 3)");
+    shell.sees(DECIDE);
+    shell.types("\x03").sees("1 decision kept, and nothing was started");
+    shell.sees("[10] ready> ");
+    assert_eq!((facts(&desk, "approval.decided").len(), facts(&desk, "tool.started").len()), (1, 0));
+    shell.types("toolgate resume last\r").sees("(1 of 2)");
+    shell.sees(DECIDE);
+    shell.types("r").sees("[y]es, [n]o: ");
+    shell.types("y").sees("[0] ready> ");
+    assert_eq!(facts(&desk, "tool.completed").len(), 3);
+}
+
+#[test]
 fn a_prompt_is_drawn_once_after_the_editor() {
     let desk = three_approvals();
     let mut shell = shell(&desk, "EDITOR=true toolgate run 'Note it'");

@@ -89,3 +89,9 @@ fn rules_of_codex_are_imported_and_an_unknown_statement_is_shown_at_its_line() {
     let refused = desk.toolgate(&["policy", "import", "odd.rules"]).expect(2);
     assert!(refused.err.contains("odd.rules:2") && refused.err.contains("one of them may deny"), "{}", refused.err);
 }
+
+#[test]
+fn the_name_that_a_model_sees_is_answered_with_server_and_tool() {
+    let refused = desk().toolgate(&["policy", "import", "settings.json", "--tool", "Bash=mcp_work_run"]).expect(2);
+    assert!(refused.err.contains("`mcp_work_run` is perhaps `work/run`"), "{}", refused.err);
+}

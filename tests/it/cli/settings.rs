@@ -182,3 +182,12 @@ fn invalid_webhooks_are_rejected_by_index_before_serving() {
         assert!(!refused.err.contains("hunter2") && !refused.err.contains(", webhook.test"), "{}", refused.err);
     }
 }
+
+#[test]
+fn a_configuration_with_the_other_ending_is_not_ignored() {
+    let desk = Desk::playing(CONVERSATION);
+    std::fs::rename(desk.path().join("toolgate.yaml"), desk.path().join("toolgate.yml")).unwrap();
+    let refused = desk.toolgate(&["config", "check"]).expect(2);
+    assert!(refused.err.contains("rename it to `toolgate.yaml`"), "{}", refused.err);
+    desk.toolgate(&["config", "check", "--config", "toolgate.yml"]).expect(0);
+}

@@ -33,6 +33,7 @@ async fn append(store: &dyn RunStore, victim: &Append, row: RunRow, event: Event
         lease: victim.lease,
         session: None,
         spans_sent: None,
+        is_import: false,
     };
     store.append(append).await.unwrap();
 }

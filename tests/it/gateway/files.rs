@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolgate::core::blob::BlobHandle;
 use toolgate::core::chat::{Media, Message, Part, Reply};
 use toolgate::models::{Settings, anthropic};
+use toolgate::ports::{Quota, Quotas};
 use toolgate::service::FileLimits;
 
 use super::file_uploads::{ANN, PDF, PNG, send, served, upload};
@@ -83,6 +84,21 @@ on_every_store! {
         let sha256 = handle.replace("media://sha256-", "");
         let blob = served.request(Method::GET, &format!("{path}/blobs/{sha256}")).header("x-badge", ANN).send().await;
         assert_eq!(blob.unwrap().bytes().await.unwrap(), PDF);
+    }
+
+    async fn a_run_that_a_quota_refuses_keeps_no_bytes(kept: Kept) {
+        let (served, _) = recording(kept).await;
+        let ann = Person { served: &served, badge: ANN };
+        let pdf = upload(&served, ANN, "a.pdf", PDF).await;
+        let none = Quota { runs: Some(0), ..Quota::default() };
+        served.world.usage().set_quotas(Quotas { tenants: [("*".to_owned(), none)].into(), ..Quotas::default() });
+
+        let refused = ann.post("/v1/runs", json!({"input": about(&pdf)})).await;
+
+        assert_eq!((refused.status.as_u16(), refused.problem()), (429, "rate_limited"), "{refused:?}");
+        assert_eq!(ann.delete(&format!("/v1/files/{pdf}")).await.status, 204);
+        let blobs = served.world.runner.blobs().unwrap();
+        assert_eq!(blobs.get(&BlobHandle::for_bytes(PDF)).await.unwrap(), None);
     }
 
     async fn a_run_its_session_and_its_fork_keep_the_bytes_of_a_deleted_file(kept: Kept) {

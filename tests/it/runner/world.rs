@@ -11,7 +11,7 @@ use serde_json::Value;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::{Decision, DecisionKind, Input, Scope};
 use toolgate::core::tool::{Arguments, ExternalTool};
-use toolgate::ports::{FileStore, RunStore, Webhooks};
+use toolgate::ports::{FileStore, RunStore, UsageCounters, Webhooks};
 use toolgate::runner::{Agent, AgentRunner, Answer, Execution, Report, Request, Resume, RunnerError};
 
 pub(crate) use inspection::{answer_to, names, said, say};
@@ -76,6 +76,11 @@ impl World {
     /// The uploaded files in the store.
     pub(crate) fn files(&self) -> Arc<dyn FileStore> {
         self.kept.files()
+    }
+
+    /// The usage that the store counts for quotas.
+    pub(crate) fn usage(&self) -> Arc<dyn UsageCounters> {
+        self.kept.usage()
     }
 
     /// The webhooks in the store.

@@ -116,6 +116,7 @@ macro_rules! conforms {
             concurrent_uses_never_exceed_the_maximum
             usage_is_counted_by_day_tenant_and_caller
             a_run_beyond_a_quota_is_refused_and_changes_nothing
+            an_imported_run_is_neither_refused_nor_counted
             a_quota_of_tokens_or_costs_forbids_the_next_run
             of_concurrent_runs_as_many_begin_as_a_quota_allows
             a_deleted_run_gives_no_quota_back

@@ -74,7 +74,17 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         is_interrupted: false,
         purged_at: None,
     };
-    Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG, session: None, spans_sent: None }
+    Append {
+        run,
+        at,
+        events: facts(at, at + count),
+        row,
+        owner: None,
+        lease: LONG,
+        session: None,
+        spans_sent: None,
+        is_import: false,
+    }
 }
 
 /// The result of a run after so many events.

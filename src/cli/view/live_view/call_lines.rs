@@ -5,9 +5,9 @@ use super::super::approval::{by_way_of, marked};
 use super::super::approval_scope::{covered, reach};
 use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
-use crate::cli::text::{COMPACT, arguments_line, count, one_line};
+use crate::cli::text::{COMPACT, arguments_line, count, ends};
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleKind};
-use crate::core::run::{self, Rejection, Scope, ToolGrant};
+use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
 use crate::core::tool::escape_untrusted;
 
 impl LiveView {
@@ -21,7 +21,7 @@ impl LiveView {
         format!("  {} {head}: {reason}", paint.red("✗"))
     }
 
-    pub(super) fn decided(&self, fact: &LifecycleKind) -> Option<String> {
+    pub(super) fn decided(&mut self, fact: &LifecycleKind) -> Option<String> {
         let LifecycleKind::ApprovalDecided {
             call,
             decision: answer,
@@ -44,7 +44,7 @@ impl LiveView {
         let reach = reach(*scope, coverage, *expires_at);
         let edited = if *edited { ", arguments edited" } else { "" };
         let reason = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
-        if self.decided_here.contains(&call.call_id) {
+        if self.decided_here.remove(&call.call_id) && *via == Channel::Terminal {
             let is_told = word == "approved" && reach.is_empty() && edited.is_empty();
             let reach = reach.trim_end_matches(',');
             return (!is_told).then(|| format!("  {mark} {} {word}{reach}{edited}{reason}", self.named(call)));
@@ -80,7 +80,7 @@ impl LiveView {
             Some(begun) => self.whole_call(&mark, &begun, remark, result),
             None => {
                 let room = self.look.room(call.tool_name.chars().count() + remark.chars().count() + 8).min(COMPACT);
-                vec![format!("  {mark} {} {}  {}", call.tool_name, paint.dim(remark), one_line(result, room))]
+                vec![format!("  {mark} {} {}  {}", call.tool_name, paint.dim(remark), ends(result, room))]
             }
         };
         lines.extend(end.kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
@@ -92,8 +92,9 @@ impl LiveView {
         let (paint, name) = (self.look.paint, server_and_tool(begun));
         let room = self.look.room(name.chars().count() + remark.chars().count() + 9);
         let arguments = begun.arguments.as_ref().map(|value| arguments_line(value, room)).unwrap_or_default();
-        let head = format!("  {mark} {name} · {remark}  {}", paint.dim(arguments));
-        let result = one_line(result, self.look.room(6).min(COMPACT));
+        let took = if remark.is_empty() { String::new() } else { format!(" · {remark}") };
+        let head = format!("  {mark} {name}{took}  {}", paint.dim(arguments));
+        let result = ends(result, self.look.room(6).min(COMPACT));
         let result = (!result.is_empty()).then(|| format!("    {result}"));
         [head].into_iter().chain(result).collect()
     }

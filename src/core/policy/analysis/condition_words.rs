@@ -3,19 +3,14 @@
 use serde_json::json;
 
 use super::command_proposal::command_words;
-use super::grant_proposals::{FOLDERS, HIDDEN_NAMES, NOT_HIDDEN, place_in_words};
+use super::grant_proposals::{FOLDERS, place_in_words};
 use crate::policy::{CommandPattern, FollowingWords, WantedCommand};
 
 /// A condition such as `args.commandStartsWith(["git","diff"]) && args.cwd == "/srv"` in words: ``a command `git diff …` in
 /// /srv``. `None` for a condition in another form, which a person wrote.
 pub fn condition_in_words(condition: &str) -> Option<String> {
-    let (mut words, mut folders) = (Vec::<String>::new(), String::new());
+    let (mut words, mut folders) = (Vec::new(), String::new());
     for part in conjuncts(condition) {
-        if let Some((name, folder)) = part.strip_prefix("!args.").and_then(excluded_hidden_names) {
-            let place = words.last_mut().filter(|words| **words == place_in_words(name, &folder))?;
-            place.push_str(NOT_HIDDEN);
-            continue;
-        }
         let part = part.strip_prefix("args.")?;
         // The names of the arguments that a call may have only narrow the condition.
         if part.starts_with("all(name, name in [") {
@@ -89,13 +84,6 @@ fn test_words(test: &str) -> Option<String> {
     }
 }
 
-/// The argument and the folder of a test for hidden names below a folder.
-fn excluded_hidden_names(test: &str) -> Option<(&str, String)> {
-    let (name, arguments) = test.strip_suffix(')')?.split_once(".lexicallyWithin(")?;
-    let folder = arguments.strip_suffix(HIDDEN_NAMES)?.strip_suffix(", ")?;
-    Some((name, serde_json::from_str(folder).ok()?))
-}
-
 fn is_name(name: &str) -> bool {
     name.chars().all(|sign| sign.is_alphanumeric() || sign == '_')
 }
@@ -140,7 +128,6 @@ mod tests {
             json!({"command": "git diff > x", "cwd": "/a && b"}),
             json!({"command": "cat a b"}),
             json!({"path": "a.rs", "content": "x"}),
-            json!({"file_path": "/srv/a.rs"}),
             json!({"path": "/srv/app/src/main.rs", "amount": 3, "name": "a\"b", "sure": true}),
         ] {
             let arguments = arguments.as_object().unwrap();
@@ -172,12 +159,7 @@ mod tests {
             (r#"args.commandEquals("git diff > x")"#, Some("the command `git diff > x`")),
             (r#"(args.order == 7) && (args.amount <= 100)"#, Some("order 7 and amount at most 100")),
             (r#"args.path.lexicallyWithin("/srv")"#, Some("path under /srv")),
-            (
-                r#"args.path.lexicallyWithin("src") && !args.path.lexicallyWithin("src", ".*")"#,
-                Some("path under src, not hidden"),
-            ),
-            (r#"args.path.lexicallyWithin("src") && !args.path.lexicallyWithin("x", ".*")"#, None),
-            (r#"!args.path.lexicallyWithin("src", ".*")"#, None),
+            (r#"args.path.lexicallyWithin(".")"#, Some("any relative path")),
             (r#"args.a == "x && y""#, Some(r#"a "x && y""#)),
             ("args.a < 5", None),
             ("args.a == 1 || args.b == 2", None),

@@ -20,11 +20,6 @@ pub(super) const FOLDERS: [&str; 6] =
     ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory"];
 /// The names that tools give to the path of a file.
 const PATHS: [&str; 6] = ["path", "file_path", "filePath", "filepath", "file", "notebook_path"];
-/// Parts of the names of arguments that may name further files, or other places.
-const PLACES: [&str; 10] = ["path", "file", "dir", "folder", "root", "source", "dest", "target", "url", "uri"];
-/// The pattern of names that a grant for the files of a folder leaves out, as a literal, and its words.
-pub(super) const HIDDEN_NAMES: &str = "\".*\"";
-pub(super) const NOT_HIDDEN: &str = ", not hidden";
 /// Arguments of a command that change nothing about what it does, and that calls have or not.
 pub const HARMLESS: [&str; 3] = ["description", "timeout", "timeout_ms"];
 
@@ -46,50 +41,23 @@ pub fn grant_proposals(arguments: &Map<String, Value>) -> Vec<GrantProposal> {
     proposals
 }
 
-/// The proposal that a person most likely means by calls like this one: for a command its first words if they say what it
-/// does, otherwise the same command, in the same folder; for a file the files of its folder that are not hidden. It covers no
-/// argument that this call does not have.
+/// The proposal that a person most likely means by calls like this one: the first words of its command if they say what it
+/// does, otherwise the same command, in the same folder, with no argument that this call does not have. There is none for a
+/// file (decision 0015).
 pub fn likely_proposal(arguments: &Map<String, Value>) -> Option<GrantProposal> {
-    let likely = match command_argument(arguments) {
-        Some(_) => likely_command(arguments)?,
-        None => files_of_same_folder(arguments)?,
+    command_argument(arguments)?;
+    let has_folder = folder_arguments(arguments).next().is_some();
+    let of_first_words = command_proposals(arguments).into_iter().find(GrantProposal::covers_similar_values);
+    let GrantProposal { words, mut condition, breadth } = match of_first_words {
+        Some(likely) if has_folder => in_same_folder(&likely, arguments)?,
+        Some(likely) => likely,
+        None => with_same_arguments(same_command(arguments)?, arguments)?,
     };
-    let GrantProposal { words, mut condition, breadth } = likely;
     let names: BTreeSet<&str> = arguments.keys().map(String::as_str).chain(HARMLESS).collect();
     let names: Vec<String> = names.into_iter().map(literal).collect();
     condition.push_str(&format!(" && args.all(name, name in [{}])", names.join(", ")));
     Condition::for_grant(&condition).ok()?;
     Some(GrantProposal { words, condition, breadth })
-}
-
-fn likely_command(arguments: &Map<String, Value>) -> Option<GrantProposal> {
-    let has_folder = folder_arguments(arguments).next().is_some();
-    let of_first_words = command_proposals(arguments).into_iter().find(GrantProposal::covers_similar_values);
-    match of_first_words {
-        Some(likely) if has_folder => in_same_folder(&likely, arguments),
-        Some(likely) => Some(likely),
-        None => with_same_arguments(same_command(arguments)?, arguments),
-    }
-}
-
-/// The proposal for the files in the folder of the call's only file. `None` for a hidden file, in a hidden folder, and where
-/// another argument may name a file as well.
-fn files_of_same_folder(arguments: &Map<String, Value>) -> Option<GrantProposal> {
-    let mut places = arguments.iter().filter(|(name, value)| {
-        let lower = name.to_lowercase();
-        !value.is_boolean() && !value.is_number() && PLACES.iter().any(|part| lower.contains(part))
-    });
-    let (Some((name, Value::String(path))), None) = (places.next(), places.next()) else { return None };
-    let is_hidden = |part: &str| part.starts_with('.') && part != ".";
-    if !PATHS.contains(&name.as_str()) || !is_comparable(path) || path.split('/').any(is_hidden) {
-        return None;
-    }
-    let folder = folders(name, path).next()?;
-    let words = format!("{}{NOT_HIDDEN}, links unchecked", place_in_words(name, folder));
-    let folder = literal(folder);
-    let condition =
-        format!("args.{name}.lexicallyWithin({folder}) && !args.{name}.lexicallyWithin({folder}, {HIDDEN_NAMES})");
-    Some(GrantProposal { words, condition, breadth: Breadth::SomeValues })
 }
 
 /// A path in this folder, in words. `.` is the folder of the server, which compares relative paths without `..`.
@@ -194,7 +162,8 @@ fn folders<'p>(argument: &str, path: &'p str) -> impl Iterator<Item = &'p str> {
         (path.contains('/') || PATHS.contains(&argument)) && !path.split('/').any(|part| matches!(part, "." | ".."));
     let path = path.trim_end_matches('/');
     let outer = |path| folder_of(path).or(is_relative.then_some("."));
-    let own = Some(path).filter(|path| is_path && outer(path).is_some() && !file_name(path).contains('.'));
+    let own = Some(path)
+        .filter(|path| path.contains('/') && is_path && outer(path).is_some() && !file_name(path).contains('.'));
     let above = own.or_else(|| outer(path).filter(|_| is_path));
     [above, above.filter(|folder| *folder != ".").and_then(outer)].into_iter().flatten()
 }
@@ -250,6 +219,7 @@ mod tests {
         );
         assert_eq!(conditions(json!({"path": "./src/a.py"}))[1..].len(), 2);
         assert_eq!(conditions(json!({"path": "a.py"})), ["the same path: args.path == \"a.py\"", relative]);
+        assert_eq!(conditions(json!({"path": "Makefile"})), ["the same path: args.path == \"Makefile\"", relative]);
         assert_eq!(conditions(json!({"name": "a.py"})).len(), 1);
         assert_eq!(
             conditions(json!({"command": "git diff", "path": "/srv/x", "timeout": 10})),
@@ -308,49 +278,6 @@ mod tests {
         ] {
             let subject = Subject { tool: &tool, agent: None, principal: None, arguments: call.as_object() };
             assert_eq!(condition.holds_for(&subject), covered, "{call}");
-        }
-    }
-
-    #[test]
-    fn a_likely_grant_for_a_file_covers_the_files_of_its_folder_that_are_not_hidden() {
-        let tool = Example { server: Some("work".into()), tool: "edit".into(), ..Example::default() }.tool();
-        let covers = |path: &str, call: Value| {
-            let asked = json!({"path": path, "content": "x"});
-            let likely = likely_proposal(asked.as_object().unwrap()).unwrap();
-            let condition = Condition::for_grant(&likely.condition).unwrap();
-            let subject = Subject { tool: &tool, agent: None, principal: None, arguments: call.as_object() };
-            condition.holds_for(&subject)
-        };
-        for (path, covered, call) in [
-            ("src/a.py", true, json!({"path": "src/a.py", "content": "x"})),
-            ("src/a.py", true, json!({"path": "./src/deep/b.py", "content": "y"})),
-            ("src/a.py", false, json!({"path": "b.py", "content": "y"})),
-            ("src/a.py", false, json!({"path": "src/../b.py", "content": "y"})),
-            ("src/a.py", false, json!({"path": "src/.env", "content": "y"})),
-            ("src/a.py", false, json!({"path": "src/.git/hooks/x", "content": "y"})),
-            ("src/a.py", false, json!({"path": "src/b.py", "content": "y", "mode": "x"})),
-            ("src/a.py", false, json!({"path": 5, "content": "y"})),
-            ("src/a.py", false, json!({"content": "y"})),
-            ("a.py", true, json!({"path": "src/b.py"})),
-            ("a.py", false, json!({"path": "../b.py"})),
-            ("a.py", false, json!({"path": "/b.py"})),
-            ("a.py", false, json!({"path": ".git/config"})),
-            ("/srv/app/a.py", true, json!({"path": "/srv/app/x/b.py"})),
-            ("/srv/app/a.py", false, json!({"path": "/srv/b.py"})),
-        ] {
-            assert_eq!(covers(path, call.clone()), covered, "{path}: {call}");
-        }
-        for none in [
-            json!({"path": "src/.env"}),
-            json!({"path": ".github/x.yml"}),
-            json!({"path": "../a.py"}),
-            json!({"path": "/a.py"}),
-            json!({"path": "src/a.py", "destination": "src/b.py"}),
-            json!({"source": "src/a.py", "destination": "src/b.py"}),
-            json!({"paths": ["src/a.py"]}),
-            json!({"name": "src/a.py"}),
-        ] {
-            assert_eq!(likely_proposal(none.as_object().unwrap()), None, "{none}");
         }
     }
 }

@@ -226,6 +226,7 @@ async fn one_whose_run_has_another_past_where_it_is_given_back() {
         lease: HOUR,
         session: None,
         spans_sent: None,
+        is_import: false,
     };
     toolgate::ports::RunStore::append(&*elsewhere.store, append).await.unwrap();
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{FileStore, RunStore, Webhooks};
+use toolgate::ports::{FileStore, RunStore, UsageCounters, Webhooks};
 use toolgate::stores::{Durability, MemoryStore, SqliteStore};
 
 /// The kinds of stores.
@@ -57,6 +57,14 @@ impl Place {
 
     /// The uploaded files in the store.
     pub(crate) fn files(&self) -> Arc<dyn FileStore> {
+        match self {
+            Self::Memory(store) => store.clone(),
+            Self::File { store, .. } => store.clone(),
+        }
+    }
+
+    /// The usage that the store counts for quotas.
+    pub(crate) fn usage(&self) -> Arc<dyn UsageCounters> {
         match self {
             Self::Memory(store) => store.clone(),
             Self::File { store, .. } => store.clone(),

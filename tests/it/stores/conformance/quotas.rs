@@ -86,6 +86,16 @@ pub(crate) async fn a_run_beyond_a_quota_is_refused_and_changes_nothing(store: A
     assert!(matches!(store.append(begin(1, tenant.as_str(), "key:a")).await, Err(AppendError::Conflict { length: 2 })));
 }
 
+pub(crate) async fn an_imported_run_is_neither_refused_nor_counted(store: Arc<impl Store>) {
+    store.set_quotas(of_runs(Some(0), Some(0)));
+    let import = Append { is_import: true, ..counted(append(run(1), 0, 2).of_tenant("acme"), "key:a", 9) };
+    store.append(import).await.unwrap();
+    assert_eq!(used(&store, "acme", "key:a").await, DayUsages::default());
+    // What the run uses from now on counts.
+    store.append(counted(append(run(1), 2, 1).of_tenant("acme"), "", 12)).await.unwrap();
+    assert_eq!(used(&store, "acme", "key:a").await.tenant, usage(0, 3, "0"));
+}
+
 pub(crate) async fn a_quota_of_tokens_or_costs_forbids_the_next_run(store: Arc<impl Store>) {
     let callers = |quota| Quotas { callers: [("key:a".to_owned(), quota)].into(), ..Quotas::default() };
     let tokens = |tokens| Quota { tokens: Some(tokens), ..Quota::default() };
