@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(ends("a\nb\n", 80), "a b");
         assert_eq!(ends(&"x".repeat(50), 10), "xxxxxxxxx…");
         let shown = ends(&format!("{}\n2 failed\n", "dots\n".repeat(50)), 30);
-        assert_eq!((shown.as_str(), shown.chars().count()), ("dots dots dots dots… 2 failed", 29));
+        assert_eq!((shown.as_str(), shown.chars().count()), ("dots dots dots dots … 2 failed", 30));
     }
 
     #[test]

@@ -35,6 +35,8 @@ const QUEUES: usize = 256;
 const QUEUES_PER_TENANT: usize = 32;
 /// How many of them may have the same host: this bounds the load on a host for all tenants together.
 const QUEUES_PER_HOST: usize = 4;
+/// How many of them may belong to one tenant, which may have any number of runs with webhooks.
+const QUEUES_PER_HOST_AND_TENANT: usize = QUEUES_PER_HOST - 1;
 /// How long deliveries are kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const SWEEP: Duration = Duration::from_secs(60 * 60);
@@ -188,10 +190,11 @@ impl EndpointQueues {
     /// Whether another queue may open: one per endpoint, and bounded numbers per tenant and per host.
     fn have_room_for(&self, due: &DueEndpoint, host: Option<&str>) -> bool {
         let of_tenant = self.open.values().filter(|open| open.due.tenant == due.tenant).count();
-        let to_host = self.open.values().filter(|open| host.is_some() && open.host.as_deref() == host).count();
+        let to_host = || self.open.values().filter(|open| host.is_some() && open.host.as_deref() == host);
         self.open.len() < QUEUES
             && of_tenant < QUEUES_PER_TENANT
-            && to_host < QUEUES_PER_HOST
+            && to_host().count() < QUEUES_PER_HOST
+            && to_host().filter(|open| open.due.tenant == due.tenant).count() < QUEUES_PER_HOST_AND_TENANT
             && self.open.values().all(|open| open.due.id != due.id)
     }
 
@@ -255,5 +258,23 @@ mod tests {
         }
         assert!(!queues.have_room_for(&due(QUEUES), example.as_deref()));
         assert!(queues.have_room_for(&due(QUEUES), Some("other.example")));
+    }
+
+    #[tokio::test]
+    async fn one_tenant_does_not_take_all_queues_of_a_host() {
+        let mut queues = EndpointQueues::default();
+        let due = |tenant: &str, number: usize| DueEndpoint {
+            id: format!("we_{tenant}_{number}").into(),
+            tenant: tenant.into(),
+            url: String::new(),
+        };
+        let mut number = 0;
+        while queues.have_room_for(&due("acme", number), Some("example.com")) {
+            let open = OpenEndpoint { due: due("acme", number), host: Some("example.com".to_owned()) };
+            queues.open.insert(queues.tasks.spawn(std::future::pending()).id(), open);
+            number += 1;
+        }
+        assert_eq!(number, QUEUES_PER_HOST_AND_TENANT);
+        assert!(queues.have_room_for(&due("brim", 0), Some("example.com")));
     }
 }
