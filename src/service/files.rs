@@ -50,7 +50,7 @@ impl TenantRunner {
             return Err(ServiceError::invalid("/file", "the file is empty"));
         }
         let file_type = FileType::detect(&name, &new.bytes).ok_or_else(|| {
-            let detail = format!("no model reads this file: its first bytes are none of {}", FileType::KNOWN);
+            let detail = format!("no model reads this file: it is not {}", FileType::KNOWN);
             ServiceError::new(ErrorCode::UnsupportedMediaType, detail)
         })?;
         let now = self.now();
@@ -143,6 +143,7 @@ pub struct InputFiles<'a> {
     /// The files that were found, each with the part that it becomes.
     found: BTreeMap<String, (StoredFile, Part)>,
     bytes: u64,
+    text_bytes: u64,
     /// The blobs that the parts name, for [`Request::files`](toolgate_runner::Request::files).
     pub handles: BTreeSet<BlobHandle>,
 }
@@ -159,8 +160,11 @@ pub enum FilePart {
 impl<'a> InputFiles<'a> {
     /// Files of the caller's tenant.
     pub fn new(runner: &'a TenantRunner) -> Self {
-        Self { runner, found: BTreeMap::new(), bytes: 0, handles: BTreeSet::new() }
+        Self { runner, found: BTreeMap::new(), bytes: 0, text_bytes: 0, handles: BTreeSet::new() }
     }
+
+    /// The most bytes of text files in an input. Texts stand in the journal.
+    const MAX_TEXT_BYTES: u64 = 2 << 20;
 
     /// The file as a part of a message. `pointer` is the place of its id in the request. Files that are unknown, expired, of
     /// another tenant or of another principal are not told apart.
@@ -169,7 +173,7 @@ impl<'a> InputFiles<'a> {
             Some(found) => found.clone(),
             None => {
                 let missing = || format!("there is no file `{id}`, or it has expired; upload it again");
-                let found = self.find(id).await?.ok_or_else(|| ServiceError::invalid(pointer, missing()))?;
+                let found = self.find(id, pointer).await?.ok_or_else(|| ServiceError::invalid(pointer, missing()))?;
                 self.found.insert(id.to_owned(), found.clone());
                 found
             }
@@ -191,6 +195,14 @@ impl<'a> InputFiles<'a> {
             let detail = format!("the file is {}; name it in a part of type `file`", file.media_type);
             return Err(ServiceError::invalid(pointer, detail));
         }
+        if matches!(part, Part::Resource { text: Some(_), .. }) {
+            self.text_bytes = self.text_bytes.saturating_add(file.size);
+            if self.text_bytes > Self::MAX_TEXT_BYTES {
+                let most = Self::MAX_TEXT_BYTES >> 20;
+                let detail = format!("the text files of an input have at most {most} MiB together");
+                return Err(ServiceError::invalid(pointer, detail));
+            }
+        }
         // The URI of a text is its name, which may look like the handle of another blob.
         if !matches!(part, Part::Resource { text: Some(_), .. }) {
             self.handles.insert(file.handle);
@@ -199,7 +211,7 @@ impl<'a> InputFiles<'a> {
     }
 
     /// A file that the caller may use, and the part that it becomes.
-    async fn find(&self, id: &str) -> Result<Option<(StoredFile, Part)>, ServiceError> {
+    async fn find(&self, id: &str, pointer: &str) -> Result<Option<(StoredFile, Part)>, ServiceError> {
         let Some(file) = self.runner.find_file(id).await? else { return Ok(None) };
         let own = &self.runner.caller.principal;
         if own.is_some() && file.principal.is_some() && file.principal != *own {
@@ -217,6 +229,12 @@ impl<'a> InputFiles<'a> {
             Some(("image", _)) => Part::Image(media()),
             Some(("audio", _)) => Part::Audio(media()),
             _ if file.media_type == FileType::Pdf.media_type() => resource(file.handle.to_string(), None),
+            _ if file.size > Self::MAX_TEXT_BYTES => {
+                let most = Self::MAX_TEXT_BYTES >> 20;
+                let detail =
+                    format!("a text file of an input has at most {most} MiB, and so have all of them together");
+                return Err(ServiceError::invalid(pointer, detail));
+            }
             _ => {
                 let Some(blob) = self.runner.bytes_of(&file).await? else { return Ok(None) };
                 resource(file.name.clone(), Some(String::from_utf8_lossy(blob.bytes()).into_owned()))
@@ -235,7 +253,7 @@ fn base_name(name: &str) -> Result<String, String> {
         |letter: char| matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if name.chars().any(reorders) || name.chars().all(|letter| letter == '.') {
         return Err(
-            "the name of a file is no `.` or `..`, and has no characters that change the direction of text".into()
+            "the name of a file is not only dots, and has no characters that change the direction of text".into()
         );
     }
     Ok(name.to_owned())

@@ -71,7 +71,12 @@ fn check_messages(request: &mut Request, hosts: AllowedClasses) -> Result<(), Se
             if *role == Role::Assistant && is_media {
                 return Err(ServiceError::invalid(pointer(), "only user messages may contain media"));
             }
-            if part.blobs().iter().any(|handle| files.contains(handle)) {
+            let has_content = match part {
+                Part::Image(media) | Part::Audio(media) => media.data.is_some(),
+                Part::Resource { text, data, .. } => text.is_some() || data.is_some(),
+                _ => false,
+            };
+            if !has_content && part.blobs().iter().any(|handle| files.contains(handle)) {
                 continue;
             }
             if let Part::Image(media) | Part::Audio(media) = part {

@@ -28,6 +28,9 @@ pub(super) struct NewFileView {
     expires_in_s: u64,
 }
 
+/// The most characters of a part's name that an error quotes.
+const QUOTED_CHARS: usize = 64;
+
 /// The form, read from a body that has arrived whole.
 pub(super) struct UploadForm(pub(super) NewFile);
 
@@ -41,7 +44,7 @@ impl<S: Send + Sync> FromRequest<S> for UploadForm {
         })?;
         let (mut file, mut expires_in) = (None, None);
         while let Some(field) = form.next_field().await.map_err(unreadable)? {
-            let name = field.name().unwrap_or_default().to_owned();
+            let name: String = field.name().unwrap_or_default().chars().take(QUOTED_CHARS).collect();
             let pointer = format!("/{name}");
             let is_repeated = match name.as_str() {
                 "file" => file.replace(read_file(field).await?).is_some(),

@@ -16,8 +16,12 @@ use super::{MemoryStore, page};
 impl FileStore for MemoryStore {
     async fn put_file(&self, file: &StoredFile, blob: Blob, quota: FileQuota) -> Result<(), FileError> {
         let mut contents = self.contents();
-        let counts = |known: &&StoredFile| known.tenant == file.tenant && file.created_at < known.expires_at;
-        let sizes = || contents.files.values().filter(counts).map(|known| known.size);
+        let of_tenant = |known: &&StoredFile| known.tenant == file.tenant;
+        let is_expired = |known: &&StoredFile| known.expires_at <= file.created_at;
+        let expired = contents.files.values().filter(of_tenant).filter(is_expired).map(|known| known.id.clone());
+        let expired: Vec<FileId> = expired.collect();
+        expired.iter().for_each(|id| contents.delete_file(id));
+        let sizes = || contents.files.values().filter(of_tenant).map(|known| known.size);
         let (files, bytes) = (sizes().count() as u64, sizes().sum::<u64>());
         if files >= quota.files || bytes.saturating_add(file.size) > quota.bytes {
             return Err(FileError::QuotaExceeded { files, bytes });

@@ -14,11 +14,14 @@ use super::units::{integer, nanos};
 use super::writer::Write;
 use super::{blob, json::to_json};
 
-pub(super) const USED: &str = "SELECT count(*), coalesce(sum(size), 0) FROM file WHERE tenant = ?1 AND expires_at > ?2";
+pub(super) const USED: &str = "SELECT count(*), coalesce(sum(size), 0) FROM file WHERE tenant = ?1";
 const PUT: &str = "INSERT INTO file (id, tenant, created_at, expires_at, size, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const DELETE: &str = "DELETE FROM file WHERE tenant = ?1 AND id = ?2 RETURNING tenant, id";
 pub(super) const DELETE_EXPIRED: &str = "DELETE FROM file WHERE id IN
     (SELECT id FROM file WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2) RETURNING tenant, id";
+/// Of one tenant, as many as an upload may make room for.
+pub(super) const DELETE_EXPIRED_OF: &str = "DELETE FROM file WHERE id IN
+    (SELECT id FROM file WHERE tenant = ?1 AND expires_at <= ?2 LIMIT 100) RETURNING tenant, id";
 /// Removes stored responses that quote a file. The record that the request was answered stays.
 pub(super) const UNQUOTE: &str = "UPDATE idempotency_record SET response = NULL, body = NULL
     WHERE tenant = ?1 AND response ->> 'file' = ?2";
@@ -80,7 +83,9 @@ impl Write for PutFile {
 
     fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
         let StoredFile { id, tenant, created_at, expires_at, size, handle, .. } = &self.file;
-        let used: (i64, i64) = query(USED).bind(tenant.as_str()).bind(nanos(*created_at)).one(db)?;
+        // Expired files count until they are deleted: their bytes are there as long.
+        release(query(DELETE_EXPIRED_OF).bind(tenant.as_str()).bind(nanos(*created_at)), db)?;
+        let used: (i64, i64) = query(USED).bind(tenant.as_str()).one(db)?;
         let (files, bytes) = (used.0.unsigned_abs(), used.1.unsigned_abs());
         if files >= self.quota.files || bytes.saturating_add(*size) > self.quota.bytes {
             return Ok(Some(used));

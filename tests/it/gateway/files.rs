@@ -86,6 +86,23 @@ on_every_store! {
         assert_eq!(blob.unwrap().bytes().await.unwrap(), PDF);
     }
 
+    async fn a_long_text_and_a_part_with_other_content_are_refused_at_their_place(kept: Kept) {
+        let (served, _) = recording(kept).await;
+        let ann = Person { served: &served, badge: ANN };
+        let long = upload(&served, ANN, "long.txt", &vec![b'x'; (2 << 20) + 1]).await;
+        let refused = ann.post("/v1/runs", json!({"input": about(&long)})).await;
+        let (code, pointer, detail) = refusal(&refused);
+        assert_eq!((code, pointer), ("validation", &json!("/input/0/content/1/file_id")));
+        assert!(detail.as_str().unwrap().contains("2 MiB"), "{detail}");
+
+        let png = upload(&served, ANN, "a.png", PNG).await;
+        let url = BlobHandle::for_bytes(PNG).to_string();
+        let other = json!({"type": "image", "media_type": "x", "data": "not base64", "url": url});
+        let parts = json!([{"type": "image", "file_id": png}, other]);
+        let refused = ann.post("/v1/runs", json!({"input": input(parts)})).await;
+        assert_eq!(refused.problem(), "validation", "{refused:?}");
+    }
+
     async fn a_run_that_a_quota_refuses_keeps_no_bytes(kept: Kept) {
         let (served, _) = recording(kept).await;
         let ann = Person { served: &served, badge: ANN };

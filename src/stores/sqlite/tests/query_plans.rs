@@ -39,7 +39,11 @@ fn every_lookup_uses_an_index() {
             grant::BLANK_OF_SESSION.to_owned(),
             "SEARCH approval_grant USING INDEX approval_grant_by_session (<expr>=? AND <expr>=?)",
         ),
-        (file::USED.to_owned(), "SEARCH file USING COVERING INDEX file_by_quota (tenant=? AND expires_at>?)"),
+        (file::USED.to_owned(), "SEARCH file USING COVERING INDEX file_by_quota (tenant=?)"),
+        (
+            file::DELETE_EXPIRED_OF.to_owned(),
+            "SEARCH file USING COVERING INDEX file_by_quota (tenant=? AND expires_at<?)",
+        ),
         (file::DELETE_EXPIRED.to_owned(), "SEARCH file USING COVERING INDEX file_by_expiry (expires_at<?)"),
         (
             file::UNQUOTE.to_owned(),
