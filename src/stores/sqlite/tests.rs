@@ -89,7 +89,7 @@ async fn durability_decides_what_a_commit_waits_for() {
 #[tokio::test]
 async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(small(&directory, 66)).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 72)).await.unwrap();
     store.append(append("run_a", 0, 10)).await.unwrap();
 
     let huge = store.append(append("run_a", 1, 1_000_000));
@@ -113,7 +113,7 @@ async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit(
 #[tokio::test]
 async fn a_full_store_is_not_writable_until_there_is_room() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(small(&directory, 70)).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 76)).await.unwrap();
     store.check_write().await.unwrap();
     unavailable(store.append(append("run_a", 0, 1_000_000)).await);
 
@@ -259,7 +259,7 @@ async fn a_second_attempt_at_a_committed_claim_changes_nothing() {
 #[tokio::test]
 async fn a_claim_that_does_not_fit_on_the_disk_changes_nothing() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(small(&directory, 66)).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 72)).await.unwrap();
     let mut huge = claiming("run_a", 0);
     huge.events = append("run_a", 0, 1_000_000).events;
     let (huge, small) = tokio::join!(store.append(huge), store.append(append("run_c", 0, 10)));
@@ -298,7 +298,7 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
 #[tokio::test]
 async fn a_blob_that_does_not_fit_is_rejected_alone() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(small(&directory, 66)).await.unwrap();
+    let store = SqliteStore::open_with(small(&directory, 72)).await.unwrap();
     let huge = Blob::new("text/plain", vec![0; 1_000_000]);
     let Err(BlobError::Store(StoreError::Full(why))) = store.put(&"run_a".into(), huge.clone()).await else {
         panic!("it was kept")

@@ -203,7 +203,7 @@ async fn the_files_of_an_input_have_a_limit_together() {
     let (served, sent) = recording(Kept::InMemory).await;
     let ann = Person { served: &served, badge: ANN };
     let file = upload(&served, ANN, "a.pdf", &[PDF, &vec![b'x'; 8 << 20]].concat()).await;
-    let text = upload(&served, ANN, "a.txt", &vec![b'x'; 8 << 20]).await;
+    let text = upload(&served, ANN, "a.txt", &vec![b'x'; 1 << 20]).await;
     for file in [file, text] {
         let part = json!({"type": "file", "file_id": file});
         let twice = ann.post("/v1/runs", json!({"input": input(json!([part, part]))})).await;
