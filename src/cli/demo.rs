@@ -111,7 +111,7 @@ impl Scene<'_> {
         out: &mut Output,
     ) -> Result<Report, CliError> {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        let display = Display::Live(Box::new(LiveView::new(look, AnswerPlacement::Inline)));
+        let display = Display::Live(Box::new(LiveView::new(look, AnswerPlacement::Inline).prompting()));
         let (execution, known) = match (&self.run, answers) {
             (Some(run), Some(answers)) => {
                 let known = app.runner.journal(run).await?;

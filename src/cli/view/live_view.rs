@@ -62,7 +62,7 @@ pub(in crate::cli) struct LiveView {
     last_error: Option<Failure>,
     /// The calls in progress.
     executing: BTreeMap<CallId, CallRef>,
-    /// Whether a prompt follows each call that requires approval.
+    /// Whether a prompt, or words of the demonstration, follow each call that requires approval.
     prompts: bool,
     /// The calls that the person decided about at the prompts of this view, as long as the decision is not shown.
     decided_here: BTreeSet<CallId>,
@@ -115,7 +115,7 @@ impl LiveView {
         Self { typesetter: Some(Typesetter::new(self.look)), ..self }
     }
 
-    /// Leaves out the line of a call that requires approval, because a prompt shows it.
+    /// Leaves out the line of a call that requires approval, because a prompt, or the narrator of the demonstration, shows it.
     pub(in crate::cli) fn prompting(self) -> Self {
         Self { prompts: true, ..self }
     }
