@@ -13,6 +13,9 @@ def main():
     description["openapi"] = "3.0.3"
     description.pop("webhooks", None)
     description["info"]["license"].pop("identifier", None)
+    for path in description["paths"].values():
+        for method in [method for method, operation in path.items() if is_form(operation)]:
+            del path[method]
     for operation in (operation for path in description["paths"].values() for operation in path.values()):
         reduce(operation)
     for response in description["components"]["responses"].values():
@@ -39,6 +42,11 @@ def converted(node):
     if isinstance(node.get("const"), str):
         node["enum"] = [node.pop("const")]
     return node
+
+
+def is_form(operation):
+    """Whether the body is a form with files, which progenitor does not know."""
+    return "multipart/form-data" in operation.get("requestBody", {}).get("content", {})
 
 
 def reduce(operation):
