@@ -3,7 +3,8 @@
 //!
 //! `cargo bench --bench in_flight` prints a table and one line of JSON. Figures are for one run: the resident memory that
 //! it adds, once all spans so far are sent, and the CPU of its ten turns.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, dead_code, unreachable_pub)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
+#![allow(dead_code, unreachable_pub)]
 
 #[path = "../overhead/cpu_time.rs"]
 mod cpu_time;
@@ -19,8 +20,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate::core::chat::Reply;
 use toolgate::core::id::ModelName;
@@ -43,22 +43,10 @@ const FIRST_RUNS: usize = 50;
 const PART: &str = "TOOLGATE_BENCH_PART";
 
 /// The role of a process: a row, and the receiver's address.
-#[derive(Serialize, Deserialize)]
 struct Part {
     row: usize,
     endpoint: String,
     runs: usize,
-}
-
-/// What a row measures of one run.
-#[derive(Serialize, Deserialize)]
-struct Figures {
-    /// Resident memory, in KiB.
-    memory_kib: f64,
-    /// Microseconds of CPU of all threads.
-    cpu_us: Option<f64>,
-    exported: u64,
-    lost: u64,
 }
 
 /// The rows: a name, the protocol of the export if there is one, and whether the runs are sampled.
@@ -73,8 +61,8 @@ const ROWS: [(&str, Option<Protocol>, bool); 5] = [
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if let Ok(part) = std::env::var(PART) {
-        let figures = runtime.block_on(measured(serde_json::from_str(&part).unwrap()));
-        println!("{}", serde_json::to_string(&figures).unwrap());
+        let figures = runtime.block_on(measured(Part::read(&part)));
+        println!("{figures}");
         return;
     }
     // Without cargo's `--bench` this is `cargo test --benches`: a few runs are enough.
@@ -82,20 +70,30 @@ fn main() {
     let endpoint = runtime.block_on(receiver());
     println!("{:<16} {:>12} {:>10} {:>10} {:>8}", "", "KiB a run", "us a run", "exported", "lost");
     let rows = ROWS.iter().enumerate().map(|(row, (name, _, _))| {
-        let part = serde_json::to_string(&Part { row, endpoint: endpoint.clone(), runs }).unwrap();
+        let part = format!("{row} {runs} {endpoint}");
         let mut child = Command::new(std::env::current_exe().unwrap());
         let output = child.env(PART, part).stderr(Stdio::inherit()).output().unwrap();
         assert!(output.status.success(), "{name}");
-        let figures: Figures = serde_json::from_slice(&output.stdout).unwrap();
-        let Figures { memory_kib, cpu_us, exported, lost } = &figures;
-        println!("{name:<16} {memory_kib:>12.1} {:>10.0} {exported:>10} {lost:>8}", cpu_us.unwrap_or(f64::NAN));
+        let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let of = |figure: &str| figures[figure].as_f64().unwrap_or(f64::NAN);
+        let (memory, cpu, exported, lost) = (of("memory_kib"), of("cpu_us"), of("exported"), of("lost"));
+        println!("{name:<16} {memory:>12.1} {cpu:>10.0} {exported:>10} {lost:>8}");
         json!({ "row": name, "figures": figures })
     });
-    let rows: Vec<serde_json::Value> = rows.collect();
+    let rows: Vec<Value> = rows.collect();
     println!("\n{}", json!({ "bench": "in_flight", "runs": runs, "rows": rows }));
 }
 
-async fn measured(Part { row, endpoint, runs }: Part) -> Figures {
+impl Part {
+    fn read(text: &str) -> Self {
+        let words: Vec<&str> = text.split(' ').collect();
+        let [row, runs, endpoint] = words[..] else { panic!("{text}") };
+        Self { row: row.parse().unwrap(), runs: runs.parse().unwrap(), endpoint: endpoint.to_owned() }
+    }
+}
+
+/// Of one run: resident memory in KiB, and microseconds of CPU of all threads; and the spans that were exported and lost.
+async fn measured(Part { row, endpoint, runs }: Part) -> Value {
     let (_, protocol, is_sampled) = ROWS.get(row).copied().unwrap();
     let export = protocol.map(|protocol| exported(endpoint, protocol));
     let (gate, arrived) = (watch::Sender::new(false), Arc::new(AtomicUsize::new(0)));
@@ -150,7 +148,8 @@ async fn measured(Part { row, endpoint, runs }: Part) -> Figures {
         (counts.exported, counts.dropped + counts.failed + dropped)
     });
     let (exported, lost) = counts.unwrap_or_default();
-    Figures { memory_kib, cpu_us: used.map(|used| used.as_secs_f64() * 1e6 / runs as f64), exported, lost }
+    let cpu_us = used.map(|used| used.as_secs_f64() * 1e6 / runs as f64);
+    json!({ "memory_kib": memory_kib, "cpu_us": cpu_us, "exported": exported, "lost": lost })
 }
 
 fn exported(endpoint: String, protocol: Protocol) -> (Arc<BackgroundSink>, Arc<SpanSink>) {
