@@ -74,7 +74,7 @@ fn check_messages(request: &mut Request, hosts: AllowedClasses) -> Result<(), Se
             let has_content = match part {
                 Part::Image(media) | Part::Audio(media) => media.data.is_some(),
                 Part::Resource { text, data, .. } => text.is_some() || data.is_some(),
-                _ => false,
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => false,
             };
             if !has_content && part.blobs().iter().any(|handle| files.contains(handle)) {
                 continue;
