@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench in_flight` prints a table and one line of JSON. Figures are for one run: the resident memory that
 //! it adds, once all spans so far are sent, and the CPU of its ten turns.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout)]
 #![allow(dead_code, unreachable_pub)]
 
 #[path = "../overhead/cpu_time.rs"]
