@@ -67,7 +67,7 @@ use written::ConfigFile;
 
 /// The default file name, in the current folder.
 pub const FILE_NAME: &str = "toolgate.yaml";
-/// A name that users expect to be read as well. A file of this name would otherwise be ignored without a word.
+/// A name that users expect to be read as well. A file of this name would otherwise be ignored silently.
 const OTHER_FILE_NAME: &str = "toolgate.yml";
 
 /// Reads the configuration: the file at `path`, or else the file that `TOOLGATE_CONFIG` names, or else `toolgate.yaml`

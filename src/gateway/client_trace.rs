@@ -25,8 +25,7 @@ impl FromRequestParts<Gateway> for ClientTrace {
 }
 
 /// The trace that the client wants continued, in the parts that the propagators accept. Baggage without a trace begins one
-/// that carries it.
-/// What is malformed is ignored, as by every implementation of the W3C's recommendations.
+/// that carries it. Malformed parts are ignored, as by every implementation of the W3C's recommendations.
 pub(super) fn client_trace(headers: &HeaderMap, propagation: Propagation) -> Option<Trace> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let parent = text("traceparent").filter(|_| propagation.trace_context);
@@ -64,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_propagators_let_in_is_read() {
+    fn only_parts_that_the_propagators_accept_are_read() {
         let all = [("traceparent", PARENT), ("tracestate", "a=b"), ("baggage", "user=1"), ("baggage", "tier=gold")];
         let whole = read(&all, Propagation::ALL).unwrap();
         assert_eq!((whole.state.as_deref(), whole.baggage.as_deref()), (Some("a=b"), Some("user=1,tier=gold")));

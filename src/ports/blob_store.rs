@@ -44,8 +44,8 @@ pub trait BlobStore: Send + Sync {
     /// the media type of the first blob.
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError>;
 
-    /// Records that a run uses existing blobs: it was forked, continues a conversation that names them, or begins with files. A handle
-    /// without a blob changes nothing.
+    /// Records that a run uses existing blobs: it was forked, continues a conversation that names them, or begins with
+    /// files. A handle without a blob changes nothing.
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError>;
 
     /// Removes all uses of a run. Blobs without a use are deleted.

@@ -32,7 +32,7 @@ pub struct StoredFile {
     pub expires_at: Timestamp,
 }
 
-/// The maximum of files that a tenant has at a time. Expired files do not count.
+/// The maximum of files that a tenant has at a time. Expired files count until they are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileQuota {
     pub files: u64,
@@ -73,8 +73,9 @@ pub enum FileError {
 /// The store of files. It stores the bytes as the [`BlobStore`](super::BlobStore) of the runs does.
 #[async_trait]
 pub trait FileStore: Send + Sync {
-    /// Stores a file and its bytes, unless the tenant would exceed the quota at the time of the upload. Both are durable on
-    /// return. The blob is at most [`MAX_BLOB_BYTES`](super::MAX_BLOB_BYTES) large.
+    /// Stores a file and its bytes, unless the tenant would exceed the quota. Expired files of the tenant, at least 100 of
+    /// them, are deleted first. File and bytes are durable on return. The blob is at most
+    /// [`MAX_BLOB_BYTES`](super::MAX_BLOB_BYTES) large.
     async fn put_file(&self, file: &StoredFile, blob: Blob, quota: FileQuota) -> Result<(), FileError>;
 
     /// Files, newest first. Empty after a file that does not exist.

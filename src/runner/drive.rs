@@ -397,7 +397,7 @@ impl AgentRunner {
         Ok(true)
     }
 
-    /// Releases the blobs of a run that was not created, because its session changed or a quota refused it.
+    /// Releases the blobs of a run that was not created.
     async fn release_blobs(&self, run: &RunId) {
         let Some(blobs) = &self.inner.ports.blobs else { return };
         if let Err(error) = blobs.forget(run).await {

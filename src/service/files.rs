@@ -158,13 +158,13 @@ pub enum FilePart {
 }
 
 impl<'a> InputFiles<'a> {
+    /// The most bytes of text files in an input. Texts stand in the journal.
+    const MAX_TEXT_BYTES: u64 = 2 << 20;
+
     /// Files of the caller's tenant.
     pub fn new(runner: &'a TenantRunner) -> Self {
         Self { runner, found: BTreeMap::new(), bytes: 0, text_bytes: 0, handles: BTreeSet::new() }
     }
-
-    /// The most bytes of text files in an input. Texts stand in the journal.
-    const MAX_TEXT_BYTES: u64 = 2 << 20;
 
     /// The file as a part of a message. `pointer` is the place of its id in the request. Files that are unknown, expired, of
     /// another tenant or of another principal are not told apart.
@@ -198,13 +198,10 @@ impl<'a> InputFiles<'a> {
         if matches!(part, Part::Resource { text: Some(_), .. }) {
             self.text_bytes = self.text_bytes.saturating_add(file.size);
             if self.text_bytes > Self::MAX_TEXT_BYTES {
-                let most = Self::MAX_TEXT_BYTES >> 20;
-                let detail = format!("the text files of an input have at most {most} MiB together");
-                return Err(ServiceError::invalid(pointer, detail));
+                return Err(Self::too_much_text(pointer));
             }
-        }
-        // The URI of a text is its name, which may look like the handle of another blob.
-        if !matches!(part, Part::Resource { text: Some(_), .. }) {
+        } else {
+            // Not of a text: its URI is its name, which may look like the handle of another blob.
             self.handles.insert(file.handle);
         }
         Ok(part)
@@ -229,18 +226,18 @@ impl<'a> InputFiles<'a> {
             Some(("image", _)) => Part::Image(media()),
             Some(("audio", _)) => Part::Audio(media()),
             _ if file.media_type == FileType::Pdf.media_type() => resource(file.handle.to_string(), None),
-            _ if file.size > Self::MAX_TEXT_BYTES => {
-                let most = Self::MAX_TEXT_BYTES >> 20;
-                let detail =
-                    format!("a text file of an input has at most {most} MiB, and so have all of them together");
-                return Err(ServiceError::invalid(pointer, detail));
-            }
+            _ if file.size > Self::MAX_TEXT_BYTES => return Err(Self::too_much_text(pointer)),
             _ => {
                 let Some(blob) = self.runner.bytes_of(&file).await? else { return Ok(None) };
                 resource(file.name.clone(), Some(String::from_utf8_lossy(blob.bytes()).into_owned()))
             }
         };
         Ok(Some((file, part)))
+    }
+
+    fn too_much_text(pointer: &str) -> ServiceError {
+        let most = Self::MAX_TEXT_BYTES >> 20;
+        ServiceError::invalid(pointer, format!("the text files of an input have at most {most} MiB together"))
     }
 }
 

@@ -62,7 +62,7 @@ pub(in crate::cli) struct LiveView {
     last_error: Option<Failure>,
     /// The calls in progress.
     executing: BTreeMap<CallId, CallRef>,
-    /// Whether a prompt, or words of the demonstration, follow each call that requires approval.
+    /// Whether a prompt, or a message of the demonstration, follows each call that requires approval.
     prompts: bool,
     /// The calls that the person decided about at the prompts of this view, as long as the decision is not shown.
     decided_here: BTreeSet<CallId>,

@@ -14,6 +14,9 @@ use crate::problem::Problem;
 /// The name of a file that the form does not name.
 const UNNAMED: &str = "file";
 
+/// The most characters of a part's name that an error quotes.
+const QUOTED_CHARS: usize = 64;
+
 /// A file to upload.
 #[derive(ToSchema)]
 #[schema(as = NewFile)]
@@ -27,9 +30,6 @@ pub(super) struct NewFileView {
     #[schema(minimum = 1, required = false)]
     expires_in_s: u64,
 }
-
-/// The most characters of a part's name that an error quotes.
-const QUOTED_CHARS: usize = 64;
 
 /// The form, read from a body that has arrived whole.
 pub(super) struct UploadForm(pub(super) NewFile);

@@ -220,20 +220,24 @@ fn host(url: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn due(tenant: &str, number: usize) -> DueEndpoint {
+        DueEndpoint { id: format!("we_{tenant}_{number}").into(), tenant: tenant.into(), url: String::new() }
+    }
+
+    fn open(queues: &mut EndpointQueues, due: DueEndpoint, host: Option<&str>) {
+        let open = OpenEndpoint { due, host: host.map(str::to_owned) };
+        queues.open.insert(queues.tasks.spawn(std::future::pending()).id(), open);
+    }
+
     #[tokio::test]
     async fn no_tenant_has_all_queues_and_no_endpoint_has_two() {
         let mut queues = EndpointQueues::default();
-        let due = |tenant: &str, number: usize| DueEndpoint {
-            id: format!("we_{tenant}_{number}").into(),
-            tenant: tenant.into(),
-            url: String::new(),
-        };
         let mut opened = 0;
         for number in (0..QUEUES).chain(0..QUEUES) {
             let due = due("acme", number);
             if queues.have_room_for(&due, None) {
                 opened += 1;
-                queues.open.insert(queues.tasks.spawn(std::future::pending()).id(), OpenEndpoint { due, host: None });
+                open(&mut queues, due, None);
             }
         }
         assert_eq!(opened, QUEUES_PER_TENANT);
@@ -244,17 +248,12 @@ mod tests {
     #[tokio::test]
     async fn no_host_is_sent_to_over_more_than_a_few_queues() {
         let mut queues = EndpointQueues::default();
-        let due = |number: usize| DueEndpoint {
-            id: format!("we_{number}").into(),
-            tenant: format!("t{number}").into(),
-            url: String::new(),
-        };
+        let due = |number: usize| due(&format!("t{number}"), number);
         let example = host("https://EXAMPLE.com:8443/a");
         assert_eq!(example, host("https://example.com/b"));
         for number in 0..QUEUES_PER_HOST {
             assert!(queues.have_room_for(&due(number), example.as_deref()));
-            let open = OpenEndpoint { due: due(number), host: example.clone() };
-            queues.open.insert(queues.tasks.spawn(std::future::pending()).id(), open);
+            open(&mut queues, due(number), example.as_deref());
         }
         assert!(!queues.have_room_for(&due(QUEUES), example.as_deref()));
         assert!(queues.have_room_for(&due(QUEUES), Some("other.example")));
@@ -263,15 +262,9 @@ mod tests {
     #[tokio::test]
     async fn one_tenant_does_not_take_all_queues_of_a_host() {
         let mut queues = EndpointQueues::default();
-        let due = |tenant: &str, number: usize| DueEndpoint {
-            id: format!("we_{tenant}_{number}").into(),
-            tenant: tenant.into(),
-            url: String::new(),
-        };
         let mut number = 0;
         while queues.have_room_for(&due("acme", number), Some("example.com")) {
-            let open = OpenEndpoint { due: due("acme", number), host: Some("example.com".to_owned()) };
-            queues.open.insert(queues.tasks.spawn(std::future::pending()).id(), open);
+            open(&mut queues, due("acme", number), Some("example.com"));
             number += 1;
         }
         assert_eq!(number, QUEUES_PER_HOST_AND_TENANT);

@@ -31,9 +31,7 @@ impl FileStore for SqliteStore {
     async fn put_file(&self, file: &StoredFile, blob: Blob, quota: FileQuota) -> Result<(), FileError> {
         let body = to_json(format_args!("file {}", file.id), file)?;
         let used = self.writer.make(PutFile { file: file.clone(), body, blob, quota }).await?;
-        used.map_or(Ok(()), |(files, bytes)| {
-            Err(FileError::QuotaExceeded { files: files.unsigned_abs(), bytes: bytes.unsigned_abs() })
-        })
+        used.map_or(Ok(()), |(files, bytes)| Err(FileError::QuotaExceeded { files, bytes }))
     }
 
     async fn files(&self, filter: &FileFilter) -> Result<Vec<StoredFile>, StoreError> {
@@ -79,7 +77,7 @@ struct PutFile {
 
 impl Write for PutFile {
     /// The files and bytes of the tenant, if it would exceed the quota.
-    type Answer = Option<(i64, i64)>;
+    type Answer = Option<(u64, u64)>;
 
     fn apply(&self, db: &Connection) -> Result<Self::Answer, Error> {
         let StoredFile { id, tenant, created_at, expires_at, size, handle, .. } = &self.file;
@@ -88,7 +86,7 @@ impl Write for PutFile {
         let used: (i64, i64) = query(USED).bind(tenant.as_str()).one(db)?;
         let (files, bytes) = (used.0.unsigned_abs(), used.1.unsigned_abs());
         if files >= self.quota.files || bytes.saturating_add(*size) > self.quota.bytes {
-            return Ok(Some(used));
+            return Ok(Some((files, bytes)));
         }
         let put = query(PUT).bind(id.as_str()).bind(tenant.as_str()).bind(nanos(*created_at));
         put.bind(nanos(*expires_at)).bind(integer(*size)).bind(&self.body).execute(db)?;

@@ -45,7 +45,7 @@ impl LiveView {
         let edited = if *edited { ", arguments edited" } else { "" };
         let reason = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
         if self.decided_here.remove(&call.call_id) && *via == Channel::Terminal {
-            let is_told = word == "approved" && reach.is_empty() && edited.is_empty();
+            let is_told = *answer == run::DecisionKind::Approve && reach.is_empty() && edited.is_empty();
             let reach = reach.trim_end_matches(',');
             return (!is_told).then(|| format!("  {mark} {} {word}{reach}{edited}{reason}", self.named(call)));
         }

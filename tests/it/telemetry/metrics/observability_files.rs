@@ -43,8 +43,7 @@ fn series(metric: Metric) -> Vec<String> {
         "By" => "_bytes",
         _ => "",
     };
-    let name = definition.name.replace('.', "_");
-    let name = name + unit;
+    let name = definition.name.replace('.', "_") + unit;
     let suffixes: &[&str] = match definition.shape {
         Shape::Count | Shape::Amount | Shape::ObservedCount => &["_total"],
         Shape::Level => &[""],
