@@ -102,7 +102,7 @@ impl FromStr for Usd {
         let is_decimal = text.starts_with(|c: char| c.is_ascii_digit())
             && text.chars().all(|c| c.is_ascii_digit() || c == '.')
             && text.len() <= MAX_DECIMALS;
-        let amount = unsigned(Some(text).filter(|_| is_decimal).ok_or(NotAnAmount)?)?;
+        let amount = unsigned(is_decimal.then_some(text).ok_or(NotAnAmount)?)?;
         Ok(saturated(if is_negative { -amount } else { amount }))
     }
 }

@@ -90,9 +90,9 @@ fn with_same_arguments(of_command: GrantProposal, arguments: &Map<String, Value>
             continue;
         }
         let value = match value {
-            Value::String(text) => Some(literal(text)).filter(|_| is_comparable(text))?,
+            Value::String(text) if is_comparable(text) => literal(text),
             Value::Number(_) | Value::Bool(_) => value.to_string(),
-            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+            Value::String(_) | Value::Null | Value::Array(_) | Value::Object(_) => return None,
         };
         narrower.words.push_str(&format!(", the same {name}"));
         narrower.condition.push_str(&format!(" && args.{name} == {value}"));
