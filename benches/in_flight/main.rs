@@ -32,7 +32,7 @@ use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentit
 use toolgate::runner::{AgentRunner, Request};
 use toolgate::stores::MemoryStore;
 use toolgate::telemetry::spans::{Redaction, USUAL_NAMES};
-use toolgate::telemetry::{BackgroundSink, Destination, ExportSettings, Protocol, SpanSink};
+use toolgate::telemetry::{BackgroundSink, Destination, ExportSettings, Protocol, SampledSink, SpanSink};
 
 use scenario::PLAIN;
 use world::{Files, Loquacious, Turns};
@@ -110,7 +110,7 @@ async fn measured(Part { row, endpoint, runs }: Part) -> Value {
         })
         .sampler(Arc::new(move |_, _| is_sampled));
     if let Some((background, _)) = &export {
-        builder = builder.sink(background.clone()).exports_spans(true);
+        builder = builder.sink(Arc::new(SampledSink::new(background.clone()))).exports_spans(true);
     }
     let runner = builder.build().unwrap();
     let start = |count: usize| {

@@ -16,7 +16,9 @@ use toolgate::runner::{AgentRunner, Request};
 use toolgate::stores::{Durability, MemoryStore, SqliteStore};
 use toolgate::telemetry::metrics::{MetricsBuilder, MetricsSettings};
 use toolgate::telemetry::spans::{Redaction, USUAL_NAMES};
-use toolgate::telemetry::{BackgroundSink, Destination, ExportSettings, LogSink, Projector, SpanContent, SpanSink};
+use toolgate::telemetry::{
+    BackgroundSink, Destination, ExportSettings, LogSink, Projector, SampledSink, SpanContent, SpanSink,
+};
 use toolgate::validation::SchemaValidator;
 
 use crate::floor;
@@ -129,7 +131,7 @@ impl Ready {
         let is_exported = matches!(subject, Subject::Exported | Subject::Unsampled);
         let export = if is_exported { Some(exported(store).await) } else { None };
         if let Some((aside, _)) = &export {
-            builder = builder.sink(aside.clone()).exports_spans(true);
+            builder = builder.sink(Arc::new(SampledSink::new(aside.clone()))).exports_spans(true);
         }
         if subject == Subject::Whole {
             builder = builder.inputs(Arc::new(SchemaValidator::default()));

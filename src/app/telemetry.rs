@@ -26,7 +26,7 @@ use crate::runner::Sampler;
 use crate::telemetry::export::{LogExport, misspelt};
 use crate::telemetry::logging::{self, RunLogFiles};
 use crate::telemetry::spans::IdentityOf;
-use crate::telemetry::{BackgroundSink, Sampler as TraceSampler};
+use crate::telemetry::{BackgroundSink, SampledSink, Sampler as TraceSampler};
 
 /// All exporters of the process.
 pub(super) struct Telemetry {
@@ -91,7 +91,8 @@ impl Telemetry {
 
     /// The sinks for events of runs.
     pub(super) fn sinks(&self) -> Vec<Arc<dyn EventSink>> {
-        let spans = self.spans.iter().map(|spans| spans.background.clone() as Arc<dyn EventSink>);
+        let spans =
+            self.spans.iter().map(|spans| Arc::new(SampledSink::new(spans.background.clone())) as Arc<dyn EventSink>);
         let run_files = self.run_files.iter().map(|files| files.clone() as Arc<dyn EventSink>);
         spans.chain(self.metrics.iter().map(ProcessMetrics::sink)).chain(run_files).collect()
     }

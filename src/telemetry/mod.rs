@@ -11,6 +11,8 @@ mod per_run;
 pub mod spans;
 
 pub use background::BackgroundSink;
-pub use export::{Destination, Export, ExportError, ExportSettings, Protocol, Sampler, SpanCounts, SpanSink};
+pub use export::{
+    Destination, Export, ExportError, ExportSettings, Protocol, SampledSink, Sampler, SpanCounts, SpanSink,
+};
 pub use logging::LogSink;
 pub use spans::{Projector, Span, SpanContent};

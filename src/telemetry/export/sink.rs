@@ -49,10 +49,8 @@ impl RunSpans {
                 }
                 Some((spans, finished_to))
             }
-            // A sampled execution needs the facts before it.
-            Self::Unsampled { next_seq }
-                if recorded.seq <= *next_seq && !recorded.event.trace().is_some_and(|trace| trace.sampled) =>
-            {
+            // Facts between may be withheld. A sampled execution needs them.
+            Self::Unsampled { next_seq } if !recorded.event.trace().is_some_and(|trace| trace.sampled) => {
                 *next_seq = (*next_seq).max(recorded.seq + 1);
                 Some((Vec::new(), *next_seq))
             }
