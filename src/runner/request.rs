@@ -25,8 +25,8 @@ pub struct Request {
     pub input: Message,
     /// Messages before the message, in a run that begins a conversation.
     pub history: Vec<Message>,
-    /// The stored files that the input or the history names by their handles. The store of blobs has them; the run keeps
-    /// them, whatever happens to the files.
+    /// The stored files, and media of other runs, that the input or the history names by their handles. The store of blobs has
+    /// them; the run keeps them, whatever happens to the files and runs.
     pub files: BTreeSet<BlobHandle>,
     /// The session that the run continues, or begins if there is no such session. Without one the run is a conversation
     /// of its own, which a later run continues if it names the run's id as its session.

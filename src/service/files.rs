@@ -14,6 +14,7 @@ use toolgate_core::id::FileId;
 use toolgate_ports::{FileError, FileFilter, FileQuota, StoredFile};
 use uuid::Uuid;
 
+use super::authorize::Scope;
 use super::error::ServiceError;
 use super::error_reason::ErrorReason;
 use super::file_config::FileConfig;
@@ -136,7 +137,7 @@ impl TenantRunner {
     }
 }
 
-/// The files that the input of a new run names. A text becomes part of the journal, as every other text of a message; of any
+/// The files that the input of a new run names, and the media of runs whose messages it repeats. A text becomes part of the journal, as every other text of a message; of any
 /// other file, the journal has the handle of its blob.
 pub struct InputFiles<'a> {
     runner: &'a TenantRunner,
@@ -144,6 +145,8 @@ pub struct InputFiles<'a> {
     found: BTreeMap<String, (StoredFile, Part)>,
     bytes: u64,
     text_bytes: u64,
+    /// The blobs of the runs whose messages the input repeats.
+    of_runs: BTreeMap<String, BTreeSet<BlobHandle>>,
     /// The blobs that the parts name, for [`Request::files`](toolgate_runner::Request::files).
     pub handles: BTreeSet<BlobHandle>,
 }
@@ -163,7 +166,41 @@ impl<'a> InputFiles<'a> {
 
     /// Files of the caller's tenant.
     pub fn new(runner: &'a TenantRunner) -> Self {
-        Self { runner, found: BTreeMap::new(), bytes: 0, text_bytes: 0, handles: BTreeSet::new() }
+        Self {
+            runner,
+            found: BTreeMap::new(),
+            bytes: 0,
+            text_bytes: 0,
+            of_runs: BTreeMap::new(),
+            handles: BTreeSet::new(),
+        }
+    }
+
+    /// Adds media of a run that the caller may read. `pointer` is the place of the handle in the request, `run_pointer`
+    /// that of the run's id.
+    pub async fn of_run(
+        &mut self,
+        run: &str,
+        handle: &BlobHandle,
+        pointer: &str,
+        run_pointer: &str,
+    ) -> Result<(), ServiceError> {
+        if !self.of_runs.contains_key(run) {
+            self.runner.caller.require(Scope::RunsRead)?;
+            let missing = |error: ServiceError| match matches!(error.code, ErrorCode::NotFound | ErrorCode::Gone) {
+                true => ServiceError::invalid(run_pointer, error.detail),
+                false => error,
+            };
+            let blobs = self.runner.run(run).await.map_err(missing)?.load_with_conversation().await?.blobs().clone();
+            self.of_runs.insert(run.to_owned(), blobs);
+        }
+        match self.of_runs.get(run).is_some_and(|blobs| blobs.contains(handle)) {
+            true => {
+                self.handles.insert(*handle);
+                Ok(())
+            }
+            false => Err(ServiceError::invalid(pointer, format!("run `{run}` has no such media"))),
+        }
     }
 
     /// The file as a part of a message. `pointer` is the place of its id in the request. Files that are unknown, expired, of

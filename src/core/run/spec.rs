@@ -30,8 +30,8 @@ pub struct Started {
     pub history: Vec<Message>,
     /// The new user message.
     pub input: Message,
-    /// The blobs of uploaded files that the input or the history names. They are the run's own: a handle in these messages
-    /// that is not listed here gives no access to a blob.
+    /// The blobs that the input or the history names: of uploaded files, and media of runs whose messages the history repeats.
+    /// They are the run's own: a handle in these messages that is not listed here gives no access to a blob.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub files: BTreeSet<BlobHandle>,
     /// The conversation it belongs to.

@@ -7,7 +7,7 @@ use utoipa::openapi::{Header, HeaderBuilder, OpenApi, Ref, RefOr, Response};
 
 use super::operations::operations;
 
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 9] = [
     ("ETag", "The version of the run, session or list, for `If-Match` and `If-None-Match`."),
     (
         "Idempotent-Replayed",
@@ -18,12 +18,22 @@ const HEADERS: [(&str, &str); 6] = [
         "Preference-Applied",
         "The part of `Prefer` that was honoured: `respond-async`, or `wait` with the seconds that were waited.",
     ),
+    (
+        "RateLimit",
+        "The requests or the daily quota that the caller has left, and the seconds until they are whole again \
+         (draft-ietf-httpapi-ratelimit-headers); absent without a limit.",
+    ),
+    ("RateLimit-Policy", "The limit that `RateLimit` counts against; absent without a limit."),
     ("Retry-After", "Seconds before the same request may succeed."),
     (
         "traceresponse",
         "The root span of the run's latest execution, in the form of `traceparent`. Streams do not have it.",
     ),
+    ("X-Request-Id", "The id of the request, in the log and in problems: the one that the client sent, or a new one."),
 ];
+
+/// The headers of every response of the API.
+const ALWAYS: [&str; 3] = ["RateLimit", "RateLimit-Policy", "X-Request-Id"];
 
 /// Operations whose response has the address of what they created, besides those that wait for a run.
 const LOCATED: [&str; 5] = ["createKey", "rotateKey", "createSession", "createWebhookEndpoint", "uploadFile"];
@@ -48,10 +58,10 @@ pub(super) fn add(description: &mut OpenApi) {
     components.headers.extend(HEADERS.map(|(name, meaning)| (name.to_owned(), RefOr::T(header(meaning)))));
 }
 
-/// Lets a response refer to headers.
+/// Lets a response refer to these headers, and to those of every response.
 pub(super) fn refer(response: &mut Response, names: &[&str]) {
     let place = |name: &&str| ((*name).to_owned(), RefOr::Ref(Ref::new(format!("#/components/headers/{name}"))));
-    response.headers.extend(names.iter().map(place));
+    response.headers.extend(names.iter().chain(&ALWAYS).map(place));
 }
 
 /// The headers that an operation sends.

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::chat::{Media, Message, Part, Role};
+use toolgate_core::id::RunId;
 use toolgate_service::TenantRunner;
 use utoipa::{IntoParams, ToSchema};
 
@@ -48,13 +49,14 @@ pub(super) async fn list(
 ) -> PageResult<MessageView> {
     let limit = limit(which.limit)?;
     let run = runner.run(&run).await?;
+    let id = run.id();
     let messages = run.load_with_conversation().await?.messages();
     let found = messages.iter().enumerate().skip(which.from()).take(limit + 1).collect();
     Ok(Json(Page::new(
         found,
         limit,
         |(index, _)| index.to_string(),
-        |(index, message)| MessageView::new(index, message),
+        |(index, message)| MessageView::new(id, index, message),
     )))
 }
 
@@ -93,7 +95,10 @@ pub(super) async fn add(
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Message)]
 pub(crate) struct MessageView {
-    /// The message's position among the run's messages, from 0.
+    /// The run whose messages are listed; in the list of a session, the run that added the message.
+    #[schema(value_type = String)]
+    run_id: RunId,
+    /// The message's position in the list, from 0.
     index: usize,
     /// The author of the message. Results of tools are messages of the user.
     role: RoleView,
@@ -167,12 +172,12 @@ pub(crate) enum PartView {
 }
 
 impl MessageView {
-    pub(crate) fn new(index: usize, message: &Message) -> Self {
+    pub(crate) fn new(run: &RunId, index: usize, message: &Message) -> Self {
         let role = match message.role {
             Role::User => RoleView::User,
             Role::Assistant => RoleView::Assistant,
         };
-        Self { index, role, content: message.content.iter().map(PartView::new).collect() }
+        Self { run_id: run.clone(), index, role, content: message.content.iter().map(PartView::new).collect() }
     }
 }
 

@@ -7,9 +7,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{ETAG, LOCATION};
 use axum::response::{IntoResponse as _, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
+use toolgate_core::id::{AgentName, Principal, SessionId, Tenant};
 use toolgate_ports::{SessionFilter, SessionLimits, SessionSettings};
 use toolgate_runner::{MemberChange, NewSession, SessionChange, SessionLimitsChange, SessionMessage};
 use toolgate_service::{Scope, TenantRunner};
@@ -237,18 +237,6 @@ async fn delete(runner: TenantRunner, if_match: IfMatch, Path(session): Path<Str
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A message of a session.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = SessionMessage)]
-pub(super) struct SessionMessageView {
-    /// The run that added the message.
-    #[schema(value_type = String)]
-    run_id: RunId,
-    /// The message. Its `index` is the position among the messages of the session.
-    #[serde(flatten)]
-    message: MessageView,
-}
-
 /// List the messages of a session
 ///
 /// Returns the conversation, oldest first. An ended run adds its messages up to its last answered turn, as the next run
@@ -256,20 +244,17 @@ pub(super) struct SessionMessageView {
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/messages", tag = "sessions", operation_id = "listSessionMessages",
     params(MessageListParams),
-    responses((status = 200, description = "A page of messages", body = Page<SessionMessageView>)),
+    responses((status = 200, description = "A page of messages", body = Page<MessageView>)),
 )]
 async fn messages(
     Path(session): Path<String>,
     Query(which): Query<MessageListParams>,
     runner: Admitted<TenantRunner>,
-) -> PageResult<SessionMessageView> {
+) -> PageResult<MessageView> {
     let limit = limit(which.limit)?;
     let messages = runner.session(&session).await?.messages(which.from(), limit + 1).await?;
     let found = (which.from()..).zip(messages).collect();
-    let view = |(index, SessionMessage { run, message })| SessionMessageView {
-        run_id: run,
-        message: MessageView::new(index, &message),
-    };
+    let view = |(index, SessionMessage { run, message })| MessageView::new(&run, index, &message);
     Ok(Json(Page::new(found, limit, |(index, _)| index.to_string(), view)))
 }
 

@@ -64,7 +64,16 @@ fn validator(schema: &str) -> Validator {
 }
 
 /// Headers that a response has only if its description says so.
-const HEADERS: [&str; 5] = ["ETag", "Idempotent-Replayed", "Location", "Preference-Applied", "Retry-After"];
+const HEADERS: [&str; 8] = [
+    "ETag",
+    "Idempotent-Replayed",
+    "Location",
+    "Preference-Applied",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Retry-After",
+    "X-Request-Id",
+];
 
 /// Checks that an operation of the path describes the headers of a response with this status.
 pub(super) fn check_headers(path: &str, status: u16, headers: &HeaderMap) {

@@ -193,7 +193,7 @@ on_every_store! {
             {"role": "assistant", "content": [{"type": "file", "file_id": pdf}]}, {"role": "user", "content": "And?"},
         ]);
         let refused = ann.post("/v1/runs", json!({"input": turns})).await;
-        assert_eq!(refusal(&refused), ("validation", &json!("/input/0/content/0"), &json!("only user messages may contain media")));
+        assert_eq!(refusal(&refused), ("validation", &json!("/input/0/content/0"), &json!("only user messages may contain uploaded files")));
         assert!(sent.lock().unwrap().is_empty());
     }
 }
