@@ -37,6 +37,7 @@ mod file_config;
 mod files;
 mod grants;
 mod inbox;
+mod input_messages;
 mod media_url;
 mod name_rules;
 mod new_run;
