@@ -21,7 +21,8 @@ use super::paint::Paint;
 use super::past_calls::read_past_calls;
 use super::prompt::{self, AskedItem, CallRecord, Prompt, Reply, Terminal};
 use super::refusal;
-use super::text::{block, list};
+use super::text::block;
+use super::view::marked;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, Coverage, PendingCall, PendingItem, Resume, ResumeError, Scope};
 use crate::runner::{Report, RunnerError};
@@ -29,6 +30,9 @@ use crate::service::binding_digest;
 
 /// The poll interval for answers of other processes while a prompt is open.
 const POLL: Duration = Duration::from_millis(500);
+
+/// How many calls in progress are named above a prompt.
+const MEANWHILE: usize = 3;
 
 const FILE_CHANGED: &str = "A file changed after a call on it was approved, so nothing was decided about that call";
 
@@ -71,6 +75,7 @@ impl Prompted {
 /// Prompts for the pending items of a run.
 pub(super) async fn answer(follow: &mut Follow<'_>, report: &Report, out: &mut Output) -> Result<Prompted, CliError> {
     let items = unanswered(follow, &report.pending);
+    note_policy_change(follow, &report.run_id, &items, out).await?;
     prompt_for(follow, &report.run_id, report.version, items, out).await
 }
 
@@ -99,10 +104,39 @@ pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut
     let state = follow.app.runner.load(run).await?;
     let mut items = unanswered(follow, &state.pending_items());
     items.retain(is_approval);
-    if !items.is_empty() {
-        out.note(format!("meanwhile in progress: {}", list(follow.calls_in_progress())));
+    // Several calls start together, and the stream has shown the first of them.
+    follow.catch_up(run, state.length(), out).await?;
+    if !items.is_empty() && follow.is_calling() {
+        out.note("meanwhile in progress:");
+        follow.calls_in_progress().take(MEANWHILE).for_each(|call| out.note(format!("  {call}")));
+        let more = follow.calls_in_progress().skip(MEANWHILE).count();
+        if more > 0 {
+            out.note(format!("  and {more} more"));
+        }
     }
     prompt_for(follow, run, state.length(), items, out).await
+}
+
+/// Names the policy that asked about these calls, if it changed since: the present one judges a call only after its approval.
+async fn note_policy_change(
+    follow: &Follow<'_>,
+    run: &RunId,
+    items: &[PendingItem],
+    out: &mut Output,
+) -> Result<(), CliError> {
+    let state = follow.app.runner.load(run).await?;
+    let spec = &state.started().spec;
+    let Ok(agent) = follow.app.runner.agent(&spec.agent) else { return Ok(()) };
+    let present = agent.policy_of(spec).mark();
+    let asked_by = |item: &PendingItem| {
+        if let PendingItem::Approval(approval) = item { approval.policy.clone() } else { None }
+    };
+    let before = items.iter().filter_map(asked_by).find(|policy| *policy != present);
+    if let Some(before) = before {
+        let (before, present) = (marked(&before), marked(&present));
+        out.note(format!("{before} asked, and has changed since: {present} judges each call again before it is sent"));
+    }
+    Ok(())
 }
 
 /// The items that the person has not left open.
@@ -295,9 +329,12 @@ async fn record_held(
 ) -> Result<(), CliError> {
     for (item, call, answer) in round.take_held() {
         follow.left_open.remove(&named(&item));
-        if prompted.shown.get(&call).is_some_and(|shown| *shown != present(&item)) {
-            out.note(format!("\n  {FILE_CHANGED}"));
-            continue;
+        if let Some(shown) = prompted.shown.get(&call) {
+            if *shown != present(&item) {
+                out.note(format!("\n  {FILE_CHANGED}"));
+                continue;
+            }
+            follow.shown_here(call.clone());
         }
         // A decision does not depend on the version: its digest binds it to the item.
         match record(follow, run, 0, vec![(call.clone(), answer)], &item, out).await? {

@@ -11,7 +11,8 @@ pub(super) fn visible_width(text: &str) -> usize {
 }
 
 /// The text with each of its lines wrapped at words. A continued line has the indent of its beginning, with the gutter of
-/// quoted text. Commands are not wrapped: a command is copied in one piece.
+/// quoted text. A longer word is broken where a gutter or the mark of a difference frames it, and elsewhere stays whole, as a
+/// command does: both are copied in one piece.
 pub(super) fn wrap(text: &str, columns: usize) -> String {
     let lines: Vec<String> = text.split('\n').map(|line| wrap_line(line, columns)).collect();
     lines.join("\n")
@@ -22,28 +23,81 @@ fn wrap_line(line: &str, columns: usize) -> String {
     if plain.width() <= columns || plain.trim_start().starts_with("toolgate ") {
         return line.to_owned();
     }
-    let indent = indent(&plain, columns);
+    let Indent { text: indent, begins, is_frame } = Indent::of(&plain, columns);
     let (mut wrapped, mut used, mut is_first) = (String::with_capacity(line.len() + 16), 0, true);
     for word in line.split_inclusive(' ') {
-        let plain = without_colours(word);
-        let needed = plain.trim_end().width();
-        if !is_first && needed > 0 && used + needed > columns {
+        let needed = visible_width(word.trim_end());
+        let is_broken = is_frame && indent.width() + needed > columns;
+        if !is_first && !is_broken && needed > 0 && used + needed > columns {
             wrapped.truncate(wrapped.trim_end_matches(' ').len());
             wrapped.push('\n');
             wrapped.push_str(&indent);
             used = indent.width();
         }
-        wrapped.push_str(word);
-        used += plain.width();
-        is_first &= needed == 0;
+        let parts = if is_broken { letters(word) } else { vec![(word, visible_width(word))] };
+        for (part, width) in parts {
+            if is_broken && used + width > columns && part != " " {
+                wrapped.push('\n');
+                wrapped.push_str(&indent);
+                used = indent.width();
+            }
+            wrapped.push_str(part);
+            used += width;
+        }
+        is_first &= used <= begins;
     }
     wrapped
 }
 
-/// The beginning of a continued line: the spaces and gutters before the first word.
-fn indent(plain: &str, columns: usize) -> String {
-    let indent: String = plain.chars().take_while(|c| matches!(c, ' ' | '|')).collect();
-    if indent.width() * INDENT_SHARE > columns { String::new() } else { indent }
+/// The beginning of a continued line.
+struct Indent {
+    text: String,
+    /// The column of the first word of the whole line.
+    begins: usize,
+    /// Whether it frames the text, so that no part of it may begin elsewhere.
+    is_frame: bool,
+}
+
+impl Indent {
+    /// The spaces and gutters before the first word, and the columns of the mark of a difference.
+    fn of(plain: &str, columns: usize) -> Self {
+        let text: String = plain.chars().take_while(|c| matches!(c, ' ' | '|')).collect();
+        let (has_gutter, rest) = (text.contains('|'), plain.get(text.len()..).unwrap_or_default());
+        let has_mark = rest.starts_with("+ ") || rest.starts_with("- ");
+        let text = if has_mark { text + "  " } else { text };
+        let begins = text.width();
+        let text = match begins * INDENT_SHARE > columns {
+            true if has_gutter => "| ".to_owned(),
+            true => String::new(),
+            false => text,
+        };
+        Self { text, begins, is_frame: has_gutter || has_mark }
+    }
+}
+
+/// The line in at most these columns, with a mark for the omitted end.
+pub(super) fn cut(line: &str, columns: usize) -> String {
+    if visible_width(line) <= columns {
+        return line.to_owned();
+    }
+    let mut used = 1;
+    let shown = letters(line).into_iter().take_while(|(_, width)| {
+        used += width;
+        used <= columns
+    });
+    shown.map(|(letter, _)| letter).chain(["…"]).collect()
+}
+
+/// The letters of a word with the columns of each. A sequence that sets a colour takes none.
+fn letters(word: &str) -> Vec<(&str, usize)> {
+    let (mut letters, mut rest) = (Vec::new(), word);
+    while let Some(first) = rest.chars().next() {
+        let colour = rest.strip_prefix("\x1b[").and_then(|codes| Some("\x1b[".len() + codes.find('m')? + 1));
+        let (letter, after) = rest.split_at(colour.unwrap_or(first.len_utf8()));
+        letters.push((letter, visible_width(letter)));
+        rest = after;
+    }
+    letters
 }
 
 /// The text without sequences that set colours.
@@ -72,6 +126,21 @@ mod tests {
         assert_eq!(wrap("  toolgate resume run_1 --approve", 10), "  toolgate resume run_1 --approve");
         assert_eq!(wrap("a abcdefghijklm b", 6), "a\nabcdefghijklm\nb");
         assert_eq!(wrap("            deep words", 16), "            deep\nwords");
+        assert_eq!(wrap("  https://example.com/abc", 10), "  https://example.com/abc");
+    }
+
+    #[test]
+    fn a_long_word_in_a_frame_is_broken_within_it() {
+        assert_eq!(wrap("  | abcdefghijkl mn", 8), "  | abcd\n  | efgh\n  | ijkl\n  | mn");
+        assert_eq!(wrap("  | a 山田太郎b ", 9), "  | a 山\n  | 田太\n  | 郎b ");
+        assert_eq!(wrap("  + abcdef - g", 8), "  + abcd\n    ef -\n    g");
+        assert_eq!(wrap("      | abcdefghij", 10), "      | ab\n| cdefghij");
+        assert_eq!(wrap("\x1b[32m  + abcdef\x1b[0m", 8), "\x1b[32m  + abcd\n    ef\x1b[0m");
+    }
+
+    #[test]
+    fn a_cut_line_fits_with_its_mark() {
+        assert_eq!([cut("abcd", 4), cut("abcde", 4), cut("山田太郎", 6)], ["abcd", "abc…", "山田…"]);
     }
 
     #[test]

@@ -46,6 +46,16 @@ turns:
   - { say: Noted. }
 "#;
 
+/// Words that are wider than any of the terminals.
+const LONG_WORDS: &str = r#"
+turns:
+  - calls:
+      - id: note
+        name: mcp_shop_add_note
+        arguments: { customer_id: C-1001, text: "Called on Monday.\nWIDE https://parcels.example.com/track?id=NARROW\n" }
+  - { say: Noted. }
+"#;
+
 /// A shell in a terminal of this width.
 struct Terminal {
     shell: Shell,
@@ -182,7 +192,8 @@ fn an_answer_is_typeset() {
 
 #[test]
 fn an_approval_shows_what_would_run() {
-    let desk = Desk::playing(NOTE);
+    let desk =
+        Desk::playing(&LONG_WORDS.replace("WIDE", &"山田".repeat(40)).replace("NARROW", &"quick-brown-".repeat(15)));
     scene("approval", &desk, |shell| {
         shell.runs("toolgate run 'Note the call'").sees("later: ");
         shell.types("?").sees("Ctrl-C");
