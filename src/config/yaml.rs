@@ -98,6 +98,11 @@ fn fault(error: &Error, source: &Source) -> Fault {
         let remedy = remedy_for_colon(source.text().lines().nth(place.line - 1).unwrap_or_default(), place.column);
         return fault.with_remedy(remedy).at(source, Some(place));
     }
+    if let Error::Unexpected { expected: "mapping start", .. } = error.without_snippet()
+        && let Some((place, remedy)) = place.and_then(|place| kind_without_settings(source, place))
+    {
+        return Fault::new("a kind without its settings").with_remedy(remedy).at(source, Some(place));
+    }
     let lines = place.map(|place| source.text().lines().skip(place.line.saturating_sub(2)).take(2));
     if !fault.has_remedy() && lines.into_iter().flatten().any(has_bare_variable) {
         return fault.with_remedy("write variables in quotes: `\"${NAME}\"`").at(source, place);
@@ -112,6 +117,24 @@ fn remedy_for_colon(line: &str, column: usize) -> &'static str {
         true => "put text that has a colon in quotes, for example `instructions: \"Answer: shortly\"`",
         false => "indent this key like the keys beside it; put text that has a colon in quotes",
     }
+}
+
+/// A lone word where a kind has to be chosen (`store: memory`), with what to write: the parser reports the place after it.
+fn kind_without_settings(source: &Source, after: Location) -> Option<(Location, String)> {
+    let mut lines = source.text().lines();
+    let above: Vec<&str> = lines.by_ref().take(after.line - 1).collect();
+    let is_next = lines.next().unwrap_or_default().chars().take(after.column - 1).all(char::is_whitespace);
+    let number = above.iter().rposition(|line| !line.trim().is_empty()).filter(|_| is_next)?;
+    let line = above.get(number)?;
+    let (before, word) = line.rsplit_once(": ")?;
+    let key = before.trim_start_matches([' ', '-']);
+    let is_word =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let word = word.trim_end();
+    let column = line.chars().count() - word.chars().count() + 1;
+    let remedy = format!("settings follow the kind, if only an empty mapping: `{key}: {{ {word}: {{}} }}`");
+    (is_word(key) && is_word(word))
+        .then(|| (Location { line: number + 1, column, length: word.chars().count() }, remedy))
 }
 
 /// Whether a line has a variable outside quotes, where YAML reads its braces as a mapping.
@@ -160,7 +183,12 @@ fn explained(error: &Error) -> Fault {
         return Fault::new(format!("unknown key `{field}`")).with_remedy(remedy);
     }
     if let Error::SerdeUnknownVariant { variant, expected, .. } = error {
-        let remedy = suggest::remedy(variant, expected.iter().copied(), "words");
+        let mut remedy = suggest::remedy(variant, expected.iter().copied(), "words");
+        if ["api", "kind", "provider", "type"].contains(&variant.as_str())
+            && let Some(kind) = expected.first()
+        {
+            remedy = format!("the kind itself is the key, with its settings inside: `{kind}: {{ … }}`; {remedy}");
+        }
         return Fault::new(format!("unknown value `{variant}`")).with_remedy(remedy);
     }
     if let Error::SerdeMissingField { field, .. } = error {
