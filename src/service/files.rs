@@ -163,6 +163,8 @@ pub enum FilePart {
 impl<'a> InputFiles<'a> {
     /// The most bytes of text files in an input. Texts stand in the journal.
     const MAX_TEXT_BYTES: u64 = 2 << 20;
+    /// The most runs of whose media an input may name some. Each is read from the store.
+    const MAX_RUNS: usize = 100;
 
     /// Files of the caller's tenant.
     pub fn new(runner: &'a TenantRunner) -> Self {
@@ -185,22 +187,31 @@ impl<'a> InputFiles<'a> {
         pointer: &str,
         run_pointer: &str,
     ) -> Result<(), ServiceError> {
-        if !self.of_runs.contains_key(run) {
-            self.runner.caller.require(Scope::RunsRead)?;
-            let missing = |error: ServiceError| match matches!(error.code, ErrorCode::NotFound | ErrorCode::Gone) {
-                true => ServiceError::invalid(run_pointer, error.detail),
-                false => error,
-            };
-            let blobs = self.runner.run(run).await.map_err(missing)?.load_with_conversation().await?.blobs().clone();
-            self.of_runs.insert(run.to_owned(), blobs);
+        if self.of_runs.get(run).is_some_and(|blobs| blobs.contains(handle)) {
+            self.handles.insert(*handle);
+            return Ok(());
         }
-        match self.of_runs.get(run).is_some_and(|blobs| blobs.contains(handle)) {
-            true => {
-                self.handles.insert(*handle);
-                Ok(())
-            }
-            false => Err(ServiceError::invalid(pointer, format!("run `{run}` has no such media"))),
+        self.runner.caller.require(Scope::RunsRead)?;
+        if self.of_runs.len() >= Self::MAX_RUNS {
+            let rule = format!("the media of an input are from at most {} runs", Self::MAX_RUNS);
+            return Err(ServiceError::invalid(run_pointer, rule));
         }
+        let missing = |error: ServiceError| match matches!(error.code, ErrorCode::NotFound | ErrorCode::Gone) {
+            true => ServiceError::invalid(run_pointer, error.detail),
+            false => error,
+        };
+        let named = self.runner.run(run).await.map_err(missing)?;
+        // The messages that the run added, and otherwise those before it.
+        let mut blobs = named.load().await?.blobs().clone();
+        if !blobs.contains(handle) {
+            blobs = named.load_with_conversation().await?.blobs().clone();
+        }
+        if !blobs.contains(handle) {
+            return Err(ServiceError::invalid(pointer, format!("run `{run}` has no such media")));
+        }
+        self.handles.insert(*handle);
+        self.of_runs.insert(run.to_owned(), blobs);
+        Ok(())
     }
 
     /// The file as a part of a message. `pointer` is the place of its id in the request. Files that are unknown, expired, of

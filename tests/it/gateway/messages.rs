@@ -173,6 +173,25 @@ async fn media_of_a_run_are_given_only_to_callers_that_may_read_it() {
 }
 
 #[tokio::test]
+async fn an_input_names_media_of_at_most_a_hundred_runs() {
+    let media = json!([{"media": [{"media_type": "image/png", "data": "iVBORw0KGgo="}]}, say("Cats.")]);
+    let served = Served::to_all(given_an_agent().whose_model_says(media).kept(Kept::InMemory).await).await;
+    let mut input = Vec::new();
+    for _ in 0..101 {
+        let drawn = served.post("/v1/runs", json!({"input": "A cat"})).await;
+        let url = &drawn.body["output"]["media"][0]["url"];
+        let image = json!({"type": "image", "media_type": "image/png", "url": url});
+        input.push(json!({"role": "assistant", "content": [image], "run_id": drawn.body["id"]}));
+    }
+    let question = json!({"role": "user", "content": "What are they?"});
+    input.push(question.clone());
+    let refused = served.post("/v1/runs", json!({"input": input})).await;
+    assert_eq!((refused.problem(), &refused.body["errors"][0]["pointer"]), ("validation", &json!("/input/100/run_id")));
+    let fewer = [&input[..100], &[question]].concat();
+    assert_eq!(served.post("/v1/runs", json!({"input": fewer})).await.status, 201);
+}
+
+#[tokio::test]
 async fn invalid_input_messages_are_refused_with_a_pointer() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let user = |content: serde_json::Value| json!([{"role": "user", "content": content}]);
