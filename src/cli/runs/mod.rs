@@ -4,6 +4,7 @@ mod cancel;
 mod events;
 mod explain;
 mod export;
+mod feedback;
 mod fork;
 mod list;
 mod pause;
@@ -31,10 +32,11 @@ Examples:
   toolgate runs cancel run_0199… --reason \"wrong customer\"
   toolgate runs fork last --message \"And the other order?\"
   toolgate runs retry last
+  toolgate runs feedback last --name quality --score 0.8
 
 RUN is an id, a unique beginning or end of one, or `last`.";
 
-/// List, show, explain, trace, follow, pause, cancel, fork, retry, export and recover runs
+/// List, show, explain, trace, follow, pause, cancel, fork, retry, judge, export and recover runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Runs {
@@ -53,6 +55,7 @@ enum Command {
     Cancel(cancel::Cancel),
     Fork(Box<fork::Fork>),
     Retry(Box<fork::Retry>),
+    Feedback(feedback::GiveFeedback),
     Export(export::Export),
     Recover(recover::Recover),
 }
@@ -69,6 +72,7 @@ impl Runs {
             Command::Cancel(command) => command.execute(out).await,
             Command::Fork(command) => command.execute(out).await,
             Command::Retry(command) => command.execute(out).await,
+            Command::Feedback(command) => command.execute(out).await,
             Command::Export(command) => command.execute(out).await,
             Command::Recover(command) => command.execute(out).await,
         }
@@ -86,6 +90,7 @@ impl Runs {
             | Command::Events(_)
             | Command::Pause(_)
             | Command::Cancel(_)
+            | Command::Feedback(_)
             | Command::Export(_)
             | Command::Recover(_) => false,
         }
