@@ -69,7 +69,7 @@ use server_settings::server_settings;
 pub use servers::ToolServers;
 use stay::Stay;
 use telemetry::Telemetry;
-pub use telemetry::{check_telemetry, span_receiver};
+pub use telemetry::{check_telemetry, redaction, span_receiver};
 
 /// How long a grant is used without another query to the store.
 const GRANT_TTL: Duration = Duration::from_secs(30);

@@ -12,6 +12,7 @@ use tokio::task::spawn_blocking;
 
 use self::catch_up::CatchUp;
 use self::metrics::ProcessMetrics;
+pub use self::spans::redaction;
 use self::spans::{Spans, export_settings};
 use super::error::AppError;
 use super::propagation::propagation;

@@ -1,6 +1,7 @@
 //! `toolgate runs`: commands for stored runs.
 
 mod cancel;
+mod dataset;
 mod events;
 mod explain;
 mod export;
@@ -9,6 +10,7 @@ mod fork;
 mod list;
 mod pause;
 mod recover;
+mod selection;
 mod show;
 mod trace;
 
@@ -57,6 +59,7 @@ enum Command {
     Retry(Box<fork::Retry>),
     Feedback(feedback::GiveFeedback),
     Export(export::Export),
+    Dataset(dataset::Dataset),
     Recover(recover::Recover),
 }
 
@@ -74,6 +77,7 @@ impl Runs {
             Command::Retry(command) => command.execute(out).await,
             Command::Feedback(command) => command.execute(out).await,
             Command::Export(command) => command.execute(out).await,
+            Command::Dataset(command) => command.execute(out).await,
             Command::Recover(command) => command.execute(out).await,
         }
     }
@@ -92,6 +96,7 @@ impl Runs {
             | Command::Cancel(_)
             | Command::Feedback(_)
             | Command::Export(_)
+            | Command::Dataset(_)
             | Command::Recover(_) => false,
         }
     }

@@ -1,9 +1,9 @@
-//! `toolgate runs feedback`, and feedback in `runs show` and at a collector.
+//! `toolgate runs feedback`, `runs dataset`, and feedback in `runs show` and at a collector.
 
 use serde_json::{Value, json};
 
 use super::desk::{Desk, Ended, person, steady};
-use super::span_marks::{environment, spans_received};
+use super::span_marks::{environment, list, spans_received};
 use crate::telemetry::receiver::Receiver;
 
 const TURNS: &str = "
@@ -59,6 +59,39 @@ fn invalid_feedback_is_refused() {
         let refused = desk.toolgate(&[&["runs", "feedback", "last"], &flags[..]].concat());
         assert!(refused.code != 0 && refused.err.contains(message), "{flags:?}: {}", refused.err);
     }
+}
+
+#[test]
+fn a_dataset_has_a_line_for_each_selected_run() {
+    let desk = ended();
+    desk.toolgate(&["runs", "feedback", "last", "--name", "quality", "--score", "0.8"]).expect(0);
+    let session = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["session_id"].as_str().unwrap().to_owned();
+    desk.toolgate(&["run", "--session", &session, "And now?"]).expect(0);
+
+    let rows = desk.toolgate(&["runs", "dataset"]).expect(0).json_lines();
+    let [second, first] = rows.as_slice() else { panic!("{rows:?}") };
+
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    assert_eq!(first["input"], json!([{"role": "user", "content": text("Sort it out")}]));
+    assert_eq!((&first["agent"], &first["status"]), (&json!("desk"), &json!("completed")));
+    let tools = list(first, "tools");
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"mcp_shop_list_orders") && names.contains(&"ext_issue_refund"), "{names:?}");
+    assert_eq!(first["tools"][0]["input_schema"]["type"], "object");
+    let calls = &first["tool_calls"];
+    assert_eq!((&calls[0]["id"], &calls[0]["is_error"]), (&json!("orders"), &json!(false)));
+    assert!(calls[0]["result"][0]["text"].as_str().unwrap().contains("A-1041"), "{calls}");
+    assert_eq!((&calls[1]["name"], &calls[1]["is_error"]), (&json!("mcp_shop_fly"), &json!(true)));
+    assert_eq!(calls[1]["arguments"], json!({"password": "__REDACTED__"}));
+    assert_eq!(first["output"]["text"], "The password __REDACTED__ is wrong.");
+    assert_eq!((&first["feedback"][0]["name"], &first["feedback"][0]["score"]), (&json!("quality"), &json!(0.8)));
+    assert_eq!(first["usage"]["input_tokens"], 100);
+
+    assert_eq!(list(second, "input").len(), 5, "with the conversation of the run before: {second}");
+    assert_eq!((&second["tool_calls"], &second["feedback"]), (&json!([]), &json!([])));
+    let some = desk.toolgate(&["runs", "dataset", "--limit", "1"]).expect(0).json_lines();
+    assert_eq!(some, std::slice::from_ref(second));
+    assert_eq!(desk.toolgate(&["runs", "dataset", "--status", "failed"]).expect(0).out, "");
 }
 
 #[test]

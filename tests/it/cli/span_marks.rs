@@ -23,7 +23,7 @@ pub(super) fn spans_received(receiver: &Receiver) -> Vec<Value> {
 }
 
 /// The members of a list, which may be missing.
-fn list(value: &Value, name: &str) -> Vec<Value> {
+pub(super) fn list(value: &Value, name: &str) -> Vec<Value> {
     value[name].as_array().cloned().unwrap_or_default()
 }
 

@@ -7,7 +7,7 @@ use toolgate_ports::Feedback;
 use super::Projector;
 use crate::spans::execution::{Child, Execution};
 use crate::spans::span::{Kind, Parent, Span, Status};
-use crate::spans::{Value, agent, feedback, names};
+use crate::spans::{Redaction, Value, agent, feedback, names};
 
 impl Projector {
     /// The spans of feedback on the run with this journal, each below the judged span, or below the root of the latest execution.
@@ -24,6 +24,14 @@ impl Projector {
             self.feedback_span(journal, trace, judged, feedback)
         });
         spans_of.collect()
+    }
+
+    /// The redaction of a text about the run with this journal: it also hides what the run passed to its tools under secret names.
+    /// Call it on a new projector.
+    pub fn redaction_after(mut self, journal: &[JournalEntry]) -> Redaction {
+        self.from = u64::MAX;
+        self.all(journal);
+        self.redaction
     }
 
     fn feedback_span(&self, journal: &[JournalEntry], trace: &Trace, judged: &Span, given: &Feedback) -> Option<Span> {
