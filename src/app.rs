@@ -42,7 +42,7 @@ pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{
-    AccessKeys, ApprovalCache, ClaimedSpans, EventSink, FileStore, IdempotencyStore, RuleCounters, RunStore,
+    AccessKeys, ApprovalCache, ClaimedSpans, EventSink, Feedback, FileStore, IdempotencyStore, RuleCounters, RunStore,
     StreamTickets, UsageCounters, Webhooks,
 };
 use crate::runner::{self, AgentRunner, Capacity, DrainTimes};
@@ -69,7 +69,7 @@ use server_settings::server_settings;
 pub use servers::ToolServers;
 use stay::Stay;
 use telemetry::Telemetry;
-pub use telemetry::{check_telemetry, span_receiver};
+pub use telemetry::{check_telemetry, redaction, span_receiver};
 
 /// How long a grant is used without another query to the store.
 const GRANT_TTL: Duration = Duration::from_secs(30);
@@ -237,10 +237,10 @@ impl App {
         self.telemetry.prometheus()
     }
 
-    /// Exports all spans of a run from its journal, and returns their number. `None` if spans are not exported. The
-    /// export finishes at the latest when the app is closed.
-    pub fn send_spans_again(&self, run: &RunId, journal: &[JournalEntry]) -> Option<usize> {
-        self.telemetry.send_again(run, journal)
+    /// Exports all spans of a run from its journal and the feedback on it, and returns their number. `None` if spans are not
+    /// exported. The export finishes at the latest when the app is closed.
+    pub fn send_spans_again(&self, run: &RunId, journal: &[JournalEntry], feedback: &[Feedback]) -> Option<usize> {
+        self.telemetry.send_again(run, journal, feedback)
     }
 
     /// Claims the export of the spans that a collector lacks of a run. Waits for a process that died some seconds ago.

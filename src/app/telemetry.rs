@@ -12,6 +12,7 @@ use tokio::task::spawn_blocking;
 
 use self::catch_up::CatchUp;
 use self::metrics::ProcessMetrics;
+pub use self::spans::redaction;
 use self::spans::{Spans, export_settings};
 use super::error::AppError;
 use super::propagation::propagation;
@@ -21,7 +22,7 @@ use crate::core::id::RunId;
 use crate::core::run::JournalEntry;
 use crate::gateway::Gateway;
 use crate::mcp;
-use crate::ports::{EventSink, RequestMeter, RunStore};
+use crate::ports::{EventSink, Feedback, RequestMeter, RunStore};
 use crate::runner::Sampler;
 use crate::telemetry::export::{LogExport, misspelt};
 use crate::telemetry::logging::{self, RunLogFiles};
@@ -123,9 +124,9 @@ impl Telemetry {
         Some(CatchUp { sink: spans.sink.clone(), store: self.store.clone() })
     }
 
-    /// Exports all spans of a run from its journal. `None` if spans are not exported.
-    pub(super) fn send_again(&self, run: &RunId, journal: &[JournalEntry]) -> Option<usize> {
-        self.spans.as_ref().map(|spans| spans.sink.send_again(run, journal))
+    /// Exports all spans of a run from its journal and the feedback on it. `None` if spans are not exported.
+    pub(super) fn send_again(&self, run: &RunId, journal: &[JournalEntry], feedback: &[Feedback]) -> Option<usize> {
+        self.spans.as_ref().map(|spans| spans.sink.send_again(run, journal, feedback))
     }
 
     /// Exports the rest, spans and log records for at most that time. Returns failures as sentences.

@@ -103,6 +103,10 @@ text_id! {
     FileId
 }
 text_id! {
+    /// Feedback on a run: `feedback_` and hex digits.
+    FeedbackId
+}
+text_id! {
     /// The process that drives a run; holds leases in the store.
     NodeId
 }

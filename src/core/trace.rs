@@ -174,6 +174,12 @@ fn hex_bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 macro_rules! hex_id {
     ($name:ident, $len:literal) => {
+        impl $name {
+            /// The id of this lower-case hex text.
+            pub fn parse(text: &str) -> Option<Self> {
+                hex_bytes::<$len>(text).map(Self)
+            }
+        }
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -192,8 +198,7 @@ macro_rules! hex_id {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                hex_bytes::<$len>(&text)
-                    .map(Self)
+                Self::parse(&text)
                     .ok_or_else(|| D::Error::custom(concat!("expected ", $len, " bytes of lower-case hex")))
             }
         }

@@ -9,7 +9,7 @@ use toolgate_core::lifecycle::LifecycleEvent;
 use toolgate_core::policy::OnTimeout;
 use toolgate_core::run::{Channel, Limit, Rejection, Restart, RunPhase, Status, ToolAccess, TriggerKind, UndoState};
 use toolgate_core::tool::{AuthorizationStatus, FailureKind, StoredForm};
-use toolgate_ports::WebhookKind;
+use toolgate_ports::{AnnotatorKind, WebhookKind};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -49,6 +49,9 @@ closed_sets! {
     /// What started a run: `manual` is the command line, or a program that embeds toolgate; `api` a request over HTTP.
     /// Open: later versions may add values.
     TriggerView as "Trigger": TriggerKind { Manual, Api, Schedule, Compaction, Fork, Retry }
+
+    /// The kind of author of a judgement: a person, a model, or a program.
+    AnnotatorKindView as "AnnotatorKind": AnnotatorKind { Human, Llm, Code }
 
     /// The hard limit that a run reached; `governor` is a refusal of the governor. Open: later versions may add values.
     LimitView as "Limit": Limit { Iterations, Tokens, Cost, Governor }

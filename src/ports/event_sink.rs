@@ -5,6 +5,8 @@ use toolgate_core::id::RunId;
 use toolgate_core::lifecycle::{Delta, FragmentPosition};
 use toolgate_core::run::JournalEntry;
 
+use super::Feedback;
+
 /// An update for a sink.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
@@ -37,6 +39,11 @@ pub trait EventSink: Send + Sync {
     /// The driver released the run: it is pending or over, or could not be driven further.
     fn released(&self, run: &RunId, at: Timestamp) {
         let _ = (run, at);
+    }
+
+    /// Feedback on the run was stored by this process, in place of earlier feedback with its id. `journal` is that of the run.
+    fn judged(&self, run: &RunId, journal: &[JournalEntry], feedback: &Feedback) {
+        let _ = (run, journal, feedback);
     }
 
     /// The content of the run was deleted by this process. Sinks that stored it delete it too.

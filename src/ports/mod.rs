@@ -8,6 +8,7 @@ mod clock;
 mod context_builder;
 mod event_log;
 mod event_sink;
+mod feedback_store;
 mod file_store;
 mod governor;
 mod idempotency_store;
@@ -33,6 +34,7 @@ pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};
 pub use event_log::{EventLog, LogPage, LoggedEvent};
 pub use event_sink::{EventSink, Update};
+pub use feedback_store::{Annotator, AnnotatorKind, Feedback, FeedbackStore, MAX_FEEDBACK};
 pub use file_store::{FileError, FileFilter, FileQuota, FileStore, StoredFile};
 pub use governor::{Governor, PlannedCall};
 pub use idempotency_store::{

@@ -13,8 +13,8 @@ use toolgate_core::id::{AgentName, NodeId, Principal, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, PendingCounts, RunResult, Status, TriggerKind};
 
 use super::{
-    BlobStore, ClaimedSpans, EventLog, QuotaExceeded, SessionClaim, SessionRow, SessionStore, SpanClaim, SpanMark,
-    StoreError,
+    BlobStore, ClaimedSpans, EventLog, FeedbackStore, QuotaExceeded, SessionClaim, SessionRow, SessionStore, SpanClaim,
+    SpanMark, StoreError,
 };
 
 /// Events to append to a run's journal.
@@ -272,7 +272,7 @@ pub enum AppendError {
 
 /// The journals of all runs. Atomic: a refused append changes nothing.
 #[async_trait]
-pub trait RunStore: SessionStore + EventLog {
+pub trait RunStore: SessionStore + EventLog + FeedbackStore {
     /// Appends if the journal is exactly `at` long. Durable on return. No run begins in a deleted session, whether it
     /// claims it or not, and none beyond a quota. Usage of runs with a caller is [counted](super::UsageCounters) in the same
     /// commit.
@@ -328,8 +328,8 @@ pub trait RunStore: SessionStore + EventLog {
     /// read it, and so is the conversation before it, if the store does not have the runs of it and no other run
     /// continues it. The session has another version if the run is its head or its title quotes the run, and no title in
     /// the latter case. A repetition changes nothing. A store that also stores grants and responses deletes the responses
-    /// that quote the run, and blanks the grants that were given with a call of it. Nothing is ever appended to the
-    /// journal again.
+    /// that quote the run, and blanks the grants that were given with a call of it. Feedback on the run is deleted. Nothing is
+    /// ever appended to the journal again.
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
 
     /// The positions of these runs, in any order; those that do not exist are omitted.

@@ -4,11 +4,11 @@ mod examples;
 
 use jiff::Timestamp;
 use toolgate_core::error::ErrorCode;
-use toolgate_core::id::{AgentName, ModelName, NodeId, RunId, ServerId, SessionId};
+use toolgate_core::id::{AgentName, FeedbackId, ModelName, NodeId, RunId, ServerId, SessionId};
 use toolgate_core::run::{ResumeError, Status, WiderLimit};
 use toolgate_core::tool::ForeignName;
 use toolgate_driver::DriveError;
-use toolgate_ports::{QuotaExceeded, SessionHead, SessionRow, StoreError};
+use toolgate_ports::{MAX_FEEDBACK, QuotaExceeded, SessionHead, SessionRow, StoreError};
 
 pub use examples::every_error;
 
@@ -253,6 +253,18 @@ pub enum RunnerError {
         /// The latest earlier position from which a fork continues.
         latest: u64,
     },
+    /// The feedback is invalid.
+    #[error("{member}: {why}")]
+    InvalidFeedback {
+        /// The member, such as `score` or `annotator/id`.
+        member: &'static str,
+        why: String,
+    },
+    /// The run has as much feedback as a run may have.
+    #[error("run `{0}` has {MAX_FEEDBACK} judgements, and may have no more; delete some")]
+    FeedbackLimit(RunId),
+    #[error("run `{run}` has no feedback `{id}`")]
+    NoSuchFeedback { run: RunId, id: FeedbackId },
     /// The input was rejected as a whole.
     #[error("{}", refusals(.0))]
     Refused(Vec<ResumeError>),
@@ -313,6 +325,7 @@ impl RunnerError {
             | Self::NoSuchTool { .. }
             | Self::NoSuchRun(_)
             | Self::NoSuchSession(_)
+            | Self::NoSuchFeedback { .. }
             | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
             Self::NoSuchServer { .. }
             | Self::ForeignTool { .. }
@@ -332,6 +345,7 @@ impl RunnerError {
             | Self::SessionOfAnotherAgent { .. }
             | Self::RunOfAnotherSession { .. }
             | Self::InvalidSession { .. }
+            | Self::InvalidFeedback { .. }
             | Self::NotOfAServer(_)
             | Self::NoSuchModel { .. }
             | Self::UnusableCondition(_)
@@ -340,7 +354,9 @@ impl RunnerError {
             Self::NotOver { .. } | Self::NotEnded { .. } | Self::NotTheHead { .. } | Self::StillDriven(_) => {
                 ErrorCode::Conflict
             }
-            Self::SessionBusy { .. } | Self::SessionChanging(_) | Self::SessionExists(_) => ErrorCode::Conflict,
+            Self::SessionBusy { .. } | Self::SessionChanging(_) | Self::SessionExists(_) | Self::FeedbackLimit(_) => {
+                ErrorCode::Conflict
+            }
             Self::SessionLimit { .. } => ErrorCode::BudgetExhausted,
             Self::SessionVersion(_) => ErrorCode::PreconditionFailed,
             Self::SessionOfAnotherPrincipal(_) => ErrorCode::Forbidden,
@@ -362,13 +378,13 @@ impl RunnerError {
     }
 
     /// Whether the same request may succeed later, the same for every API. A run that rejects an input in its current
-    /// state rejects it again, even if other conflicts with that code are retryable; so does a session that exists, or
-    /// that a later run continued.
+    /// state rejects it again, even if other conflicts with that code are retryable; so does a run with all its feedback, and a
+    /// session that exists, or that a later run continued.
     pub fn is_retryable(&self) -> bool {
         if let Self::Envelope(error) = self {
             return error.is_retryable();
         }
-        !matches!(self, Self::Refused(_) | Self::SessionExists(_) | Self::NotTheHead { .. })
+        !matches!(self, Self::Refused(_) | Self::SessionExists(_) | Self::NotTheHead { .. } | Self::FeedbackLimit(_))
             && self.code().is_retryable()
     }
 }

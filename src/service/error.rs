@@ -155,7 +155,9 @@ impl ServiceError {
                 Self { current: Some(Box::new(CurrentState::of_session(&current))), ..Self::new(code, detail) }
             }
             RunnerError::RunOfAnotherSession { .. } => Self::invalid("/session_id", detail),
-            RunnerError::InvalidSession { member, why } => Self::invalid(format!("/{member}"), why),
+            RunnerError::InvalidSession { member, why } | RunnerError::InvalidFeedback { member, why } => {
+                Self::invalid(format!("/{member}"), why)
+            }
             RunnerError::Busy => Self::new(code, detail).after(soon(5)),
             RunnerError::Refused(refusals) => {
                 let refused = refusals.iter();
@@ -204,6 +206,8 @@ impl ServiceError {
             | RunnerError::SessionDeleted { .. }
             | RunnerError::SessionExists(_)
             | RunnerError::SessionLimit { .. }
+            | RunnerError::FeedbackLimit(_)
+            | RunnerError::NoSuchFeedback { .. }
             | RunnerError::Purged { .. }
             | RunnerError::NotOver { .. }
             | RunnerError::NotEnded { .. }

@@ -69,8 +69,8 @@ error_reasons! {
     SessionChanging = "session_changing";
     /// A session with this id exists.
     SessionExists = "session_exists";
-    /// The session has used up one of its limits, or the tenant has all webhook endpoints or files that it may
-    /// have.
+    /// The session has used up one of its limits, or the tenant has all webhook endpoints or files, or the run all feedback, that
+    /// it may have.
     LimitReached = "limit_reached";
     /// The tenant or the caller has used up a daily quota.
     QuotaExceeded = "quota_exceeded";
@@ -134,7 +134,7 @@ impl ErrorReason {
             RunnerError::SessionBusy { .. } => Self::SessionBusy,
             RunnerError::SessionChanging(_) => Self::SessionChanging,
             RunnerError::SessionExists(_) => Self::SessionExists,
-            RunnerError::SessionLimit { .. } => Self::LimitReached,
+            RunnerError::SessionLimit { .. } | RunnerError::FeedbackLimit(_) => Self::LimitReached,
             RunnerError::SessionOfAnotherPrincipal(_) => Self::OtherPrincipal,
             RunnerError::Busy => Self::QueueFull,
             RunnerError::Closed | RunnerError::Released(_) => Self::ServerStopping,
@@ -164,6 +164,8 @@ impl ErrorReason {
             | RunnerError::NoSuchRun(_)
             | RunnerError::NoSuchSession(_)
             | RunnerError::InvalidSession { .. }
+            | RunnerError::InvalidFeedback { .. }
+            | RunnerError::NoSuchFeedback { .. }
             | RunnerError::RunOfAnotherSession { .. }
             | RunnerError::WiderThanSession { .. }
             | RunnerError::SessionHasHistory(_)

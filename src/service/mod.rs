@@ -11,6 +11,7 @@
 //! | `sessions` | [`TenantSession`]: the sessions of a tenant |
 //! | `new_run`, `media_url`, `name_rules` | checks of a run that a caller starts |
 //! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
+//! | `feedback` | feedback on runs of a tenant |
 //! | `files`, `file_config` | uploaded files of a tenant, and their use as input |
 //! | `answers`, `field_pointers` | the input of a resume, and the places of its errors |
 //! | `strict_objects`, `tagged_object` | the reading of objects in requests |
@@ -32,6 +33,7 @@ mod decisions;
 mod error;
 mod error_reason;
 mod event_stream;
+mod feedback;
 mod field_pointers;
 mod file_config;
 mod files;

@@ -4,6 +4,7 @@ mod access_key;
 mod contents;
 mod day_usage;
 mod event_log;
+mod feedback;
 mod file;
 mod idempotency;
 mod rule_counters;
@@ -184,7 +185,7 @@ impl RunStore for MemoryStore {
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         let mut contents = self.contents();
-        let Contents { runs, run_index, requests, segments, sessions, webhooks, .. } = &mut *contents;
+        let Contents { runs, run_index, requests, segments, sessions, webhooks, feedback, .. } = &mut *contents;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
@@ -196,6 +197,7 @@ impl RunStore for MemoryStore {
         requests.values_mut().for_each(|stored| stored.forget_answer(|reply| reply.run.as_ref() == Some(id)));
         segments.remove(&(run.row.tenant.clone(), id.clone()));
         webhooks.remove_of_run(id);
+        feedback.remove(id);
         if let Some(session) = sessions.get_mut(&(run.row.tenant.clone(), run.row.session.clone())) {
             let quotes_it = session.title == run.row.title;
             if quotes_it {

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use jiff::Timestamp;
 use toolgate_core::id::RunId;
 use toolgate_core::run::JournalEntry;
-use toolgate_ports::{EventSink, Update};
+use toolgate_ports::{EventSink, Feedback, Update};
 
 /// The most facts that may wait. A fact is small: its large parts are shared with the run. When thousands of runs end
 /// together, each sends a hundred facts before the first of them is projected.
@@ -35,6 +35,7 @@ enum Observation {
     JournalEntry(RunId, Box<JournalEntry>),
     WroteIdle(RunId, Vec<JournalEntry>, Vec<JournalEntry>),
     Released(RunId, Timestamp),
+    Judged(RunId, Vec<JournalEntry>, Box<Feedback>),
     Purged(RunId),
     Done,
 }
@@ -99,6 +100,10 @@ impl EventSink for BackgroundSink {
         self.send(Observation::Released(run.clone(), at));
     }
 
+    fn judged(&self, run: &RunId, journal: &[JournalEntry], feedback: &Feedback) {
+        self.send(Observation::Judged(run.clone(), journal.to_vec(), Box::new(feedback.clone())));
+    }
+
     fn purged(&self, run: &RunId) {
         self.send(Observation::Purged(run.clone()));
     }
@@ -117,6 +122,7 @@ fn pass_on(sink: &dyn EventSink, observations: &Receiver<Observation>, waiting: 
             Observation::JournalEntry(run, recorded) => sink.observe(&run, &Update::JournalEntry(*recorded)),
             Observation::WroteIdle(run, history, facts) => sink.wrote_idle(&run, &history, &facts),
             Observation::Released(run, at) => sink.released(&run, at),
+            Observation::Judged(run, journal, feedback) => sink.judged(&run, &journal, &feedback),
             Observation::Purged(run) => sink.purged(&run),
             Observation::Done => return,
         }

@@ -14,6 +14,7 @@ mod desk;
 mod doctor;
 mod envelope;
 mod fallback;
+mod feedback;
 mod full_disk;
 mod hostile;
 mod images;

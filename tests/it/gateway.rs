@@ -19,6 +19,7 @@ mod events;
 mod exporting;
 mod fair_admission;
 mod fairness;
+mod feedback;
 mod file_uploads;
 mod files;
 mod forking;

@@ -2,6 +2,7 @@
 
 mod around_calls;
 mod export;
+mod feedback;
 mod journals;
 mod lifecycle;
 mod limits;

@@ -58,7 +58,7 @@ pub(super) fn export_settings(settings: &Settings) -> Result<ExportSettings, App
 }
 
 /// The redaction rules: the secrets of the configuration, and values whose name marks a secret.
-fn redaction(settings: &Settings) -> Result<Redaction, AppError> {
+pub fn redaction(settings: &Settings) -> Result<Redaction, AppError> {
     let redact = &settings.telemetry.redact;
     let usual = USUAL_NAMES.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
     let keys = usual.chain(redact.keys.iter().map(ToString::to_string));

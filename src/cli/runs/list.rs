@@ -4,16 +4,16 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::selection::RunSelection;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
-use crate::cli::text::{age, duration, list, one_line};
+use crate::cli::text::{age, duration, one_line};
 use crate::cli::view::cost;
 use crate::core::id::AgentName;
-use crate::core::run::{Status, TriggerKind};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
 
@@ -23,25 +23,8 @@ pub(super) struct List {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Only runs that are running, interrupted, pending, completed, failed, cancelled, incomplete or expired
-    #[arg(long, value_name = "STATUS", value_parser = listed_status)]
-    status: Option<ListedStatus>,
-
-    /// Only runs of this agent
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
-
-    /// Only runs of this conversation
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
-
-    /// Only runs with this trigger: manual, api, schedule, compaction, fork or retry
-    #[arg(long, value_name = "TRIGGER", value_parser = trigger)]
-    trigger: Option<TriggerKind>,
-
-    /// Only runs that this schedule started
-    #[arg(long, value_name = "NAME")]
-    schedule: Option<String>,
+    #[command(flatten)]
+    selection: RunSelection,
 
     /// The maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
@@ -52,52 +35,17 @@ pub(super) struct List {
     json: bool,
 }
 
-/// A status as the list shows it ([`RunRow::status_word`]).
-#[derive(Clone, Copy, Debug)]
-struct ListedStatus {
-    /// The status in the store.
-    stored: Status,
-    word: &'static str,
-}
-
-fn listed_status(word: &str) -> Result<ListedStatus, String> {
-    if word == RunRow::INTERRUPTED {
-        return Ok(ListedStatus { stored: Status::Running, word: RunRow::INTERRUPTED });
-    }
-    let known = || list(Status::ALL.iter().map(|status| status.as_str()).chain([RunRow::INTERRUPTED]));
-    let found = Status::parse(word).map(|stored| ListedStatus { stored, word: stored.as_str() });
-    found.ok_or_else(|| format!("a status is one of {}", known()))
-}
-
-fn trigger(word: &str) -> Result<TriggerKind, String> {
-    let known = || list(TriggerKind::ALL.iter().map(|kind| kind.as_str()));
-    TriggerKind::parse(word).ok_or_else(|| format!("a trigger is one of {}", known()))
-}
-
 impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
-        setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
-        let filter = RunFilter {
-            statuses: self.status.iter().map(|status| status.stored).collect(),
-            agent: self.agent.as_deref().map(Into::into),
-            session: self.session.as_deref().map(Into::into),
-            trigger: self.trigger,
-            schedule: self.schedule.clone(),
-            // The store does not tell a running run from an interrupted one.
-            limit: if self.status.is_some_and(|status| status.stored == Status::Running) {
-                usize::MAX
-            } else {
-                self.limit as usize
-            },
-            ..RunFilter::default()
-        };
+        setup::warn_of_unknown(self.selection.agent.as_deref(), &app.settings, out);
+        let filter = self.selection.filter(self.limit as usize);
         let is_filtered = filter != RunFilter { limit: filter.limit, ..RunFilter::default() };
         let rows = app.runner.list(&filter).await;
         let runner = app.runner.clone();
         setup::close(app, out).await;
         let mut rows = rows?;
-        rows.retain(|row| self.status.is_none_or(|status| status.word == row.status_word()));
+        rows.retain(|row| self.selection.admits(row));
         rows.truncate(self.limit as usize);
         let is_blocked = |row: &&RunRow| !row.status.is_ended() && runner.agent(&row.agent).is_err();
         let blocked = |row| Some(row).filter(is_blocked).map(|row| no_such_agent(&row.agent));

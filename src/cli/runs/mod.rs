@@ -1,13 +1,16 @@
 //! `toolgate runs`: commands for stored runs.
 
 mod cancel;
+mod dataset;
 mod events;
 mod explain;
 mod export;
+mod feedback;
 mod fork;
 mod list;
 mod pause;
 mod recover;
+mod selection;
 mod show;
 mod trace;
 
@@ -31,10 +34,11 @@ Examples:
   toolgate runs cancel run_0199… --reason \"wrong customer\"
   toolgate runs fork last --message \"And the other order?\"
   toolgate runs retry last
+  toolgate runs feedback last --name quality --score 0.8
 
 RUN is an id, a unique beginning or end of one, or `last`.";
 
-/// List, show, explain, trace, follow, pause, cancel, fork, retry, export and recover runs
+/// List, show, explain, trace, follow, pause, cancel, fork, retry, judge, export and recover runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Runs {
@@ -53,7 +57,9 @@ enum Command {
     Cancel(cancel::Cancel),
     Fork(Box<fork::Fork>),
     Retry(Box<fork::Retry>),
+    Feedback(feedback::GiveFeedback),
     Export(export::Export),
+    Dataset(dataset::Dataset),
     Recover(recover::Recover),
 }
 
@@ -69,7 +75,9 @@ impl Runs {
             Command::Cancel(command) => command.execute(out).await,
             Command::Fork(command) => command.execute(out).await,
             Command::Retry(command) => command.execute(out).await,
+            Command::Feedback(command) => command.execute(out).await,
             Command::Export(command) => command.execute(out).await,
+            Command::Dataset(command) => command.execute(out).await,
             Command::Recover(command) => command.execute(out).await,
         }
     }
@@ -86,7 +94,9 @@ impl Runs {
             | Command::Events(_)
             | Command::Pause(_)
             | Command::Cancel(_)
+            | Command::Feedback(_)
             | Command::Export(_)
+            | Command::Dataset(_)
             | Command::Recover(_) => false,
         }
     }

@@ -9,8 +9,9 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
-use crate::cli::view::{DisplaySettings, RunSummary, pending_lines};
+use crate::cli::view::{DisplaySettings, RunSummary, feedback_lines, pending_lines};
 use crate::core::tool::escape_untrusted;
+use crate::ports::Feedback;
 use crate::runner::Report;
 
 /// Show a run: its turns, its calls, what it used, and what it waits for
@@ -22,7 +23,7 @@ pub(super) struct Show {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Prints the report as JSON: status, output, pending, messages, budget
+    /// Prints the report as JSON: status, output, pending, messages, budget, feedback
     #[arg(long)]
     json: bool,
 }
@@ -34,6 +35,8 @@ struct ReportJson<'a> {
     /// Why the run cannot resume with this configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    feedback: Vec<Feedback>,
 }
 
 impl Show {
@@ -48,14 +51,19 @@ impl Show {
         let run = find(app, &self.run).await?;
         let report = app.runner.report(&run).await?;
         let blocked = app.runner.blocked(&run, &app.runner.load(&run).await?).map(|error| error.to_string());
+        let feedback = app.runner.feedback(&run).await?;
         if self.json {
-            out.pretty(&ReportJson { report: &report, blocked });
+            out.pretty(&ReportJson { report: &report, blocked, feedback });
             return Ok(());
         }
         let journal = app.runner.journal(&run).await?;
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
         let lines = RunSummary::from_journal(&journal).map(|picture| picture.draw(&report, look)).unwrap_or_default();
         lines.iter().for_each(|line| out.line(line));
+        if !feedback.is_empty() {
+            out.line(look.paint.bold("feedback"));
+            feedback_lines(&feedback, look).iter().for_each(|line| out.line(line));
+        }
         if let Some(blocked) = blocked {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {run}`");
             out.line(look.paint.yellow(format!("blocked: {}; {remedy}", escape_untrusted(&blocked))));

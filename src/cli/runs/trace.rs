@@ -70,7 +70,7 @@ impl TraceOf {
         let sent = match claimed {
             Some(ClaimedSpans::From(from)) => app.send_spans_from(run, &journal, from),
             Some(ClaimedSpans::Unmarked) if has_ended => app.send_spans_from(run, &all(), 0),
-            Some(ClaimedSpans::Unmarked) | None => app.send_spans_again(run, &all()),
+            Some(ClaimedSpans::Unmarked) | None => app.send_spans_again(run, &all(), &app.runner.feedback(run).await?),
             Some(ClaimedSpans::Held) => {
                 let error = CliError::new(ErrorCode::Conflict, format!("another process exports the spans of {run}"));
                 return Err(error.with_remedy("repeat the command later, or send all spans with `--send --all`"));

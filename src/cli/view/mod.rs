@@ -5,6 +5,7 @@ mod approval;
 mod approval_scope;
 mod conversation;
 mod explain;
+mod feedback;
 mod live_view;
 mod markdown;
 mod pending;
@@ -25,6 +26,7 @@ pub(super) use approval::{
 pub(super) use approval_scope::{any_command, decided};
 pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
+pub(super) use feedback::feedback_lines;
 pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView, ShownGrants};
 pub(super) use pending::{ASKS_AGAIN, RepeatedFlags, pending_lines};
 pub(super) use question::{answering, question_lines};

@@ -1,7 +1,13 @@
 //! Span labels: one label for each span of a run. The driver hashes these labels with the trace id to name the parent
 //! of an outgoing request, telemetry to name the span itself: the two have to agree.
 
-use crate::id::{CallId, ServerId};
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{Event, JournalEntry};
+use crate::id::{CallId, FeedbackId, ServerId};
+use crate::trace::SpanId;
 
 /// The root span of one execution; `seq` is the position of its `execution.started` or `execution.resumed`.
 pub fn execution(seq: u64) -> String {
@@ -41,4 +47,39 @@ pub fn tool_call(call: &CallId, round: u32) -> String {
 /// A check of an answer or a decision about a call; `seq` is the position of its event.
 pub fn guardrail(seq: u64) -> String {
     format!("guardrail/{seq}")
+}
+
+/// Feedback on the run; `at` is when it was last replaced.
+pub fn feedback(id: &FeedbackId, at: Timestamp) -> String {
+    format!("feedback/{id}/{at}")
+}
+
+/// Whether a span of the run has this id: whether it is the hash of a label, in the trace of an execution of the run. What comes
+/// while the run is idle is a span of the next execution.
+pub fn has_span(journal: &[JournalEntry], id: SpanId) -> bool {
+    let Some(Event::Started(started)) = journal.first().map(|first| &first.event) else { return false };
+    let mut rounds: BTreeMap<&CallId, u32> = BTreeMap::new();
+    for entry in journal {
+        if let Event::InputGiven { call, .. } = &entry.event {
+            *rounds.entry(call).or_default() += 1;
+        }
+    }
+    // The spans of copied events belong to the run that they were copied from.
+    let own = journal.iter().skip_while(|entry| entry.seq < started.trigger.copied());
+    let mut traces = own.clone().filter_map(|entry| entry.event.trace()).peekable();
+    let mut current = None;
+    own.into_iter().any(|entry| {
+        if entry.event.trace().is_some() {
+            current = traces.next();
+        }
+        let positions = [execution, admission, model_call, compaction, guardrail].map(|label| label(entry.seq));
+        let listings = started.spec.servers.iter().map(|server| listing(entry.seq, server));
+        let calls = entry.event.calls().flat_map(|call| {
+            let rounds = rounds.get(call).copied().unwrap_or_default();
+            (0..=rounds).map(move |round| tool_call(call, round))
+        });
+        let mut labels = positions.into_iter().chain(listings).chain(calls);
+        let traces = [current, traces.peek().copied()];
+        labels.any(|label| traces.into_iter().flatten().any(|trace| trace.span(&label) == id))
+    })
 }

@@ -12,11 +12,12 @@ use crate::idempotency::key;
 const CLOSED: [&str; 1] = ["Coverage"];
 
 /// Descriptions of the parameters in paths.
-const PATH_PARAMETERS: [(&str, &str); 12] = [
+const PATH_PARAMETERS: [(&str, &str); 13] = [
     ("agent", "The name of the agent"),
     ("approval", "The approval's id"),
     ("delivery", "The delivery's id"),
     ("endpoint", "The endpoint's id"),
+    ("feedback", "The feedback's id"),
     ("file", "The file's id"),
     ("grant", "The grant's id"),
     ("key", "The key's id"),

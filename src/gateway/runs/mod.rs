@@ -6,6 +6,7 @@ pub(super) mod create;
 mod delete;
 pub(super) mod events;
 pub(super) mod failure;
+mod feedback;
 mod fork;
 mod input;
 mod list;
@@ -36,6 +37,8 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(fork::retry))
         .routes(routes!(events::events))
         .routes(routes!(messages::list, messages::add))
+        .routes(routes!(feedback::list, feedback::add))
+        .routes(routes!(feedback::delete))
         .routes(routes!(read::export))
         .routes(routes!(read::blob))
 }

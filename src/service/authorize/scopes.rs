@@ -9,7 +9,7 @@ pub enum Scope {
     /// Read runs and sessions, their events and messages, and uploaded files.
     #[serde(rename = "runs:read")]
     RunsRead,
-    /// Start, resume, cancel, fork, retry and delete runs; create, change and delete sessions; upload
+    /// Start, resume, cancel, fork, retry and delete runs, and give feedback on them; create, change and delete sessions; upload
     /// and delete files.
     #[serde(rename = "runs:write")]
     RunsWrite,

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use tokio::time::Instant;
 use toolgate_core::blob::{Blob, BlobHandle};
-use toolgate_core::id::{EndpointId, FileId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
+use toolgate_core::id::{EndpointId, FeedbackId, FileId, GrantId, MessageId, NodeId, RunId, SessionId, Tenant};
 use toolgate_core::policy::LimitAmount;
 use toolgate_core::run::{JournalEntry, Segment, Status};
 use toolgate_ports::{
-    AccessKey, Claim, DayUsage, Grant, IdempotencyRecord, KeyHash, Quotas, RequestState, RuleCounter, RunRow,
+    AccessKey, Claim, DayUsage, Feedback, Grant, IdempotencyRecord, KeyHash, Quotas, RequestState, RuleCounter, RunRow,
     SessionRow, StoredFile, StoredResponse, StreamTicket, WebhookDelivery, WebhookEndpoint,
 };
 
@@ -30,6 +30,7 @@ pub(super) struct Contents {
     pub(super) grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
     pub(super) blobs: BTreeMap<BlobHandle, BlobRecord>,
     pub(super) files: BTreeMap<FileId, StoredFile>,
+    pub(super) feedback: BTreeMap<RunId, BTreeMap<FeedbackId, Feedback>>,
     pub(super) keys: BTreeMap<KeyHash, AccessKey>,
     pub(super) tickets: BTreeMap<KeyHash, StreamTicket>,
     pub(super) requests: BTreeMap<RequestKey, StoredRequest>,

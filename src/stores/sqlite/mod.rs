@@ -12,6 +12,7 @@ mod claim;
 mod day_usage;
 mod event_log;
 mod fault;
+mod feedback;
 mod file;
 mod grant;
 mod health;

@@ -14,7 +14,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The steps of the schema. A file records in its `user_version` how many of them it has.
-const STEPS: [&str; 14] = [
+const STEPS: [&str; 15] = [
     include_str!("schema/0001_schema.sql"),
     include_str!("schema/0002_session.sql"),
     include_str!("schema/0003_usage.sql"),
@@ -29,6 +29,7 @@ const STEPS: [&str; 14] = [
     include_str!("schema/0012_run_webhook.sql"),
     include_str!("schema/0013_quota.sql"),
     include_str!("schema/0014_file.sql"),
+    include_str!("schema/0015_feedback.sql"),
 ];
 /// The version of the schema: the number of its steps.
 pub(super) const SCHEMA: i64 = STEPS.len() as i64;

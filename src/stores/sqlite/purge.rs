@@ -50,6 +50,7 @@ pub(super) const BLANK: &str = concat!(blank_grants!(), " WHERE body ->> 'run' =
 const FORGET_DELIVERIES: &str =
     "DELETE FROM webhook_delivery WHERE endpoint IN (SELECT id FROM webhook_endpoint WHERE run = ?1)";
 pub(super) const FORGET_WEBHOOK: &str = "DELETE FROM webhook_endpoint WHERE run = ?1";
+pub(super) const FORGET_FEEDBACK: &str = "DELETE FROM feedback WHERE run = ?1";
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
 
 /// A run whose content is deleted if the run has ended and its journal has exactly this length.
@@ -87,6 +88,7 @@ impl Write for PurgeRun {
                 BLANK,
                 FORGET_DELIVERIES,
                 FORGET_WEBHOOK,
+                FORGET_FEEDBACK,
                 blob::DROP,
                 blob::FORGET,
             ] {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use toolgate_core::id::RunId;
 use toolgate_core::run::{Event, JournalEntry};
-use toolgate_ports::{EventSink, Update};
+use toolgate_ports::{EventSink, Feedback, Update};
 
 /// Passes on the facts of sampled executions. Of any other it passes on the first fact, from which the span sink knows
 /// that no span follows, and the last one, up to which the run's spans are complete.
@@ -67,6 +67,10 @@ impl EventSink for SampledSink {
 
     fn wrote_idle(&self, run: &RunId, history: &[JournalEntry], facts: &[JournalEntry]) {
         self.inner.wrote_idle(run, history, facts);
+    }
+
+    fn judged(&self, run: &RunId, journal: &[JournalEntry], feedback: &Feedback) {
+        self.inner.judged(run, journal, feedback);
     }
 
     fn released(&self, run: &RunId, at: Timestamp) {

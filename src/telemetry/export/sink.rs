@@ -1,6 +1,7 @@
 //! Span sink: folds runs into spans and queues them for export.
 
 use std::collections::BTreeSet;
+use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use opentelemetry::InstrumentationScope;
 use opentelemetry_sdk::trace::SpanExporter as _;
 use toolgate_core::id::RunId;
 use toolgate_core::run::{Event, JournalEntry};
-use toolgate_ports::{ClaimedSpans, EventSink, RunStore, SPAN_LEASE, SpanClaim, Update};
+use toolgate_ports::{ClaimedSpans, EventSink, Feedback, RunStore, SPAN_LEASE, SpanClaim, Update};
 
 use super::convert::span_data;
 use super::limits::Limits;
@@ -123,10 +124,13 @@ impl SpanSink {
         finished
     }
 
-    /// Sends all spans of a run from its journal, also those that a receiver has: their ids are the same. Returns the
-    /// number of spans.
-    pub fn send_again(&self, run: &RunId, journal: &[JournalEntry]) -> usize {
-        let spans = self.projector(run).project_all(journal);
+    /// Sends all spans of a run from its journal, and those of the feedback on it, also those that a receiver has: their ids
+    /// are the same. Returns the number of spans.
+    pub fn send_again(&self, run: &RunId, journal: &[JournalEntry], feedback: &[Feedback]) -> usize {
+        let mut spans = self.projector(run).project_all(journal);
+        if !feedback.is_empty() {
+            spans.extend(self.projector(run).project_feedback(journal, feedback));
+        }
         let count = spans.len();
         self.send(spans.into_iter().map(|span| (span, None)));
         count
@@ -318,6 +322,11 @@ impl EventSink for SpanSink {
             self.finished(run, finished_to);
         }
         self.marking.iter().for_each(|marking| marking.marks.release(run));
+    }
+
+    fn judged(&self, run: &RunId, journal: &[JournalEntry], feedback: &Feedback) {
+        let spans = self.projector(run).project_feedback(journal, slice::from_ref(feedback));
+        self.send(spans.into_iter().map(|span| (span, None)));
     }
 }
 

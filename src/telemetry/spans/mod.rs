@@ -14,6 +14,7 @@ mod attributes;
 mod content;
 mod conversation;
 mod execution;
+mod feedback;
 mod guardrail;
 mod listing;
 mod llm;

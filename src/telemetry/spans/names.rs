@@ -50,6 +50,14 @@ pub(crate) const TOOL_ID: &str = "tool.id";
 pub(crate) const TOOL_CALL_ID: &str = "tool_call.id";
 pub(crate) const TOOL_JSON_SCHEMA: &str = "tool.json_schema";
 
+// OpenInference: feedback
+pub(crate) const ANNOTATION_NAME: &str = "annotations.0.annotation.name";
+pub(crate) const ANNOTATION_SCORE: &str = "annotations.0.annotation.score";
+pub(crate) const ANNOTATION_LABEL: &str = "annotations.0.annotation.label";
+pub(crate) const ANNOTATION_EXPLANATION: &str = "annotations.0.annotation.explanation";
+pub(crate) const ANNOTATION_IDENTIFIER: &str = "annotations.0.annotation.identifier";
+pub(crate) const ANNOTATOR_KIND: &str = "annotations.0.annotation.annotator_kind";
+
 // OpenInference: within a message
 pub(crate) const MESSAGE_ROLE: &str = "message.role";
 pub(crate) const MESSAGE_CONTENT: &str = "message.content";
@@ -108,6 +116,12 @@ pub(crate) const GEN_AI_TOOL_DESCRIPTION: &str = "gen_ai.tool.description";
 pub(crate) const GEN_AI_CALL_ID: &str = "gen_ai.tool.call.id";
 pub(crate) const GEN_AI_CALL_ARGUMENTS: &str = "gen_ai.tool.call.arguments";
 pub(crate) const GEN_AI_CALL_RESULT: &str = "gen_ai.tool.call.result";
+
+pub(crate) const EVALUATION_RESULT: &str = "gen_ai.evaluation.result";
+pub(crate) const EVALUATION_NAME: &str = "gen_ai.evaluation.name";
+pub(crate) const EVALUATION_SCORE: &str = "gen_ai.evaluation.score.value";
+pub(crate) const EVALUATION_LABEL: &str = "gen_ai.evaluation.score.label";
+pub(crate) const EVALUATION_EXPLANATION: &str = "gen_ai.evaluation.explanation";
 
 // OpenTelemetry MCP
 pub(crate) const MCP_METHOD: &str = "mcp.method.name";
@@ -169,6 +183,10 @@ pub(crate) const DECIDED_VIA: &str = "toolgate.approval.via";
 pub(crate) const DECIDED_SCOPE: &str = "toolgate.approval.scope";
 pub(crate) const DECIDED_RULE: &str = "toolgate.approval.rule";
 pub(crate) const DIFFERS: &str = "toolgate.drift.differs";
+/// The annotator of feedback.
+pub(crate) const ANNOTATOR_ID: &str = "toolgate.feedback.annotator";
+/// When feedback was given: its span is a point in the time of the judged span.
+pub(crate) const FEEDBACK_AT: &str = "toolgate.feedback.given_at";
 pub(crate) const LISTED_SERVER: &str = "toolgate.listing.server";
 /// How long opening the connection took, of a listing that opened one, in milliseconds.
 pub(crate) const CONNECT_MS: &str = "toolgate.listing.connect_ms";

@@ -14,15 +14,23 @@ use crate::telemetry::receiver::Receiver;
 pub(super) type SpanIds = Vec<(String, String)>;
 
 /// The spans that the collector received over HTTP as JSON, each as often as it came.
-pub(super) fn received(receiver: &Receiver) -> SpanIds {
+pub(super) fn spans_received(receiver: &Receiver) -> Vec<Value> {
     let requests =
         receiver.requests().into_iter().filter_map(|request| serde_json::from_slice::<Value>(&request.body).ok());
-    let mut ids = SpanIds::new();
-    for request in requests {
-        let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
-        let scopes = list(&request, "resourceSpans").into_iter().flat_map(|resource| list(&resource, "scopeSpans"));
-        ids.extend(scopes.flat_map(|scope| list(&scope, "spans")).map(|span| pair(&span["traceId"], &span["spanId"])));
-    }
+    let scopes = requests.flat_map(|request| list(&request, "resourceSpans"));
+    let scopes = scopes.flat_map(|resource| list(&resource, "scopeSpans"));
+    scopes.flat_map(|scope| list(&scope, "spans")).collect()
+}
+
+/// The members of a list, which may be missing.
+pub(super) fn list(value: &Value, name: &str) -> Vec<Value> {
+    value[name].as_array().cloned().unwrap_or_default()
+}
+
+/// The ids of these spans.
+pub(super) fn received(receiver: &Receiver) -> SpanIds {
+    let mut ids: SpanIds =
+        spans_received(receiver).iter().map(|span| pair(&span["traceId"], &span["spanId"])).collect();
     ids.sort();
     ids
 }

@@ -1,6 +1,7 @@
-//! Sessions and the event log of a store that another store holds.
+//! Sessions, the event log and the feedback of a store that another store holds.
 
-/// `delegate_event_log!(Store, member)`: implements the event log of `Store` with that of the store in this member.
+/// `delegate_event_log!(Store, member)`: implements the event log and the feedback of `Store` with those of the store in this
+/// member.
 macro_rules! delegate_event_log {
     ($store:ty, $inner:tt) => {
         #[async_trait::async_trait]
@@ -25,11 +26,37 @@ macro_rules! delegate_event_log {
                 self.$inner.tenants_after(position).await
             }
         }
+
+        #[async_trait::async_trait]
+        impl toolgate::ports::FeedbackStore for $store {
+            async fn put_feedback(
+                &self,
+                run: &toolgate::core::id::RunId,
+                feedback: &toolgate::ports::Feedback,
+            ) -> Result<bool, toolgate::ports::StoreError> {
+                self.$inner.put_feedback(run, feedback).await
+            }
+
+            async fn feedback(
+                &self,
+                run: &toolgate::core::id::RunId,
+            ) -> Result<Vec<toolgate::ports::Feedback>, toolgate::ports::StoreError> {
+                self.$inner.feedback(run).await
+            }
+
+            async fn delete_feedback(
+                &self,
+                run: &toolgate::core::id::RunId,
+                id: &toolgate::core::id::FeedbackId,
+            ) -> Result<bool, toolgate::ports::StoreError> {
+                self.$inner.delete_feedback(run, id).await
+            }
+        }
     };
 }
 
-/// `delegate_sessions!(Store, member)`: implements the sessions and the event log of `Store` with those of the store in
-/// this member.
+/// `delegate_sessions!(Store, member)`: implements the sessions, the event log and the feedback of `Store` with those of the
+/// store in this member.
 macro_rules! delegate_sessions {
     ($store:ty, $inner:tt) => {
         crate::fakes::delegate_event_log!($store, $inner);

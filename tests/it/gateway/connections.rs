@@ -13,12 +13,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use toolgate::core::id::{NodeId, RunId, SessionId, Tenant};
+use toolgate::core::id::{FeedbackId, NodeId, RunId, SessionId, Tenant};
 use toolgate::core::run::{JournalEntry, Segment};
 use toolgate::gateway::ServeSettings;
 use toolgate::ports::{
-    Append, AppendError, Claim, EventLog, LogPage, RunFilter, RunRow, RunStore, SessionFilter, SessionRow,
-    SessionSaved, SessionStore, StoreError,
+    Append, AppendError, Claim, EventLog, Feedback, FeedbackStore, LogPage, RunFilter, RunRow, RunStore, SessionFilter,
+    SessionRow, SessionSaved, SessionStore, StoreError,
 };
 use toolgate::runner::AgentRunner;
 use toolgate::stores::MemoryStore;
@@ -194,6 +194,21 @@ impl RunStore for Panicking {
     }
 
     async fn purge(&self, _: &RunId, _: u64, _: jiff::Timestamp) -> Result<toolgate::ports::Purged, StoreError> {
+        panic!("the disk said hunter2")
+    }
+}
+
+#[async_trait::async_trait]
+impl FeedbackStore for Panicking {
+    async fn put_feedback(&self, _: &RunId, _: &Feedback) -> Result<bool, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn feedback(&self, _: &RunId) -> Result<Vec<Feedback>, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn delete_feedback(&self, _: &RunId, _: &FeedbackId) -> Result<bool, StoreError> {
         panic!("the disk said hunter2")
     }
 }

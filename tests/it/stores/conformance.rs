@@ -5,6 +5,7 @@ mod appending;
 mod blobs;
 mod counting;
 mod event_log;
+mod feedback;
 mod files;
 mod granting;
 mod idempotency;
@@ -26,8 +27,9 @@ use toolgate::ports::{
 };
 
 pub(crate) use self::{
-    access_keys::*, appending::*, blobs::*, counting::*, event_log::*, files::*, granting::*, idempotency::*,
-    listing::*, ownership::*, purging::*, quotas::*, sessions::*, span_marks::*, tickets::*, webhooks::*,
+    access_keys::*, appending::*, blobs::*, counting::*, event_log::*, feedback::*, files::*, granting::*,
+    idempotency::*, listing::*, ownership::*, purging::*, quotas::*, sessions::*, span_marks::*, tickets::*,
+    webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.
@@ -141,6 +143,11 @@ macro_rules! conforms {
             expired_files_are_deleted_in_batches
             pages_of_files_have_each_file_once
             an_answer_that_quotes_a_deleted_file_is_forgotten
+            feedback_is_listed_by_its_run_oldest_first
+            feedback_replaces_that_with_its_id
+            a_run_has_a_bounded_number_of_feedback
+            feedback_is_deleted_with_its_run
+            deleted_feedback_leaves_no_answer_that_quotes_it
             a_purged_run_leaves_its_row_and_nothing_else
             only_an_ended_run_at_that_version_is_purged
             nothing_is_appended_to_a_purged_run

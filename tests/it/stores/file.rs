@@ -35,7 +35,8 @@ async fn refusal(path: &Path) -> StoreError {
 }
 
 /// Undoes the steps of the schema from the tenth on.
-const WITHOUT_LATEST_STEPS: [&str; 15] = [
+const WITHOUT_LATEST_STEPS: [&str; 16] = [
+    "DROP TABLE feedback",
     "DROP TABLE file",
     "DROP INDEX idempotency_record_by_file",
     "DROP TABLE day_usage",

@@ -283,6 +283,17 @@ CASES = {
         expect=dict(traces=2, agents=2, llm=2, tool=0, guardrail=1, chain=2, errors=0, spans=7, pending=1),
         outcomes=["pending", "completed"],
     ),
+    "an answer that a person and a program judge": dict(
+        turns=[{"calls": [ORDERS]}, {"say": "There are two orders."}],
+        steps=[
+            (0, "run", "What did she order?"),
+            (0, "runs", "feedback", "last", "--name", "quality", "--score", "1", "--comment", "Both are there."),
+            (0, "runs", "feedback", "last", "--name", "quality", "--score", "1", "--comment", "Both are there."),
+            (0, "runs", "feedback", "last", "--name", "length", "--label", "short", "--kind", "code"),
+        ],
+        expect=dict(traces=1, roots=1, agents=1, llm=2, tool=1, errors=0, chain=1, evaluator=2, spans=7),
+        outcomes=["completed"],
+    ),
     "the demonstration": dict(
         demo=True,
         steps=[(0, "demo")],
@@ -317,6 +328,7 @@ TELLING = [
     "pending, and resumed by another process with an external result",
     "one call approved, one denied",
     "an answer that is rejected and mended",
+    "an answer that a person and a program judge",
     "a run of 120 turns",
     "anthropic, streamed",
 ]

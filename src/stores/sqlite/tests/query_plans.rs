@@ -49,6 +49,9 @@ fn every_lookup_uses_an_index() {
             file::UNQUOTE.to_owned(),
             "SEARCH idempotency_record USING INDEX idempotency_record_by_file (tenant=? AND <expr>=?)",
         ),
+        (feedback::LIST.to_owned(), "SEARCH feedback USING PRIMARY KEY (run=?)"),
+        (purge::FORGET_FEEDBACK.to_owned(), "SEARCH feedback USING PRIMARY KEY (run=?)"),
+        (feedback::UNQUOTE.to_owned(), "SEARCH idempotency_record USING INDEX idempotency_record_by_run (<expr>=?)"),
         (webhook::outbox::UNANNOUNCED.to_owned(), "SCAN run USING INDEX run_by_unannounced"),
         (span_mark::UNSENT.to_owned(), "SEARCH run USING INDEX run_by_unsent_spans (id>?)"),
         (

@@ -2,6 +2,7 @@
 
 mod calls;
 mod external_input;
+mod feedback;
 mod models;
 mod waits;
 
@@ -108,6 +109,10 @@ impl Projector {
 
     /// All spans of a journal; call it on a new projector.
     pub fn project_all(mut self, journal: &[JournalEntry]) -> Vec<Span> {
+        self.all(journal)
+    }
+
+    fn all(&mut self, journal: &[JournalEntry]) -> Vec<Span> {
         let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| self.observe(recorded)).collect();
         if let Some(last) = journal.last() {
             spans.extend(self.stop(last.at, Finish::Interrupted));

@@ -105,7 +105,7 @@ impl Redaction {
     }
 
     /// The text without secrets.
-    pub(crate) fn text(&self, text: String) -> String {
+    pub fn text(&self, text: String) -> String {
         self.cleaned(&text).unwrap_or(text)
     }
 
