@@ -4,6 +4,7 @@
 mod composition;
 mod constants;
 mod error_responses;
+mod links;
 mod operations;
 mod page_names;
 mod pages;
@@ -86,6 +87,7 @@ pub(super) fn complete(mut description: OpenApi) -> OpenApi {
     error_responses::add(&mut description);
     postprocess::describe(&mut description);
     response_headers::add(&mut description);
+    links::add(&mut description);
     page_names::describe(&mut description);
     description.components.iter_mut().for_each(composition::describe);
     description.components.iter_mut().for_each(constants::describe);

@@ -37,6 +37,30 @@ fn the_committed_description_is_the_one_that_is_served() {
     assert!(committed == text, "{help}\n{}", first_difference(&committed, &text));
 }
 
+#[test]
+fn links_name_operations_and_their_parameters() {
+    let description = described();
+    let operations = operations(&description);
+    let path_of = |id: &str| {
+        let (name, _) = operations.iter().find(|(_, operation)| operation["operationId"] == id).unwrap();
+        name.split_once(' ').unwrap().1
+    };
+    let links = description["components"]["links"].as_object().unwrap();
+    for (name, link) in links {
+        let path = path_of(name);
+        let taken: BTreeSet<&str> =
+            path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        let given: BTreeSet<&str> = link["parameters"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!((&link["operationId"], given), (&json!(name), taken), "{path}");
+    }
+    assert!(links.contains_key("readRun") && links.contains_key("deleteFeedback") && !links.contains_key("readBlob"));
+    let linked =
+        &operations.iter().find(|(_, operation)| operation["operationId"] == "createRun").unwrap().1["responses"];
+    for status in ["201", "202"] {
+        assert_eq!(linked[status]["links"]["resumeRun"]["$ref"], "#/components/links/resumeRun");
+    }
+}
+
 fn first_difference(committed: &str, now: &str) -> String {
     let differs = committed.lines().zip(now.lines()).enumerate().find(|(_, (a, b))| a != b);
     differs.map_or_else(String::new, |(line, (a, b))| format!("line {}:\n- {a}\n+ {b}", line + 1))
