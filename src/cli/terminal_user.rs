@@ -21,7 +21,8 @@ use super::paint::Paint;
 use super::past_calls::read_past_calls;
 use super::prompt::{self, AskedItem, CallRecord, Prompt, Reply, Terminal};
 use super::refusal;
-use super::text::{block, list};
+use super::text::block;
+use super::wrap::cut;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, Coverage, PendingCall, PendingItem, Resume, ResumeError, Scope};
 use crate::runner::{Report, RunnerError};
@@ -29,6 +30,9 @@ use crate::service::binding_digest;
 
 /// The poll interval for answers of other processes while a prompt is open.
 const POLL: Duration = Duration::from_millis(500);
+
+/// How many calls in progress are named above a prompt.
+const MEANWHILE: usize = 3;
 
 const FILE_CHANGED: &str = "A file changed after a call on it was approved, so nothing was decided about that call";
 
@@ -99,8 +103,17 @@ pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut
     let state = follow.app.runner.load(run).await?;
     let mut items = unanswered(follow, &state.pending_items());
     items.retain(is_approval);
-    if !items.is_empty() {
-        out.note(format!("meanwhile in progress: {}", list(follow.calls_in_progress())));
+    // Several calls start together, and the stream has shown the first of them.
+    follow.catch_up(run, state.length(), out).await?;
+    if !items.is_empty() && follow.is_calling() {
+        out.note("meanwhile in progress:");
+        for call in follow.calls_in_progress().take(MEANWHILE) {
+            out.note(cut(&format!("  {call}"), out.width()));
+        }
+        let more = follow.calls_in_progress().skip(MEANWHILE).count();
+        if more > 0 {
+            out.note(format!("  and {more} more"));
+        }
     }
     prompt_for(follow, run, state.length(), items, out).await
 }

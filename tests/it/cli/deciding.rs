@@ -333,7 +333,7 @@ fn slow_and_guarded(fault: &str) -> Desk {
 fn a_call_is_asked_about_while_another_is_in_progress() {
     let desk = slow_and_guarded("slow-call=6");
     let mut shell = shell(&desk, "toolgate run 'Note it'");
-    shell.sees("meanwhile in progress: odd · echo (text: \"hi\")");
+    shell.sees("meanwhile in progress:\r\n  odd · echo (text: \"hi\")\r\n");
     shell.sees("May mcp_shop_add_note run?");
     assert!(facts(&desk, "tool.completed").is_empty(), "the other call ended before the question");
     shell.sees(DECIDE);
@@ -341,6 +341,20 @@ fn a_call_is_asked_about_while_another_is_in_progress() {
     shell.sees("[0] ready> ");
     let ended: Vec<String> = facts(&desk, "tool.completed").iter().map(|end| end["call"].to_string()).collect();
     assert_eq!(ended, [r#""note""#, r#""slow""#], "the approved call waited for the other one");
+}
+
+#[test]
+fn the_calls_in_progress_are_named_above_the_question() {
+    let desk = slow_and_guarded("slow-call=2");
+    let slow = |n| format!("{{ id: slow{n}, name: mcp_odd_echo, arguments: {{ text: '{n}' }} }}, ");
+    let calls = std::fs::read_to_string(desk.path().join("conversation.yaml")).unwrap();
+    let others: String = (1..=3).map(slow).collect();
+    desk.write("conversation.yaml", &calls.replacen("{ id: note", &format!("{others}{{ id: note"), 1));
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    let named = ["hi", "1", "2"].map(|text| format!("  odd · echo (text: \"{text}\")\r\n")).concat();
+    shell.sees(&format!("meanwhile in progress:\r\n{named}  and 1 more\r\n"));
+    shell.sees(DECIDE);
+    shell.types("a").sees("All done.");
 }
 
 #[test]
