@@ -1,6 +1,7 @@
 //! Arguments of a call for the person who decides: text as text, an edit as a difference, a file to be written against
 //! the file that is there. No value is shortened; a difference leaves out only unchanged lines far from a change.
-//! Characters that hide or reverse text are shown as codes.
+//! Characters that hide or reverse text are shown as codes. Of a call that runs without a question, the change is shown
+//! folded to a few lines.
 
 use std::fs;
 use std::io::Read as _;
@@ -10,6 +11,8 @@ use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
 use super::paint::Paint;
+use super::text::count;
+use super::wrap::cut;
 use crate::core::tool::{Arguments, escape_untrusted};
 
 /// The names that servers give to the two sides of an edit.
@@ -31,6 +34,9 @@ const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "text"];
 const MAX_FILE: u64 = 1024 * 1024;
 /// How many unchanged lines are shown around a change.
 const CONTEXT: usize = 3;
+/// How many lines of a change are shown folded, and how many unchanged lines around it.
+const FOLDED: usize = 8;
+const FOLDED_CONTEXT: usize = 1;
 /// How long a comparison may take; after that, it is coarser.
 const LONGEST_COMPARISON: Duration = Duration::from_millis(250);
 /// How many edits of a call are shown in their file.
@@ -64,14 +70,29 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
 }
 
 /// The file whose content the call replaces or edits, if the names of the arguments say so.
-pub(super) fn changed_file(arguments: &Arguments) -> Option<&str> {
-    let members = arguments.as_object()?;
-    let text = |members: &Map<String, Value>, name: &str| members.get(name).is_some_and(Value::is_string);
-    let is_edit =
-        |members: &Map<String, Value>| EDITS.iter().any(|(old, new)| text(members, old) && text(members, new));
-    let has_edits = members.values().filter_map(Value::as_array).flatten().filter_map(Value::as_object).any(is_edit);
-    let is_change = has_edits || is_edit(members) || CONTENTS.iter().any(|name| text(members, name));
-    PATHS.iter().find_map(|name| members.get(*name)?.as_str()).filter(|_| is_change)
+pub(super) fn changed_file(arguments: &Map<String, Value>) -> Option<&str> {
+    changes(arguments).next()?;
+    PATHS.iter().find_map(|name| arguments.get(*name)?.as_str())
+}
+
+/// The change of the file that the call names, folded to a few lines: the difference of an edit, or the new content. Empty
+/// for other calls.
+pub(super) fn folded_change(arguments: &Map<String, Value>, columns: usize, paint: Paint) -> Vec<String> {
+    let changes = changes(arguments).filter(|_| changed_file(arguments).is_some());
+    let lines: Vec<DifferenceLine> =
+        changes.flat_map(|(before, after)| difference(before, after, FOLDED_CONTEXT)).collect();
+    let hidden = lines.len().saturating_sub(FOLDED);
+    let shown = lines.into_iter().take(FOLDED);
+    let shown = shown.map(|(tag, line)| marked(tag, &cut(&line, columns.saturating_sub(STEP.len())), paint));
+    shown.chain((hidden > 0).then(|| paint.dim(format!("… {}", count(hidden, "more line"))))).collect()
+}
+
+/// The texts before and after each change: of a new content, of an edit, or of a list of edits.
+fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (&str, &str)> {
+    let content = || CONTENTS.iter().find_map(|name| Some(("", arguments.get(*name)?.as_str()?)));
+    let edits = arguments.values().filter_map(Value::as_array).flatten().filter_map(Value::as_object);
+    let own = Edit::of(arguments).map(Edit::sides).or_else(content);
+    own.into_iter().chain(edits.filter_map(Edit::of).map(Edit::sides))
 }
 
 struct Writer {
@@ -100,15 +121,22 @@ struct Edit<'a> {
     replaces_all: bool,
 }
 
-impl Writer {
-    fn members(&mut self, members: &Map<String, Value>, margin: &str) {
+impl<'a> Edit<'a> {
+    fn of(members: &'a Map<String, Value>) -> Option<Self> {
         let text = |name: &str| members.get(name).and_then(Value::as_str);
         let replaces_all = REPLACES_ALL.iter().any(|name| members.get(*name) == Some(&Value::Bool(true)));
-        let edit = EDITS
-            .iter()
-            .find_map(|(old, new)| Some(Edit { old, new, before: text(old)?, after: text(new)?, replaces_all }));
-        let edit = edit.filter(|edit| edit.before != edit.after);
-        let write = CONTENTS.iter().find_map(|name| Some((name, text(name)?)));
+        EDITS.iter().find_map(|(old, new)| Some(Self { old, new, before: text(old)?, after: text(new)?, replaces_all }))
+    }
+
+    fn sides(self) -> (&'a str, &'a str) {
+        (self.before, self.after)
+    }
+}
+
+impl Writer {
+    fn members(&mut self, members: &Map<String, Value>, margin: &str) {
+        let edit = Edit::of(members).filter(|edit| edit.before != edit.after);
+        let write = CONTENTS.iter().find_map(|name| Some((name, members.get(*name)?.as_str()?)));
         for (name, value) in members {
             match (&edit, &write) {
                 (Some(edit), _) if name == edit.old => self.edit(edit, margin),
@@ -205,21 +233,33 @@ impl Writer {
     }
 
     fn difference(&mut self, before: &str, after: &str, margin: &str) {
-        let difference = TextDiff::configure().timeout(LONGEST_COMPARISON).diff_lines(before, after);
-        for (position, group) in difference.grouped_ops(CONTEXT).iter().enumerate() {
-            if position > 0 {
-                self.lines.push(format!("{margin}{STEP}…"));
-            }
-            for change in group.iter().flat_map(|operation| difference.iter_changes(operation)) {
-                let line = visible(change.value().trim_end_matches('\n'));
-                let line = match change.tag() {
-                    ChangeTag::Equal => format!("  {line}"),
-                    ChangeTag::Delete => self.paint.red(format!("- {line}")),
-                    ChangeTag::Insert => self.paint.green(format!("+ {line}")),
-                };
-                self.lines.push(format!("{margin}{STEP}{line}"));
-            }
-        }
+        let lines = difference(before, after, CONTEXT).into_iter();
+        self.lines.extend(lines.map(|(tag, line)| format!("{margin}{STEP}{}", marked(tag, &line, self.paint))));
+    }
+}
+
+/// A line of a difference; without a tag, a gap between two groups of changes.
+type DifferenceLine = (Option<ChangeTag>, String);
+
+/// The changed lines, each group with this many unchanged ones around it.
+fn difference(before: &str, after: &str, context: usize) -> Vec<DifferenceLine> {
+    let difference = TextDiff::configure().timeout(LONGEST_COMPARISON).diff_lines(before, after);
+    let mut lines = Vec::new();
+    for (position, group) in difference.grouped_ops(context).iter().enumerate() {
+        lines.extend((position > 0).then(|| (None, "…".to_owned())));
+        let changes = group.iter().flat_map(|operation| difference.iter_changes(operation));
+        lines.extend(changes.map(|change| (Some(change.tag()), visible(change.value().trim_end_matches('\n')))));
+    }
+    lines
+}
+
+/// The line with the mark of its tag.
+fn marked(tag: Option<ChangeTag>, line: &str, paint: Paint) -> String {
+    match tag {
+        None => line.to_owned(),
+        Some(ChangeTag::Equal) => format!("  {line}"),
+        Some(ChangeTag::Delete) => paint.red(format!("- {line}")),
+        Some(ChangeTag::Insert) => paint.green(format!("+ {line}")),
     }
 }
 
@@ -341,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_call_changes_the_file_whose_content_or_edits_it_has() {
-        let changed = |arguments: Value| changed_file(&Arguments::from_value(arguments)).map(str::to_owned);
+        let changed = |arguments: Value| changed_file(arguments.as_object()?).map(str::to_owned);
         for arguments in [
             json!({"path": "a", "content": ""}),
             json!({"file_path": "a", "old_string": "x", "new_string": "y"}),
@@ -354,6 +394,19 @@ mod tests {
         {
             assert_eq!(changed(arguments), None);
         }
+    }
+
+    #[test]
+    fn a_change_is_folded_to_a_few_lines_of_the_terminal() {
+        let folded = |arguments: Value| folded_change(arguments.as_object().unwrap(), 10, Paint::Plain);
+        let edit = json!({"path": "a", "old_string": "a\nb\nc\nd", "new_string": "a\nb\nC\nd"});
+        assert_eq!(folded(edit), ["  b", "- c", "+ C", "  d"]);
+        let edits = json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}, {"oldText": "1", "newText": ""}]});
+        assert_eq!(folded(edits), ["- x", "+ y", "- 1"]);
+        let written = folded(json!({"path": "a", "content": format!("山山山山山山\n{}", "\u{202e}\n".repeat(12))}));
+        assert_eq!((written[0].as_str(), written[1].as_str(), written.len()), ("+ 山山山…", "+ \\u{202e}", 9));
+        assert_eq!(written[8], "… 5 more lines");
+        assert_eq!(folded(json!({"to": "kim", "text": "Hello"})), [] as [&str; 0]);
     }
 
     #[test]

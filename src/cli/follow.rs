@@ -83,19 +83,11 @@ impl Display {
         }
     }
 
-    /// Records an event without displaying it.
-    fn note(&mut self, event: &LifecycleEvent) {
+    /// The live view, if there is one.
+    fn live_view(&mut self) -> Option<&mut LiveView> {
         match self {
-            Self::Live(live_view) | Self::Lines(live_view) => live_view.note(event),
-            Self::Json | Self::Quiet => {}
-        }
-    }
-
-    /// Shortens what is displayed of a decision that the person made at a prompt.
-    fn decided_here(&mut self, call: CallId) {
-        match self {
-            Self::Live(live_view) | Self::Lines(live_view) => live_view.decided_here(call),
-            Self::Json | Self::Quiet => {}
+            Self::Live(live_view) | Self::Lines(live_view) => Some(live_view),
+            Self::Json | Self::Quiet => None,
         }
     }
 
@@ -164,7 +156,9 @@ pub(super) struct Follow<'a> {
 impl<'a> Follow<'a> {
     /// Follows a run. The entries in `known` are not shown again.
     pub(super) fn new(app: &'a App, run: &RunId, known: &[JournalEntry], mut display: Display) -> Self {
-        events_of(run, known).iter().for_each(|known| display.note(&known.event));
+        if let Some(live_view) = display.live_view() {
+            events_of(run, known).iter().for_each(|known| live_view.note(&known.event));
+        }
         if display.is_live() {
             prompt::claim_terminal();
         }
@@ -191,9 +185,18 @@ impl<'a> Follow<'a> {
         self.display.event(event, out);
     }
 
-    /// Records that the person decided about a call at a prompt.
+    /// Shortens what is displayed of a decision that the person made at a prompt.
     pub(super) fn decided_here(&mut self, call: CallId) {
-        self.display.decided_here(call);
+        if let Some(live_view) = self.display.live_view() {
+            live_view.decided_here(call);
+        }
+    }
+
+    /// Leaves out of the display what a prompt showed of a call.
+    pub(super) fn shown_here(&mut self, call: CallId) {
+        if let Some(live_view) = self.display.live_view() {
+            live_view.shown_here(call);
+        }
     }
 
     /// Whether a call is in progress.

@@ -308,9 +308,12 @@ async fn record_held(
 ) -> Result<(), CliError> {
     for (item, call, answer) in round.take_held() {
         follow.left_open.remove(&named(&item));
-        if prompted.shown.get(&call).is_some_and(|shown| *shown != present(&item)) {
-            out.note(format!("\n  {FILE_CHANGED}"));
-            continue;
+        if let Some(shown) = prompted.shown.get(&call) {
+            if *shown != present(&item) {
+                out.note(format!("\n  {FILE_CHANGED}"));
+                continue;
+            }
+            follow.shown_here(call.clone());
         }
         // A decision does not depend on the version: its digest binds it to the item.
         match record(follow, run, 0, vec![(call.clone(), answer)], &item, out).await? {

@@ -69,7 +69,7 @@ impl Round {
 
     /// The numbers of the other calls that change the file of the current one, without those that the person denied.
     fn same_file(&self) -> Vec<usize> {
-        let file = |item: &PendingItem| std::path::absolute(changed_file(&item.call()?.arguments)?).ok();
+        let file = |item: &PendingItem| std::path::absolute(changed_file(item.call()?.arguments.as_object()?)?).ok();
         let Some(own) = self.current().and_then(file) else { return Vec::new() };
         let is_other = |at: usize| at != self.at && !self.held.get(&at).is_some_and(Held::is_denial);
         let others =

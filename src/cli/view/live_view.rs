@@ -66,6 +66,8 @@ pub(in crate::cli) struct LiveView {
     prompts: bool,
     /// The calls that the person decided about at the prompts of this view, as long as the decision is not shown.
     decided_here: BTreeSet<CallId>,
+    /// The calls whose arguments the person saw at the prompts of this view.
+    shown_here: BTreeSet<CallId>,
     /// The approved calls that are not sent yet.
     approved: BTreeMap<CallId, (CallRef, Scope)>,
     /// The calls in progress whose beginning is shown with their end.
@@ -99,6 +101,7 @@ impl LiveView {
             executing: BTreeMap::new(),
             prompts: false,
             decided_here: BTreeSet::new(),
+            shown_here: BTreeSet::new(),
             approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
             repeated: BTreeSet::new(),
@@ -123,6 +126,11 @@ impl LiveView {
     /// Shortens the next line about a decision on this call, which was made at the prompt above it.
     pub(in crate::cli) fn decided_here(&mut self, call: CallId) {
         self.decided_here.insert(call);
+    }
+
+    /// Leaves out what this call changes in its file, which a prompt showed.
+    pub(in crate::cli) fn shown_here(&mut self, call: CallId) {
+        self.shown_here.insert(call);
     }
 
     /// Adapts to the width of the terminal.

@@ -292,6 +292,25 @@ fn a_deferred_call_has_one_line_and_its_result() {
 }
 
 #[test]
+fn a_change_of_a_file_is_shown_below_its_call_unless_a_prompt_showed_it() {
+    let arguments = json!({"path": "a.py", "old_string": "x = 1", "new_string": "x = 2"});
+    let edit = CallRef { arguments: Some(arguments), ..call("mcp_files_edit") };
+    let ended = |is_error, is_seen| {
+        let mut live_view = LiveView::new(LOOK, AnswerPlacement::Conversation);
+        if is_seen {
+            live_view.shown_here(edit.call_id.clone());
+        }
+        live_view.defer(&event(LifecycleKind::McpExecuting { call: edit.clone() }));
+        let end = CallEnd { is_error, error: None, result_bytes: 4, result: Some("done".into()), kept: Vec::new() };
+        live_view.render(&event(LifecycleKind::BuiltinCompleted { call: edit.clone(), duration_ms: Some(85), end }))
+    };
+    let line = |text: &str| LiveOutput::Line(text.to_owned());
+    let head = line("  ✓ mcp_files_edit · 85 ms  a.py");
+    assert_eq!(ended(false, false), [head, line("    - x = 1"), line("    + x = 2"), line("    done")]);
+    assert_eq!([ended(false, true).len(), ended(true, false).len()], [2, 2]);
+}
+
+#[test]
 fn a_decision_at_the_prompt_is_not_repeated() {
     let decided = |decision, scope, reason: Option<&str>| {
         event(LifecycleKind::ApprovalDecided {

@@ -1,11 +1,14 @@
 //! Lines of the live view about calls: decisions, requests, results, and the grants in force.
 
+use serde_json::Value;
+
 use super::super::activity::server_and_tool;
 use super::super::approval::{by_way_of, marked};
 use super::super::approval_scope::{covered, reach};
 use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
-use crate::cli::text::{COMPACT, arguments_line, count, ends};
+use crate::cli::argument_lines::{changed_file, folded_change};
+use crate::cli::text::{COMPACT, arguments_line, count, ends, one_line};
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleKind};
 use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
 use crate::core::tool::escape_untrusted;
@@ -77,7 +80,10 @@ impl LiveView {
         let mark = if end.is_error { paint.red("✗") } else { paint.green("✓") };
         let result = end.result.as_deref().unwrap_or_default();
         let mut lines = match self.deferred.remove(&call.call_id) {
-            Some(begun) => self.whole_call(&mark, &begun, remark, result),
+            Some(begun) => {
+                let change = if end.is_error { Vec::new() } else { self.unseen_change(&begun) };
+                self.whole_call(&mark, &begun, remark, change, result)
+            }
             None => {
                 let room = self.look.room(call.tool_name.chars().count() + remark.chars().count() + 8).min(COMPACT);
                 vec![format!("  {mark} {} {}  {}", call.tool_name, paint.dim(remark), ends(result, room))]
@@ -87,16 +93,28 @@ impl LiveView {
         lines
     }
 
-    /// A call that was in progress and ended: its line in place of the activity, and its result.
-    fn whole_call(&self, mark: &str, begun: &CallRef, remark: &str, result: &str) -> Vec<String> {
+    /// A call that was in progress and ended: its line in place of the activity, the change of its file, and its result.
+    fn whole_call(&self, mark: &str, begun: &CallRef, remark: &str, change: Vec<String>, result: &str) -> Vec<String> {
         let (paint, name) = (self.look.paint, server_and_tool(begun));
         let room = self.look.room(name.chars().count() + remark.chars().count() + 9);
-        let arguments = begun.arguments.as_ref().map(|value| arguments_line(value, room)).unwrap_or_default();
+        let file = begun.arguments.as_ref().and_then(Value::as_object).and_then(changed_file);
+        let arguments = match file.filter(|_| !change.is_empty()) {
+            Some(file) => one_line(file, room),
+            None => begun.arguments.as_ref().map(|value| arguments_line(value, room)).unwrap_or_default(),
+        };
         let took = if remark.is_empty() { String::new() } else { format!(" · {remark}") };
         let head = format!("  {mark} {name}{took}  {}", paint.dim(arguments));
+        let change = change.into_iter().map(|line| format!("    {line}"));
         let result = ends(result, self.look.room(6).min(COMPACT));
         let result = (!result.is_empty()).then(|| format!("    {result}"));
-        [head].into_iter().chain(result).collect()
+        [head].into_iter().chain(change).chain(result).collect()
+    }
+
+    /// The change that a call made to its file, unless its prompt showed it.
+    fn unseen_change(&mut self, call: &CallRef) -> Vec<String> {
+        let is_seen = self.shown_here.remove(&call.call_id);
+        let arguments = call.arguments.as_ref().and_then(Value::as_object).filter(|_| !is_seen);
+        arguments.map(|arguments| folded_change(arguments, self.look.room(4), self.look.paint)).unwrap_or_default()
     }
 
     /// The calls that were in progress when the run ended. Their requests were sent, and no reply is recorded.
