@@ -94,11 +94,24 @@ fn fault(error: &Error, source: &Source) -> Fault {
         Some(fault) => fault,
         None => explained(error.without_snippet()),
     };
+    if let Some(place) = place.filter(|_| fault.message().contains("mapping values are not allowed")) {
+        let remedy = remedy_for_colon(source.text().lines().nth(place.line - 1).unwrap_or_default(), place.column);
+        return fault.with_remedy(remedy).at(source, Some(place));
+    }
     let lines = place.map(|place| source.text().lines().skip(place.line.saturating_sub(2)).take(2));
     if !fault.has_remedy() && lines.into_iter().flatten().any(has_bare_variable) {
         return fault.with_remedy("write variables in quotes: `\"${NAME}\"`").at(source, place);
     }
     fault.at(source, place)
+}
+
+/// What to write where a colon in this column begins no value: it is in text, or after a key in a wrong place.
+fn remedy_for_colon(line: &str, column: usize) -> &'static str {
+    let before: String = line.chars().take(column.saturating_sub(1)).collect();
+    match before.contains(": ") {
+        true => "put text that has a colon in quotes, for example `instructions: \"Answer: shortly\"`",
+        false => "indent this key like the keys beside it; put text that has a colon in quotes",
+    }
 }
 
 /// Whether a line has a variable outside quotes, where YAML reads its braces as a mapping.

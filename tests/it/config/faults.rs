@@ -20,6 +20,8 @@ const SYNTAX: &Cases = &[
     ("broken YAML", "log: \"warn\nagents: {}\n"),
     ("a list where text is meant", "log: [warn]\n"),
     ("a tab", "agents:\n\ta: {}\n"),
+    ("a colon in text", "agents:\n  a: { model: x }\n  b:\n    instructions: Answer: shortly\n"),
+    ("a key that is indented too far", "agents:\n  a:\n    model: x\n      policy: plan\n"),
     ("a variable without quotes", "servers:\n  git: { stdio: { command: git, env: { TOKEN: ${TOKEN} } } }\n"),
     ("a variable without quotes in a list", "servers:\n  git: { stdio: { command: git, args: [${TOKEN}] } }\n"),
     ("an undefined variable", "models:\n  main:\n    openai_chat:\n      model: x\n      api_key: \"${SECRET_KEY}\"\n"),
