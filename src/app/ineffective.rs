@@ -1,5 +1,5 @@
-//! Settings without effect: rules, tool patterns and cost limits that can apply to no call. The configuration alone shows
-//! these; what only the listed tools show, `Toolset::warnings` has.
+//! Settings without effect: rules, tool patterns and cost limits that can apply to no call, and variables without braces. The
+//! configuration alone shows these; what only the listed tools show, `Toolset::warnings` has.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +17,7 @@ use crate::mcp::StdioSettings;
 pub fn configuration_warnings(settings: &Settings, models: &Models) -> Vec<String> {
     let mut warnings = exposed_files(settings);
     warnings.extend(idle_cost_limits(settings, models).iter().map(ToString::to_string));
+    warnings.extend(settings.bare_variables.iter().cloned());
     warnings.extend(missing_programs(settings));
     warnings.extend(ineffective_rules(settings));
     warnings

@@ -131,7 +131,7 @@ impl ConfigError {
 }
 
 impl Fault {
-    fn plain(&self) -> String {
+    pub(super) fn plain(&self) -> String {
         let place = match (self.file(), self.line_and_column()) {
             (Some(file), Some((line, column))) => format!("{file}:{line}:{column}: "),
             (Some(file), None) => format!("{file}: "),

@@ -48,6 +48,17 @@ pub(super) fn expand(text: &str, env: Env<'_>) -> Result<String, ExpandError> {
     Ok(expanded)
 }
 
+/// The first `$NAME` that looks like an environment variable, without its `$`. It is text: only braces make a variable.
+pub(super) fn bare_variable(text: &str) -> Option<&str> {
+    text.match_indices('$').find_map(|(at, _)| {
+        let (before, after) = (text.get(..at)?, text.get(at + 1..)?);
+        let is_in_word = before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '$' | '\\'));
+        let name = after.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+        let is_variable = name.len() > 1 && name.starts_with(|c: char| c.is_ascii_uppercase());
+        (is_variable && !is_in_word && !name.contains(|c: char| c.is_ascii_lowercase())).then_some(name)
+    })
+}
+
 fn value_of(inside: &str, env: Env<'_>) -> Result<String, ExpandError> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
@@ -94,6 +105,16 @@ mod tests {
             ("${TRICKY}", "${A}: {x: y}"),
         ] {
             assert_eq!(expand(text, &env).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_without_braces_is_found() {
+        for text in ["$API_KEY", "Bearer $API_KEY", "a ${A} $5 --key=$API_KEY!"] {
+            assert_eq!(bare_variable(text), Some("API_KEY"), "{text}");
+        }
+        for text in ["${API_KEY}", "$$API_KEY", "pa$SWORD", "\\$API_KEY", "$Name", "$name", "$N", "$5", "$", "^a$"] {
+            assert_eq!(bare_variable(text), None, "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! Every method returns a usable value even after an error, so that one pass finds all errors. The settings are
 //! discarded if there is any.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,11 +41,21 @@ pub(super) struct Resolver<'a> {
     subject: Option<String>,
     faults: Vec<Fault>,
     pub(super) places: Places,
+    /// A sentence with the place and the remedy of each variable that has no braces.
+    pub(super) bare_variables: BTreeSet<String>,
 }
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(source: Source, folder: &Path, env: Env<'a>) -> Self {
-        Self { source, folder: folder.to_owned(), env, subject: None, faults: Vec::new(), places: Places::default() }
+        Self {
+            source,
+            folder: folder.to_owned(),
+            env,
+            subject: None,
+            faults: Vec::new(),
+            places: Places::default(),
+            bare_variables: BTreeSet::new(),
+        }
     }
 
     /// A context for another file that this one refers to.
@@ -75,6 +85,7 @@ impl<'a> Resolver<'a> {
     pub(super) fn absorb(&mut self, other: Resolver<'_>) {
         self.faults.extend(other.faults);
         self.places.extend(other.places);
+        self.bare_variables.extend(other.bare_variables);
     }
 
     /// Adds the errors of a file that this one refers to at that location.
@@ -109,7 +120,24 @@ impl<'a> Resolver<'a> {
         self.expanded(text.value(), text.place())
     }
 
+    /// The same of a word of a command. One with spaces may be a script, whose shell expands variables itself.
+    pub(super) fn word(&mut self, text: &Text) -> String {
+        match text.value().contains(' ') {
+            true => self.expanded_braces(text.value(), text.place()),
+            false => self.text(text),
+        }
+    }
+
     fn expanded(&mut self, text: &str, place: Option<Location>) -> String {
+        if let Some(name) = expand::bare_variable(text) {
+            let fault = Fault::new(format!("`${name}` is text, because variables have braces"));
+            let fault = fault.with_remedy(format!("write `${{{name}}}`")).at(&self.source, place);
+            self.bare_variables.insert(fault.plain());
+        }
+        self.expanded_braces(text, place)
+    }
+
+    fn expanded_braces(&mut self, text: &str, place: Option<Location>) -> String {
         expand::expand(text, self.env).unwrap_or_else(|error| {
             let message = match (&error, &self.subject) {
                 (ExpandError::Undefined(_), Some(subject)) => format!("{error}; {subject} needs it"),

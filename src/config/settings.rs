@@ -1,6 +1,6 @@
 //! Resolved configuration: defaults filled in, paths resolved, references checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +58,8 @@ pub struct Settings {
     pub log_folder: Option<PathBuf>,
     /// Where the settings stand whose errors only their adapters find.
     pub places: Places,
+    /// A sentence with the place and the remedy of each `$NAME`, which is text: only `${NAME}` is a variable.
+    pub bare_variables: BTreeSet<String>,
 }
 
 /// The store of runs.

@@ -15,6 +15,7 @@ mod servers;
 mod sessions;
 mod stop_conditions;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use models::{PROVIDERS, Provider};
@@ -65,8 +66,10 @@ pub(super) fn settings(
         log: written.log.as_ref().map(|log| scope.text(log)),
         log_folder: written.log_folder.as_ref().map(|folder| scope.path(folder)),
         places: std::mem::take(&mut scope.places),
+        bare_variables: BTreeSet::new(),
     };
     egress::apply(written.egress.as_ref(), &mut settings, &mut scope);
+    settings.bare_variables = std::mem::take(&mut scope.bare_variables);
     instructions::check_secrets(&settings, &mut scope);
     scope.finish(settings)
 }

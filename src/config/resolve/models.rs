@@ -177,7 +177,7 @@ fn key(written: &HttpModel, scope: &mut Resolver<'_>) -> Option<Key> {
         let fault = Fault::new("a model has either `api_key` or `api_key_command`");
         scope.fault(fault.with_remedy("remove one of them"), command.place());
     }
-    let mut words = command.value().iter().map(|word| scope.text(word)).collect::<Vec<_>>().into_iter();
+    let mut words = command.value().iter().map(|word| scope.word(word)).collect::<Vec<_>>().into_iter();
     let Some(program) = words.next().filter(|program| !program.is_empty()) else {
         let fault = Fault::new("`api_key_command` is empty");
         scope.fault(fault.with_remedy("name a program that prints the key, and its arguments"), command.place());

@@ -142,7 +142,7 @@ fn pinned_value(written: &Located<Value>, scope: &mut Resolver<'_>) -> Option<Pi
 pub(crate) fn transport_of_stdio(written: &Stdio, scope: &mut Resolver<'_>) -> TransportSettings {
     TransportSettings::Stdio(StdioSettings {
         command: command(&written.command, scope),
-        args: written.args.iter().flatten().map(|arg| scope.text(arg)).collect(),
+        args: written.args.iter().flatten().map(|arg| scope.word(arg)).collect(),
         env: scope.secrets(written.env.as_ref()),
         inherit_env: written.inherit_env.unwrap_or(false),
         cwd: written.cwd.as_ref().map(|cwd| scope.path(cwd)),

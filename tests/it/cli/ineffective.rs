@@ -96,3 +96,22 @@ fn a_run_names_rules_that_allow_nothing() {
     let ended = desk.toolgate(&["run", "Hello?"]).expect(0);
     assert_eq!(ended.err.matches("rule `reading` of policy `careful` allows nothing").count(), 1, "{}", ended.err);
 }
+
+#[test]
+fn a_variable_without_braces_is_named_with_its_place() {
+    let desk = desk();
+    let servers = "servers:
+  git: { stdio: { command: sh, args: [-c, \"exec git $MODE\", --token=$GIT_TOKEN], env: { KEY: $API_KEY } } }
+policies: { own: { default: ask, rules: [{ id: shop, match: { server: git, tool_name: \"$SHOP\" }, verdict: ask, reason: Costs $MONEY. }] } }
+";
+    let rest = "models: { main: { scripted: { file: conversation.yaml } } }\nagents: { clerk: { servers: [git], policy: own } }\n";
+    desk.write("toolgate.yaml", &format!("{servers}{rest}"));
+    let checked = desk.toolgate(&["config", "check"]).expect(0);
+    for expected in [
+        "toolgate.yaml:2:61: `$GIT_TOKEN` is text, because variables have braces (write `${GIT_TOKEN}`)",
+        "`$API_KEY` is text, because variables have braces (write `${API_KEY}`)",
+    ] {
+        assert!(checked.err.contains(expected), "{}", checked.err);
+    }
+    assert_eq!(checked.err.matches("variables have braces").count(), 2, "{}", checked.err);
+}
