@@ -22,6 +22,7 @@ use super::past_calls::read_past_calls;
 use super::prompt::{self, AskedItem, CallRecord, Prompt, Reply, Terminal};
 use super::refusal;
 use super::text::block;
+use super::view::marked;
 use super::wrap::cut;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, Coverage, PendingCall, PendingItem, Resume, ResumeError, Scope};
@@ -75,6 +76,7 @@ impl Prompted {
 /// Prompts for the pending items of a run.
 pub(super) async fn answer(follow: &mut Follow<'_>, report: &Report, out: &mut Output) -> Result<Prompted, CliError> {
     let items = unanswered(follow, &report.pending);
+    note_policy_change(follow, &report.run_id, &items, out).await?;
     prompt_for(follow, &report.run_id, report.version, items, out).await
 }
 
@@ -116,6 +118,27 @@ pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut
         }
     }
     prompt_for(follow, run, state.length(), items, out).await
+}
+
+/// Names the policy that asked about these calls, if it changed since: the present one judges a call only after its approval.
+async fn note_policy_change(
+    follow: &Follow<'_>,
+    run: &RunId,
+    items: &[PendingItem],
+    out: &mut Output,
+) -> Result<(), CliError> {
+    let state = follow.app.runner.load(run).await?;
+    let spec = &state.started().spec;
+    let Ok(agent) = follow.app.runner.agent(&spec.agent) else { return Ok(()) };
+    let present = agent.policy_of(spec).mark();
+    let asked_by = |item: &PendingItem| {
+        if let PendingItem::Approval(approval) = item { approval.policy.clone() } else { None }
+    };
+    if let Some(before) = items.iter().filter_map(asked_by).find(|policy| *policy != present) {
+        let (before, present) = (marked(&before), marked(&present));
+        out.note(format!("{before} asked, and has changed since: {present} judges each call again before it is sent"));
+    }
+    Ok(())
 }
 
 /// The items that the person has not left open.

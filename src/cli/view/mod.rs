@@ -19,7 +19,9 @@ mod waterfall;
 mod words;
 
 pub(super) use activity::Activities;
-pub(super) use approval::{because, by_way_of, circumstances, clock, origin, second_look_at_arguments, term, whole};
+pub(super) use approval::{
+    because, by_way_of, circumstances, clock, marked, origin, second_look_at_arguments, term, whole,
+};
 pub(super) use approval_scope::{any_command, decided};
 pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;

@@ -308,6 +308,32 @@ fn a_question_that_waits_rings_the_bell_once() {
     shell.types("\x03");
 }
 
+#[test]
+fn a_policy_that_changed_since_it_asked_is_named_before_the_prompts() {
+    let desk = three_approvals();
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let policy = |name: &str| {
+        format!(
+            "{}policies: {{ careful: {{ default: ask, rules: {name} }} }}\n",
+            config.replace("accept-edits", "careful")
+        )
+    };
+    desk.write("toolgate.yaml", &policy("[]"));
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    let mut same = shell(&desk, "toolgate resume last");
+    assert!(!same.sees(DECIDE).contains("has changed since"));
+    same.close();
+    desk.write(
+        "toolgate.yaml",
+        &policy("[{ id: reads, match: { tool_name: find_customer }, verdict: allow, reason: It reads. }]"),
+    );
+    let mut changed = shell(&desk, "toolgate resume last");
+    changed.sees("policy careful@");
+    changed.sees(" asked, and has changed since: policy careful@");
+    changed.sees(DECIDE);
+    changed.types("\x03");
+}
+
 /// A desk whose model calls a slow tool that needs no approval, and one that requires approval.
 fn slow_and_guarded(fault: &str) -> Desk {
     let desk = Desk::playing(
