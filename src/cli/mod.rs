@@ -26,6 +26,7 @@ mod init;
 mod interrupt;
 mod keys;
 mod mcp;
+mod mention;
 mod models;
 mod new_file;
 mod output;

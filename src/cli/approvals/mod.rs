@@ -17,6 +17,7 @@ mod suggest;
 use clap::{Args, Subcommand};
 
 pub(super) use self::grants::grant_lines;
+pub(super) use self::revoke::{print_revoked, revoke};
 
 use super::error::CliError;
 use super::exit::Exit;

@@ -40,38 +40,40 @@ pub(super) struct Revoke {
 impl Revoke {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
-        let revoked = self.revoke(&app).await;
+        let revoked = revoke(&app, &self.grants, &self.by.clone().unwrap_or_else(who)).await;
         let active = app.runner.grants(&GrantFilter::default()).await;
         setup::close(app, out).await;
         let (revoked, active, now) = (revoked?, active?, Timestamp::now());
         for grant in &revoked {
-            let others: Vec<&Grant> = active.iter().filter(|other| overlaps(other, grant)).collect();
             if self.json {
-                let still_covered_by = others.iter().map(|other| &other.id).collect();
+                let still_covered_by = overlapping(grant, &active).map(|other| &other.id).collect();
                 out.json(&RevokedGrant { grant: GrantView::new(grant.clone(), now), still_covered_by });
-                continue;
-            }
-            if let Some(revoked) = &grant.revoked {
-                let (by, at) = (escape_untrusted(&revoked.by), clock(revoked.at));
-                out.line(format!("{} {} revoked by {by} {at}", grant.id, grant.tool));
-            }
-            for other in others {
-                let (reach, covers) = (reach(other), covers(other));
-                // Whether two conditions meet is not known, nor whether arguments meet one: a grant keeps only their hash.
-                let still =
-                    if grant.when.is_none() && other.when.is_none() { "still" } else { "some calls may still be" };
-                out.line(format!("    ! {still} covered by {}, {reach}: {covers}", other.id));
+            } else {
+                print_revoked(grant, &active, out);
             }
         }
         Ok(Exit::Done)
     }
+}
 
-    /// Resolves all grants before it revokes the first one.
-    async fn revoke(&self, app: &App) -> Result<Vec<Grant>, CliError> {
-        let known = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
-        let named: Vec<GrantId> = self.grants.iter().map(|named| choose(named, &known)).collect::<Result<_, _>>()?;
-        let by = self.by.clone().unwrap_or_else(who);
-        Ok(app.operator().revoke(named, &by).await?)
+/// Revokes grants, by their ids or a unique beginning of each. Resolves all of them before it revokes the first one.
+pub(in crate::cli) async fn revoke(app: &App, grants: &[String], by: &str) -> Result<Vec<Grant>, CliError> {
+    let known = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
+    let named: Vec<GrantId> = grants.iter().map(|named| choose(named, &known)).collect::<Result<_, _>>()?;
+    Ok(app.operator().revoke(named, by).await?)
+}
+
+/// Prints a revoked grant, and the active ones that cover some or all of its calls.
+pub(in crate::cli) fn print_revoked(grant: &Grant, active: &[Grant], out: &mut Output) {
+    if let Some(revoked) = &grant.revoked {
+        let (by, at) = (escape_untrusted(&revoked.by), clock(revoked.at));
+        out.line(format!("{} {} revoked by {by} {at}", grant.id, grant.tool));
+    }
+    for other in overlapping(grant, active) {
+        let (reach, covers) = (reach(other), covers(other));
+        // Whether two conditions meet is not known, nor whether arguments meet one: a grant keeps only their hash.
+        let still = if grant.when.is_none() && other.when.is_none() { "still" } else { "some calls may still be" };
+        out.line(format!("    ! {still} covered by {}, {reach}: {covers}", other.id));
     }
 }
 
@@ -83,17 +85,19 @@ struct RevokedGrant<'a> {
     still_covered_by: Vec<&'a GrantId>,
 }
 
-/// Whether both grants cover some of the same calls.
-fn overlaps(other: &Grant, grant: &Grant) -> bool {
+/// The active grants that cover some of the same calls as this one.
+fn overlapping<'a>(grant: &'a Grant, active: &'a [Grant]) -> impl Iterator<Item = &'a Grant> {
     fn meet<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
         one.as_ref().zip(other.as_ref()).is_none_or(|(one, other)| one == other)
     }
     let whose = |grant: &Grant| (grant.agent.clone(), grant.principal.clone(), grant.definition.clone());
-    other.id != grant.id
-        && other.tool == grant.tool
-        && whose(other) == whose(grant)
-        && meet(&other.session, &grant.session)
-        && meet(&other.arguments, &grant.arguments)
+    active.iter().filter(move |other| {
+        other.id != grant.id
+            && other.tool == grant.tool
+            && whose(other) == whose(grant)
+            && meet(&other.session, &grant.session)
+            && meet(&other.arguments, &grant.arguments)
+    })
 }
 
 fn choose(named: &str, known: &[Grant]) -> Result<GrantId, CliError> {

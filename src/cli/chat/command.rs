@@ -10,6 +10,7 @@ pub(super) enum Command {
     Agent(Option<String>),
     Attach(String),
     Approvals,
+    Revoke(String),
     Cost,
     Trace,
     Resume,
@@ -21,14 +22,15 @@ pub(super) enum Command {
 }
 
 /// The commands as `/help` lists them: name, argument, effect.
-const COMMANDS: [(&str, &str, &str); 15] = [
+const COMMANDS: [(&str, &str, &str); 16] = [
     ("/help", "", "lists the commands"),
     ("/tools", "", "lists the agent's tools, and which require approval"),
     ("/model", "[NAME]", "lists the models, or asks another one from the next message on"),
     ("/policy", "[NAME]", "lists the policies, or applies another one from the next message on"),
     ("/agent", "[NAME]", "lists the agents, or begins a conversation with another one"),
-    ("/attach", "FILE", "adds an image, a PDF or a text to the next message"),
+    ("/attach", "FILE", "adds an image, a PDF or a text to the next message, as @FILE in the message does"),
     ("/approvals", "", "asks for the answers that the last turn waits for, or lists the grants of this conversation"),
+    ("/revoke", "GRANT", "revokes a grant, so that its calls require approval again"),
     ("/cost", "", "tokens and cost of this conversation"),
     ("/trace", "", "the spans of the last turn as a waterfall"),
     ("/resume", "", "asks for the answers that the last turn waits for, as Enter does"),
@@ -61,6 +63,7 @@ impl Command {
             "/agent" => Ok(Self::Agent(argument)),
             "/attach" => argument.map(Self::Attach).ok_or_else(|| "which file? /attach FILE".to_owned()),
             "/approvals" => takes_none(Self::Approvals),
+            "/revoke" => argument.map(Self::Revoke).ok_or_else(|| "which grant? /approvals lists them".to_owned()),
             "/cost" => takes_none(Self::Cost),
             "/trace" => takes_none(Self::Trace),
             "/resume" => takes_none(Self::Resume),
@@ -85,7 +88,7 @@ impl Command {
         let line =
             |(name, argument, effect): &(&str, &str, &str)| format!("  {:<16} {effect}", format!("{name} {argument}"));
         let keys = "  Alt-Enter, or Enter after \\, begins another line of the message; Up and Down recall earlier ones; \
-                    Tab completes a command; Shift-Tab applies the next policy; Esc interrupts a turn";
+                    Tab completes a command, or the path after @; Shift-Tab applies the next policy; Esc interrupts a turn";
         COMMANDS.iter().map(line).chain([keys.to_owned()]).collect()
     }
 }
@@ -107,6 +110,7 @@ mod tests {
             ("/tols", "there is no command /tols"),
             ("/cost please", "/cost takes no argument"),
             ("/attach", "which file? /attach FILE"),
+            ("/revoke", "which grant? /approvals lists them"),
         ] {
             let refused = Command::parse(line).unwrap().unwrap_err();
             assert!(refused.starts_with(reason), "{refused}");

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use super::command::Command;
 use crate::app::App;
-use crate::cli::approvals::grant_lines;
+use crate::cli::answers::who;
+use crate::cli::approvals::{grant_lines, print_revoked, revoke};
 use crate::cli::attach::attach;
 use crate::cli::drive_to_idle::{Tasks, settle};
 use crate::cli::error::CliError;
 use crate::cli::follow::Display;
+use crate::cli::mention::mentioned_files;
 use crate::cli::output::Output;
 use crate::cli::runs::{copied, print_waterfall};
 use crate::cli::setup::RunChoice;
@@ -20,7 +22,7 @@ use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
 use crate::core::run::{JournalEntry, Status, Trigger};
 use crate::core::tool::escape_untrusted;
-use crate::ports::GrantFilter;
+use crate::ports::{Grant, GrantFilter};
 use crate::runner::{Agent, Execution, Fork, NewSession, Request, SessionCompaction};
 
 /// A conversation: a session, and what its next message is sent with.
@@ -43,6 +45,8 @@ pub(super) struct Conversation<'a> {
     has_unsent_choice: bool,
     attachments: Vec<Part>,
     grants: ShownGrants,
+    /// The grants that `/approvals` listed.
+    listed: Vec<Grant>,
 }
 
 impl<'a> Conversation<'a> {
@@ -67,6 +71,7 @@ impl<'a> Conversation<'a> {
             has_unsent_choice: false,
             attachments: Vec::new(),
             grants: ShownGrants::default(),
+            listed: Vec::new(),
         })
     }
 
@@ -141,8 +146,15 @@ impl<'a> Conversation<'a> {
             let error = CliError::usage("the last turn is pending, so the message was not sent");
             return Err(error.with_remedy(format!("{ASKS_AGAIN}; Up recalls the message")));
         }
+        let files = mentioned_files(&text);
+        let as_text =
+            |error: CliError| error.with_remedy("a space after the `@` makes it text; Up recalls the message");
+        let mentioned = files.iter().map(|file| attach(file).map_err(as_text)).collect::<Result<Vec<Part>, _>>()?;
+        if !files.is_empty() {
+            out.note(format!("attached {}", list(files.iter().map(|file| escape_untrusted(&file.to_string_lossy())))));
+        }
         let mut message = Message::user(text);
-        message.content.append(&mut self.attachments.clone());
+        message.content.extend(self.attachments.iter().cloned().chain(mentioned));
         let runner = &self.app.runner;
         let mode = self.chosen_policy().map(str::to_owned);
         let execution = match &self.last {
@@ -206,6 +218,12 @@ impl<'a> Conversation<'a> {
             }
             Command::Approvals if self.is_pending().await? => self.resume(out).await?,
             Command::Approvals => self.approvals(out).await?,
+            Command::Revoke(grant) => {
+                let revoked = revoke(self.app, &[grant], &who()).await?;
+                let active = self.app.runner.grants(&GrantFilter::default()).await?;
+                revoked.iter().for_each(|grant| print_revoked(grant, &active, out));
+                self.listed.retain(|listed| revoked.iter().all(|grant| grant.id != listed.id));
+            }
             Command::Cost => self.cost(out).await?,
             Command::Trace => print_waterfall(self.app, &self.last_run().await?, out).await?,
             Command::Resume => self.resume(out).await?,
@@ -280,18 +298,24 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    async fn approvals(&self, out: &mut Output) -> Result<(), CliError> {
+    /// The commands that revoke the listed grants, for completion.
+    pub(super) fn revocations(&self) -> impl Iterator<Item = String> {
+        self.listed.iter().map(|grant| format!("/revoke {}", grant.id))
+    }
+
+    async fn approvals(&mut self, out: &mut Output) -> Result<(), CliError> {
         let filter = GrantFilter {
             agent: Some(self.agent.name.clone()),
             session: self.session.clone(),
             ..GrantFilter::default()
         };
-        let grants = self.app.runner.grants(&filter).await?;
-        if grants.is_empty() {
-            out.note("no grant is in force; an approval for this session, or always, creates one");
-        }
+        self.listed = self.app.runner.grants(&filter).await?;
         let (now, paint) = (jiff::Timestamp::now(), out.paint());
-        grants.iter().flat_map(|grant| grant_lines(grant, now, paint)).for_each(|line| out.line(line));
+        self.listed.iter().flat_map(|grant| grant_lines(grant, now, paint)).for_each(|line| out.line(line));
+        out.note(match &self.listed[..] {
+            [] => "no grant is in force; an approval for this session, or always, creates one",
+            _ => "/revoke GRANT revokes one; Tab completes its id",
+        });
         Ok(())
     }
 

@@ -101,11 +101,13 @@ impl Chat {
         let mut conversation = Conversation::new(app, agent, session, again.in_conversation())?;
         conversation.has_chosen_policy = self.choice.policy.is_some() || self.changes.variant.is_some();
         conversation.keep_choice(&self.choice).await?;
-        let mut recall = Recall { words: Command::names(), ..Recall::default() };
+        let mut recall = Recall::default();
         self.begin(&conversation, &mut recall, out).await?;
         let mut is_leaving = false;
         loop {
             recall.back_tab = Some(conversation.next_policy());
+            recall.words = Command::names();
+            recall.words.extend(conversation.revocations());
             let entered =
                 next_line(&conversation.question(), LineInput::Message(recall.clone()), &mut interrupts).await;
             let line = match entered {

@@ -43,18 +43,16 @@ pub(in crate::cli) struct Recall {
     pub(in crate::cli) back_tab: Option<String>,
 }
 
-impl Recall {
-    /// The longest common beginning of the words that begin with this text, if it is longer than the text.
-    pub(super) fn completion(&self, text: &str) -> Option<String> {
-        let mut words = self.words.iter().filter(|word| word.starts_with(text));
-        let first = words.next()?;
-        let common = words.fold(first.as_str(), |common, word| {
-            let same = common.char_indices().zip(word.chars()).find(|((_, a), b)| a != b);
-            let end = same.map_or(common.len().min(word.len()), |((at, _), _)| at);
-            common.get(..end).unwrap_or_default()
-        });
-        (common.len() > text.len()).then(|| common.to_owned())
-    }
+/// The longest common beginning of the words that begin with this text, if it is longer than the text.
+pub(super) fn completion(words: &[String], text: &str) -> Option<String> {
+    let mut words = words.iter().filter(|word| word.starts_with(text));
+    let first = words.next()?;
+    let common = words.fold(first.as_str(), |common, word| {
+        let same = common.char_indices().zip(word.chars()).find(|((_, a), b)| a != b);
+        let end = same.map_or(common.len().min(word.len()), |((at, _), _)| at);
+        common.get(..end).unwrap_or_default()
+    });
+    (common.len() > text.len()).then(|| common.to_owned())
 }
 
 /// An entered line.
@@ -144,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_word_is_completed_as_far_as_it_is_clear() {
-        let recall = Recall { words: ["/tools", "/trace", "/model"].map(str::to_owned).to_vec(), ..Recall::default() };
-        let complete = |text| recall.completion(text);
+        let words = ["/tools", "/trace", "/model"].map(str::to_owned);
+        let complete = |text| completion(&words, text);
         assert_eq!([complete("/m"), complete("/tr")], [Some("/model".into()), Some("/trace".into())]);
         assert_eq!([complete("/t"), complete("/x"), complete("/model")], [None, None, None]);
         assert_eq!(complete(""), Some("/".into()));

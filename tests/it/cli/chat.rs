@@ -158,6 +158,44 @@ fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
 }
 
 #[test]
+fn a_listed_grant_is_revoked() {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }, { say: Noted. }]",
+    );
+    let mut shell = chat(&desk, "");
+    shell.runs("Note it").sees("[q] later: ");
+    shell.types("s").sees("Noted.");
+    shell.sees("> ");
+    shell.runs("/approvals").sees("/revoke GRANT revokes one");
+    shell.sees("> ");
+    shell.types("/revoke \t").sees("/revoke grant_");
+    shell.types("\r").sees("mcp_shop_add_note revoked by");
+    shell.sees("> ");
+    shell.runs("/approvals").sees("no grant is in force");
+    shell.sees("> ");
+    left(&mut shell);
+}
+
+#[test]
+fn a_file_that_a_message_names_is_attached() {
+    let desk = Desk::playing(TURNS);
+    desk.write("notes.txt", "Buy milk.");
+    desk.write("empty.txt", "");
+    let mut shell = chat(&desk, "");
+    shell.runs("Read @empty.txt").sees("a space after the `@` makes it text");
+    shell.sees("> ");
+    shell.types("Read @no\t").sees("Read @notes.txt");
+    shell.types(" to @ada.\r").sees("attached notes.txt");
+    shell.sees("Forty-two.");
+    shell.sees("> ");
+    left(&mut shell);
+    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let sent = desk.toolgate(&["sessions", "messages", &session, "--json"]).expect(0).json_lines().remove(0);
+    let parts = sent["content"].as_array().unwrap();
+    assert_eq!((&parts[0]["text"], parts.len()), (&"Read @notes.txt to @ada.".into(), 2));
+}
+
+#[test]
 fn commands_show_and_change_what_the_next_message_is_sent_with() {
     let desk = Desk::playing(TURNS);
     let mut shell = chat(&desk, "");

@@ -1,8 +1,9 @@
-//! History and completion of a message that is being typed. Pure.
+//! History and completion of a message that is being typed.
 
 use super::keys::Key;
 use super::line::Line;
-use crate::cli::prompt::console::{Accepts, Recall};
+use crate::cli::mention::completed_mentions;
+use crate::cli::prompt::console::{Accepts, Recall, completion};
 
 /// The place in the history of messages, and the text that was typed before it was left.
 pub(super) struct Recalled<'a> {
@@ -46,9 +47,11 @@ impl<'a> Recalled<'a> {
         self.back = back;
     }
 
-    /// Completes the beginning of a word, as far as it is clear.
+    /// Completes the beginning of a word, or the path of a file that the message names, as far as it is clear.
     pub(super) fn complete(&self, line: &mut Line) {
-        if let Some(whole) = self.recall.and_then(|recall| recall.completion(&line.text())) {
+        let text = line.text();
+        let words = self.recall.map_or(&[][..], |recall| &recall.words);
+        if let Some(whole) = completion(words, &text).or_else(|| completion(&completed_mentions(&text), &text)) {
             line.replace(&whole);
         }
     }

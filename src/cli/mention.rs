@@ -1,0 +1,70 @@
+//! Mentions of files in a message, as `@path`: the files to attach, and the paths that complete the last one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// What may follow a path in a sentence.
+const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '?', '!', ')', '"'];
+
+/// The files that the message names, each once. Another word that begins with `@` is text.
+pub(super) fn mentioned_files(message: &str) -> BTreeSet<&Path> {
+    let names = message.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+    let files = names.filter_map(|name| {
+        let spellings = [name, name.trim_end_matches(PUNCTUATION)].map(Path::new);
+        spellings.into_iter().find(|path| path.is_file())
+    });
+    files.collect()
+}
+
+/// The message with each path that can stand in place of its last word, if that begins with `@`. Hidden files are left out
+/// unless the dot is typed.
+pub(super) fn completed_mentions(message: &str) -> Vec<String> {
+    let path = message.split(char::is_whitespace).next_back().and_then(|word| word.strip_prefix('@'));
+    let Some(path) = path else { return Vec::new() };
+    let typed = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    let (before, folder) = (message.strip_suffix(typed), path.strip_suffix(typed).filter(|folder| !folder.is_empty()));
+    let found = fs::read_dir(folder.unwrap_or(".")).into_iter().flatten().flatten();
+    let completed = found.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_meant = name.starts_with(typed) && (typed.starts_with('.') || !name.starts_with('.'));
+        let end = if entry.path().is_dir() { "/" } else { "" };
+        is_meant.then(|| format!("{}{name}{end}", before.unwrap_or_default()))
+    });
+    completed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_existing_file_is_mentioned() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+        fs::write(path("a.txt"), "a").expect("written");
+        let (file, at) = (path("a.txt"), folder.path().display());
+        let message = format!("Compare @{file}, (@{file}) and @{file}. Ask @ada, a@{file} and @{at}.");
+        assert_eq!(mentioned_files(&message), BTreeSet::from([Path::new(&file)]));
+    }
+
+    #[test]
+    fn the_path_at_the_end_is_completed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path().display();
+        for name in ["notes.md", "notes.txt", ".hidden"] {
+            fs::write(folder.path().join(name), "").expect("written");
+        }
+        fs::create_dir(folder.path().join("src")).expect("made");
+        let completed = |typed: &str| {
+            let mut completed = completed_mentions(&format!("Read @{at}/{typed}"));
+            completed.sort();
+            completed
+        };
+        let whole = |names: &[&str]| names.iter().map(|name| format!("Read @{at}/{name}")).collect::<Vec<_>>();
+        assert_eq!(completed("no"), whole(&["notes.md", "notes.txt"]));
+        assert_eq!(completed(""), whole(&["notes.md", "notes.txt", "src/"]));
+        assert_eq!(completed(".h"), whole(&[".hidden"]));
+        assert_eq!(completed_mentions(&format!("Read {at}/no")), [] as [&str; 0]);
+    }
+}
