@@ -8,10 +8,13 @@ use super::super::approval_scope::{covered, reach};
 use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
 use crate::cli::argument_lines::{changed_file, folded_change};
-use crate::cli::text::{COMPACT, arguments_line, count, ends, one_line};
+use crate::cli::text::{COMPACT, arguments_line, count, ends, gutter, one_line};
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleKind};
 use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
 use crate::core::tool::escape_untrusted;
+
+/// How many rows the message of a failed call may take.
+const ERROR_ROWS: usize = 3;
 
 impl LiveView {
     pub(super) fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
@@ -81,8 +84,14 @@ impl LiveView {
         let result = end.result.as_deref().unwrap_or_default();
         let mut lines = match self.deferred.remove(&call.call_id) {
             Some(begun) => {
-                let change = if end.is_error { Vec::new() } else { self.unseen_change(&begun) };
-                self.whole_call(&mark, &begun, remark, change, result)
+                let room = self.look.room(6).min(COMPACT);
+                let (change, result) = match end.is_error {
+                    true => (Vec::new(), gutter(&ends(result, room * ERROR_ROWS))),
+                    false => (self.unseen_change(&begun), vec![ends(result, room)]),
+                };
+                let head = self.whole_call(&mark, &begun, remark, &change);
+                let details = change.into_iter().chain(result).filter(|line| !line.is_empty());
+                [head].into_iter().chain(details.map(|line| format!("    {line}"))).collect()
             }
             None => {
                 let room = self.look.room(call.tool_name.chars().count() + remark.chars().count() + 8).min(COMPACT);
@@ -93,8 +102,8 @@ impl LiveView {
         lines
     }
 
-    /// A call that was in progress and ended: its line in place of the activity, the change of its file, and its result.
-    fn whole_call(&self, mark: &str, begun: &CallRef, remark: &str, change: Vec<String>, result: &str) -> Vec<String> {
+    /// The line of a call that was in progress and ended, in place of the activity. With a change, the arguments are only its file.
+    fn whole_call(&self, mark: &str, begun: &CallRef, remark: &str, change: &[String]) -> String {
         let (paint, name) = (self.look.paint, server_and_tool(begun));
         let room = self.look.room(name.chars().count() + remark.chars().count() + 9);
         let file = begun.arguments.as_ref().and_then(Value::as_object).and_then(changed_file);
@@ -103,11 +112,7 @@ impl LiveView {
             None => begun.arguments.as_ref().map(|value| arguments_line(value, room)).unwrap_or_default(),
         };
         let took = if remark.is_empty() { String::new() } else { format!(" · {remark}") };
-        let head = format!("  {mark} {name}{took}  {}", paint.dim(arguments));
-        let change = change.into_iter().map(|line| format!("    {line}"));
-        let result = ends(result, self.look.room(6).min(COMPACT));
-        let result = (!result.is_empty()).then(|| format!("    {result}"));
-        [head].into_iter().chain(change).chain(result).collect()
+        format!("  {mark} {name}{took}  {}", paint.dim(arguments))
     }
 
     /// The change that a call made to its file, unless its prompt showed it.
