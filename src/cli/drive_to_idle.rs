@@ -140,6 +140,8 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Repeat
             media.iter().for_each(|line| out.line(line));
             how_to_save(report, again, out);
             print_pending(report, again, out);
+            let asks = report.pending.iter().any(PendingItem::wants_answer);
+            again.asking_again(&report.run_id).filter(|_| asks).iter().for_each(|line| out.note(line));
             print_warnings(report, out);
         }
         Display::Lines(_) | Display::Quiet => {

@@ -39,6 +39,12 @@ impl RepeatedFlags {
         Self { in_conversation: true, ..self }
     }
 
+    /// The command that asks the person at the terminal for the pending items of a run again. A conversation has a key for it.
+    pub(in crate::cli) fn asking_again(&self, run: &RunId) -> Option<String> {
+        (!self.in_conversation)
+            .then(|| format!("or be asked again with:\n  {}", self.command(&["resume", run.as_str()])))
+    }
+
     /// A command line, quoted for the shell.
     pub(in crate::cli) fn command(&self, words: &[&str]) -> String {
         line(words, self.config.iter().chain(&self.changes))
