@@ -195,7 +195,7 @@ impl Writer {
     fn value(&mut self, label: &str, value: &Value, margin: &str) {
         let inner = format!("{margin}{STEP}");
         match value {
-            Value::String(text) if text.contains('\n') => {
+            Value::String(text) if is_text(text) => {
                 self.lines.push(format!("{margin}{label}:"));
                 self.lines.extend(text.split('\n').map(|line| format!("{inner}| {}", visible(line))));
             }
@@ -203,7 +203,7 @@ impl Writer {
                 self.lines.push(format!("{margin}{label}:"));
                 self.members(members, &inner);
             }
-            Value::Array(items) if items.iter().any(|item| item.is_object() || is_text(item)) => {
+            Value::Array(items) if items.iter().any(|item| item.is_object() || item.as_str().is_some_and(is_text)) => {
                 self.lines.push(format!("{margin}{label}:"));
                 for (position, item) in items.iter().enumerate() {
                     self.value(&format!("[{position}]"), item, &inner);
@@ -274,8 +274,9 @@ impl FileText {
     }
 }
 
-fn is_text(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.contains('\n'))
+/// Whether the string is easier to read as text than as JSON, which escapes line breaks, quotes and backslashes.
+fn is_text(string: &str) -> bool {
+    string.contains(['\n', '"', '\\'])
 }
 
 /// The name of an argument, in quotation marks unless it is a plain word.
@@ -319,6 +320,7 @@ mod tests {
                 "  list: [1,\"x\"]"
             ]
         );
+        assert_eq!(shown(json!({"command": "git commit -m \"Fix\""})), ["command:", "  | git commit -m \"Fix\""]);
         assert_eq!(shown(json!({})), ["no arguments"]);
         assert_eq!(shown(json!({"a: b\n": null})), ["\"a: b\\n\": null"]);
     }

@@ -23,6 +23,7 @@ use super::prompt::{self, AskedItem, CallRecord, Prompt, Reply, Terminal};
 use super::refusal;
 use super::text::block;
 use super::view::marked;
+use super::wrap::cut;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, Coverage, PendingCall, PendingItem, Resume, ResumeError, Scope};
 use crate::runner::{Report, RunnerError};
@@ -108,7 +109,9 @@ pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut
     follow.catch_up(run, state.length(), out).await?;
     if !items.is_empty() && follow.is_calling() {
         out.note("meanwhile in progress:");
-        follow.calls_in_progress().take(MEANWHILE).for_each(|call| out.note(format!("  {call}")));
+        for call in follow.calls_in_progress().take(MEANWHILE) {
+            out.note(cut(&format!("  {call}"), out.width()));
+        }
         let more = follow.calls_in_progress().skip(MEANWHILE).count();
         if more > 0 {
             out.note(format!("  and {more} more"));
@@ -131,8 +134,7 @@ async fn note_policy_change(
     let asked_by = |item: &PendingItem| {
         if let PendingItem::Approval(approval) = item { approval.policy.clone() } else { None }
     };
-    let before = items.iter().filter_map(asked_by).find(|policy| *policy != present);
-    if let Some(before) = before {
+    if let Some(before) = items.iter().filter_map(asked_by).find(|policy| *policy != present) {
         let (before, present) = (marked(&before), marked(&present));
         out.note(format!("{before} asked, and has changed since: {present} judges each call again before it is sent"));
     }

@@ -6,30 +6,28 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::wrap::{cut, visible_width};
 use crate::core::tool::{escape_untrusted, needs_escaping};
 
 /// The length limit of arguments or a result on one line.
 pub(super) const COMPACT: usize = 120;
 
-/// The text on one line of at most `max` characters, with a mark for omitted text.
+/// The text on one line of at most `max` columns, with a mark for omitted text.
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     // Control characters of a tool's answer must not reach a terminal.
     let line: String = words.join(" ").chars().map(|c| if needs_escaping(c) { '·' } else { c }).collect();
-    match line.char_indices().nth(max) {
-        None => line,
-        Some(_) => line.chars().take(max.saturating_sub(1)).chain(['…']).collect(),
-    }
+    cut(&line, max)
 }
 
 /// The same, of a text with several lines the beginning and the end: the last line of an output often says how it ended.
 pub(super) fn ends(text: &str, max: usize) -> String {
     let (whole, last) = (one_line(text, usize::MAX), text.trim_end().lines().next_back().unwrap_or_default());
     let tail = one_line(last, max / 3);
-    if whole.chars().count() <= max || text.trim_end().lines().count() < 2 || tail.is_empty() {
+    if visible_width(&whole) <= max || text.trim_end().lines().count() < 2 || tail.is_empty() {
         return one_line(text, max);
     }
-    format!("{} {tail}", one_line(text, max.saturating_sub(tail.chars().count() + 1)))
+    format!("{} {tail}", one_line(text, max.saturating_sub(visible_width(&tail) + 1)))
 }
 
 /// Untrusted text that may have several lines. Each line but the first is marked, so that it cannot pass for a line of
@@ -124,6 +122,7 @@ mod tests {
         let cut = compact(&json!("x".repeat(500)), 500);
         assert_eq!((cut.chars().count(), cut.ends_with('…')), (COMPACT, true));
         assert_eq!(one_line("a\n  b\u{1b}[31m", 80), "a b·[31m");
+        assert_eq!(one_line("山田 太郎", 8), "山田 太…");
         assert_eq!(ends("a\nb\n", 80), "a b");
         assert_eq!(ends(&"x".repeat(50), 10), "xxxxxxxxx…");
         let shown = ends(&format!("{}\n2 failed\n", "dots\n".repeat(50)), 30);

@@ -147,11 +147,13 @@ impl<'a> Conversation<'a> {
             return Err(error.with_remedy(format!("{ASKS_AGAIN}; Up recalls the message")));
         }
         let files = mentioned_files(&text);
-        let mentioned = files.iter().map(|file| attach(file)).collect::<Result<Vec<Part>, _>>()?;
+        let as_text =
+            |error: CliError| error.with_remedy("a space after the `@` makes it text; Up recalls the message");
+        let mentioned = files.iter().map(|file| attach(file).map_err(as_text)).collect::<Result<Vec<Part>, _>>()?;
         if !files.is_empty() {
             out.note(format!("attached {}", list(files.iter().map(|file| escape_untrusted(&file.to_string_lossy())))));
         }
-        let mut message = Message::user(text.clone());
+        let mut message = Message::user(text);
         message.content.extend(self.attachments.iter().cloned().chain(mentioned));
         let runner = &self.app.runner;
         let mode = self.chosen_policy().map(str::to_owned);

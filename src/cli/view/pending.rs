@@ -76,7 +76,7 @@ pub(in crate::cli) fn pending_lines(
 ) -> Vec<String> {
     let (paint, now) = (look.paint, Timestamp::now());
     let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(items)))];
-    lines.extend(items.iter().flat_map(|item| item_lines(item, look, now)));
+    lines.extend(items.iter().flat_map(|item| item_lines(item, again, look, now)));
     if again.in_conversation {
         lines.push(ASKS_AGAIN.to_owned());
         return lines;
@@ -136,7 +136,7 @@ fn for_longer(run: &RunId, item: &PendingItem, again: &RepeatedFlags) -> Option<
     Some(format!("or approve it, and the same call for the rest of the session:\n  {}", again.command(&words)))
 }
 
-fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<String> {
+fn item_lines(item: &PendingItem, again: &RepeatedFlags, look: DisplaySettings, now: Timestamp) -> Vec<String> {
     let Some(PendingCall { id, name, arguments, .. }) = item.call() else { return paused_line(item, now) };
     let call = escape_untrusted(id.as_str());
     let term = || term(item, now).map(|term| format!("{MARGIN}{term}"));
@@ -147,6 +147,11 @@ fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<
     };
     match item.form() {
         AnswerForm::Result { .. } => [shortened("result of")].into_iter().chain(term()).collect(),
+        // The prompt has shown it, and shows it again.
+        AnswerForm::Decision(_) if again.in_conversation => {
+            let deadline = term().filter(|_| item.expires_at().is_some());
+            [shortened("decision on")].into_iter().chain(deadline).collect()
+        }
         AnswerForm::Decision(_) => {
             let mut lines = vec![format!("  decision on {call}  {name}")];
             lines.extend(

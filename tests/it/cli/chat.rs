@@ -180,7 +180,10 @@ fn a_listed_grant_is_revoked() {
 fn a_file_that_a_message_names_is_attached() {
     let desk = Desk::playing(TURNS);
     desk.write("notes.txt", "Buy milk.");
+    desk.write("empty.txt", "");
     let mut shell = chat(&desk, "");
+    shell.runs("Read @empty.txt").sees("a space after the `@` makes it text");
+    shell.sees("> ");
     shell.types("Read @no\t").sees("Read @notes.txt");
     shell.types(" to @ada.\r").sees("attached notes.txt");
     shell.sees("Forty-two.");

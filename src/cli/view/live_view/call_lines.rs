@@ -89,7 +89,7 @@ impl LiveView {
                     true => (Vec::new(), gutter(&ends(result, room * ERROR_ROWS))),
                     false => (self.unseen_change(&begun), vec![ends(result, room)]),
                 };
-                let head = self.whole_call(&mark, &begun, remark, &change);
+                let head = self.whole_call(&mark, &begun, remark, end.is_error);
                 let details = change.into_iter().chain(result).filter(|line| !line.is_empty());
                 [head].into_iter().chain(details.map(|line| format!("    {line}"))).collect()
             }
@@ -102,12 +102,12 @@ impl LiveView {
         lines
     }
 
-    /// The line of a call that was in progress and ended, in place of the activity. With a change, the arguments are only its file.
-    fn whole_call(&self, mark: &str, begun: &CallRef, remark: &str, change: &[String]) -> String {
+    /// The line of a call that was in progress and ended, in place of the activity. Of a changed file, it has only the name.
+    fn whole_call(&self, mark: &str, begun: &CallRef, remark: &str, is_error: bool) -> String {
         let (paint, name) = (self.look.paint, server_and_tool(begun));
         let room = self.look.room(name.chars().count() + remark.chars().count() + 9);
         let file = begun.arguments.as_ref().and_then(Value::as_object).and_then(changed_file);
-        let arguments = match file.filter(|_| !change.is_empty()) {
+        let arguments = match file.filter(|_| !is_error) {
             Some(file) => one_line(file, room),
             None => begun.arguments.as_ref().map(|value| arguments_line(value, room)).unwrap_or_default(),
         };
