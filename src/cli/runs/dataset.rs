@@ -15,7 +15,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::core::chat::{Message, Part, Usage};
-use crate::core::error::Failure;
+use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{AgentName, CallId, RunId, SessionId};
 use crate::core::lifecycle::{optional_failure, optional_output, usage};
 use crate::core::run::{Event, JournalEntry, Output as RunOutput, Run, Status};
@@ -96,28 +96,37 @@ impl Dataset {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let printed = self.print(&app, out).await;
         setup::close(app, out).await;
-        printed.map(|()| Exit::Done)
+        printed
     }
 
-    async fn print(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
+    /// Continues after a run that cannot be read.
+    async fn print(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
         setup::warn_of_unknown(self.selection.agent.as_deref(), &app.settings, out);
         let rows = app.operator().runs(self.selection.filter(usize::MAX)).await?;
+        let mut exit = Exit::Done;
         let selected = rows.iter().filter(|row| self.selection.admits(row));
         for row in selected.take(self.limit.map_or(usize::MAX, |limit| limit as usize)) {
-            out.line(line(app, row).await?);
+            match line(app, row).await {
+                Ok(line) => out.json(&line),
+                Err(error) => {
+                    out.note(format!("error: {}: {error}", row.id));
+                    exit = Exit::Failed;
+                }
+            }
         }
-        Ok(())
+        Ok(exit)
     }
 }
 
 /// The line of a run, without secrets, as in spans.
-async fn line(app: &App, row: &RunRow) -> Result<String, CliError> {
+async fn line(app: &App, row: &RunRow) -> Result<Value, CliError> {
     let journal = app.runner.journal_with_conversation(&row.id).await?;
     let (report, feedback) = (app.runner.report(&row.id).await?, app.runner.feedback(&row.id).await?);
     let projector = Projector::new(row.id.clone(), SpanContent::default(), identities(&app.models));
     let redaction = projector.redacting(redaction(&app.settings)?).redaction_after(&journal);
     let json = serde_json::to_string(&DatasetRow::new(row, &journal, &report, feedback));
-    Ok(redaction.text(json.map_err(|error| CliError::usage(format!("run {} is no JSON: {error}", row.id)))?))
+    let clean = json.and_then(|json| serde_json::from_str(&redaction.text(json)));
+    clean.map_err(|error| CliError::new(ErrorCode::Internal, format!("cannot be written as JSON: {error}")))
 }
 
 impl<'a> DatasetRow<'a> {

@@ -31,11 +31,13 @@ impl FeedbackStore for MemoryStore {
 
     async fn delete_feedback(&self, run: &RunId, id: &FeedbackId) -> Result<bool, StoreError> {
         let mut contents = self.contents();
-        let is_deleted = contents.feedback.get_mut(run).is_some_and(|known| known.remove(id).is_some());
-        let names_it = |body: &[u8]| body.windows(id.as_str().len()).any(|part| part == id.as_str().as_bytes());
+        if contents.feedback.get_mut(run).and_then(|known| known.remove(id)).is_none() {
+            return Ok(false);
+        }
+        let quotes_it = |body: &[u8]| body.windows(id.as_str().len()).any(|part| part == id.as_str().as_bytes());
         contents.requests.values_mut().for_each(|stored| {
-            stored.forget_answer(|reply| reply.run.as_ref() == Some(run) && names_it(&reply.body));
+            stored.forget_answer(|reply| reply.run.as_ref() == Some(run) && quotes_it(&reply.body));
         });
-        Ok(is_deleted)
+        Ok(true)
     }
 }

@@ -69,7 +69,9 @@ impl Write for DeleteFeedback {
     fn apply(&self, db: &Connection) -> Result<bool, Error> {
         let of_feedback = |sql| query(sql).bind(self.run.as_str()).bind(self.id.as_str()).execute(db);
         let is_deleted = of_feedback(DELETE)? > 0;
-        of_feedback(UNQUOTE)?;
+        if is_deleted {
+            of_feedback(UNQUOTE)?;
+        }
         Ok(is_deleted)
     }
 }
