@@ -10,7 +10,7 @@ use toolgate::ports::{Append, ClaimedSpans, EventSink, RunStore, SpanClaim, Upda
 use toolgate::stores::MemoryStore;
 use toolgate::telemetry::spans::project;
 use toolgate::telemetry::{
-    BackgroundSink, Destination, ExportError, ExportSettings, SpanContent, SpanCounts, SpanSink,
+    BackgroundSink, Destination, ExportError, ExportSettings, SampledSink, SpanContent, SpanCounts, SpanSink,
 };
 
 use super::journals::{self, Journal};
@@ -82,20 +82,24 @@ fn a_run_with_one_sampled_execution_has_the_spans_of_that_one() {
         assert_eq!(decisions.next(), None, "the journal has two executions");
         let resumed = journal.events.iter().position(|recorded| matches!(recorded.event, Event::Resumed { .. }));
         let (first, second) = journal.events.split_at(resumed.unwrap());
-        let receiver = Receiver::start();
-        let sink = sink(&receiver.url(), &[]);
-        let tell = |facts: &[JournalEntry]| {
-            facts.iter().for_each(|recorded| sink.observe(&journal.run, &Update::JournalEntry(recorded.clone())));
-        };
-        tell(first);
-        sink.released(&journal.run, first.last().unwrap().at);
-        sink.claimed(&journal.run, first);
-        tell(second);
-        sink.shutdown().expect("delivered");
         let (content, identity) = (SpanContent::default(), Arc::new(journals::identity));
         let expected = project(&journal.run, &journal.events, content, identity).len();
-        assert_eq!(receiver.spans(), expected, "{sampled:?}");
         assert_eq!(expected > 0, sampled.contains(&true), "{sampled:?}");
+        for withholds in [false, true] {
+            let receiver = Receiver::start();
+            let spans = Arc::new(sink(&receiver.url(), &[]));
+            let sink: Arc<dyn EventSink> =
+                if withholds { Arc::new(SampledSink::new(spans.clone())) } else { spans.clone() };
+            let tell = |facts: &[JournalEntry]| {
+                facts.iter().for_each(|recorded| sink.observe(&journal.run, &Update::JournalEntry(recorded.clone())));
+            };
+            tell(first);
+            sink.released(&journal.run, first.last().unwrap().at);
+            sink.claimed(&journal.run, first);
+            tell(second);
+            spans.shutdown().expect("delivered");
+            assert_eq!(receiver.spans(), expected, "{sampled:?}, {withholds}");
+        }
     }
 }
 
@@ -310,11 +314,10 @@ fn a_collector_that_takes_two_seconds_for_a_request_loses_no_span() {
                 let slow = Receiver::slow(Duration::from_secs(2));
                 let sink = speaking(protocol, &slow.url());
                 tell_runs(&sink, 1_200);
-                let began = Instant::now();
                 sink.shutdown().unwrap_or_else(|error| panic!("{protocol}: {error}"));
                 assert_eq!(slow.spans(), 8_400, "{protocol}");
                 // One after the other, the 15 requests would take the whole time that a process has.
-                assert!(began.elapsed() < Duration::from_secs(15), "{protocol}: {:?}", began.elapsed());
+                assert!(slow.most_at_once() > 1, "{protocol}");
             });
         }
     });

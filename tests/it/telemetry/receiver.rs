@@ -31,6 +31,8 @@ struct Days {
     rejects: Option<(u8, &'static str)>,
     takes: Duration,
     taken: Arc<Mutex<Vec<Request>>>,
+    /// The requests in progress, and the most that were.
+    at_once: Arc<Mutex<(usize, usize)>>,
 }
 
 /// An accepted request.
@@ -121,6 +123,11 @@ impl Receiver {
         self.days.taken.lock().unwrap().clone()
     }
 
+    /// The most requests that were in progress at once.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.days.at_once.lock().unwrap().1
+    }
+
     /// The number of occurrences of a text in the accepted requests.
     pub(crate) fn occurrences(&self, text: &str) -> usize {
         self.requests().iter().map(|request| occurrences(&request.body, text.as_bytes())).sum()
@@ -141,7 +148,8 @@ impl Drop for Receiver {
 impl Days {
     fn new(down: Duration, open: bool) -> Self {
         let open = watch::Sender::new(open);
-        Self { up_from: Instant::now() + down, open, rejects: None, takes: Duration::ZERO, taken: Arc::default() }
+        let (taken, at_once) = (Arc::default(), Arc::default());
+        Self { up_from: Instant::now() + down, open, rejects: None, takes: Duration::ZERO, taken, at_once }
     }
 
     /// The response body in the format of the request. An empty message means success.
@@ -158,7 +166,13 @@ impl Days {
     /// Accepts a request once the receiver is open; returns whether it is available.
     async fn take(&self, headers: HeaderMap, body: Bytes) -> bool {
         self.open.subscribe().wait_for(|open| *open).await.unwrap();
+        {
+            let (now, most) = &mut *self.at_once.lock().unwrap();
+            *now += 1;
+            *most = (*most).max(*now);
+        }
         tokio::time::sleep(self.takes).await;
+        self.at_once.lock().unwrap().0 -= 1;
         let up = Instant::now() >= self.up_from;
         if up {
             let content_type = headers["content-type"].to_str().unwrap().to_owned();
