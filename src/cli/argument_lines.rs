@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -153,7 +154,14 @@ impl Writer {
         let Some(FileText { path, text }) = self.present.take_if(|_| !before.is_empty() && self.edits < MOST_EDITS)
         else {
             if let Some(path) = &self.absent {
-                let line = format!("{margin}! there is no {} on this machine", escape_untrusted(path));
+                let shown = escape_untrusted(path);
+                // A server may work in another folder than this process.
+                let line = match Path::new(path).is_absolute() {
+                    true => format!("{margin}! there is no {shown} on this machine"),
+                    false => {
+                        format!("{margin}! there is no {shown} below this folder; the server may work in another one")
+                    }
+                };
                 self.lines.push(self.paint.yellow(line));
             }
             self.lines.push(format!("{margin}{old} → {new}:"));

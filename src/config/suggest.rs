@@ -41,6 +41,7 @@ const FOREIGN_KEYS: &[(&[&str], &str, &str)] = &[
     (&["url", "server_url", "endpoint", "headers"], "http", "http: { url: … }"),
     (&["timeout", "timeout_s", "tool_timeout"], "call_timeout_s", "call_timeout_s"),
     (&["startup_timeout", "init_timeout"], "start_timeout_s", "start_timeout_s"),
+    (&["cmd", "program", "executable"], "inherit_env", "command"),
     (&["environment", "env_vars"], "inherit_env", "env"),
     (&["working_directory", "workdir"], "inherit_env", "cwd"),
 ];

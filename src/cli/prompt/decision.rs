@@ -6,7 +6,7 @@ use super::console::Console;
 use super::grant_choice::LikelyGrant;
 use super::{AskedItem, CallRecord, Place, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
-use crate::cli::text::{count, list};
+use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::cli::view;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
@@ -97,8 +97,8 @@ impl<C: Console> Prompt<C> {
                 Some("g") if likely.is_some() => {
                     likely.as_ref().map(|likely| approval(Scope::Session, Some(likely.coverage()), None))
                 }
-                Some("s" | "session") if !may_be_denied => self.any_arguments(call, Scope::Session)?,
-                Some("w" | "always") if !may_be_denied => self.any_arguments(call, Scope::Always)?,
+                Some("s" | "session") if !may_be_denied => self.any_arguments(asked, call, Scope::Session)?,
+                Some("w" | "always") if !may_be_denied => self.any_arguments(asked, call, Scope::Always)?,
                 Some("l" | "like") if !may_be_denied => self
                     .condition(&call.arguments, record)?
                     .map(|(condition, scope)| approval(scope, Some(Coverage::When(condition)), None)),
@@ -168,10 +168,19 @@ impl<C: Console> Prompt<C> {
     }
 
     /// An approval of all further calls of the tool. Where an argument says what runs, it takes a second key.
-    fn any_arguments(&mut self, call: &PendingCall<'_>, scope: Scope) -> io::Result<Option<Decision>> {
+    fn any_arguments(
+        &mut self,
+        asked: &AskedItem,
+        call: &PendingCall<'_>,
+        scope: Scope,
+    ) -> io::Result<Option<Decision>> {
         let wide = || approval(scope, Some(Coverage::Tool), None);
         let Some(warning) = view::any_command(call, scope) else { return Ok(Some(wide())) };
         self.say(&format!("  {warning}"))?;
+        for waiting in asked.further.iter().filter_map(PendingItem::call).filter(|further| further.name == call.name) {
+            let arguments = arguments_line(&waiting.arguments.to_value(), COMPACT);
+            self.say(&format!("  it also covers the call that waits after this one: {arguments}"))?;
+        }
         Ok(self.confirmed("  allow any arguments: [y]es, [n]o: ")?.then(wide))
     }
 

@@ -156,6 +156,23 @@ fn any_arguments_of_a_tool_with_a_command_need_a_confirmation() {
 }
 
 #[test]
+fn the_confirmation_shows_the_waiting_calls_that_it_covers() {
+    let [item, further] = ["git diff", "git push --force"].map(|command| {
+        let mut item = approval_item(command);
+        if let PendingItem::Approval(approval) = &mut item {
+            approval.arguments = Arguments::from_value(json!({"cmd": command}));
+        }
+        item
+    });
+    let place = Place { number: 1, of: 2, has_previous: false };
+    let asked = AskedItem { item, further: vec![further], same_file: Vec::new(), withdrawn: None, place };
+    let mut prompt = Prompt::new(Script::typing("s\ny\n"));
+    prompt.ask(&asked, NO_RECORD).unwrap();
+    let shown = prompt.console.shown;
+    assert!(shown.contains("it also covers the call that waits after this one: cmd: \"git push --force\""), "{shown}");
+}
+
+#[test]
 fn a_refused_edit_is_where_the_next_one_begins() {
     let mut prompt = Prompt::new(Script::typing("e\n\ne\n{\"b\":2}\n"));
     let call = CallId::from("1");

@@ -16,7 +16,7 @@ fn part_lines(part: &Part, role: Role) -> Vec<String> {
         (Part::ToolUse { id, name, input }, _) => vec![format!("call {id}: {name} {}\n", input.to_value())],
         (Part::ToolResult { tool_use_id, content, is_error }, _) => {
             let word = if *is_error { "error" } else { "result" };
-            let text: String = content.iter().filter_map(Part::as_text).collect();
+            let text = Part::lines(content);
             let media = content.iter().filter_map(Part::as_media);
             let media = media.map(|media| format!("({})\n", media_line(&media, None)));
             [format!("{word} {tool_use_id}: {}\n", block(&text))].into_iter().chain(media).collect()

@@ -217,7 +217,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn outcome_text(outcome: &Outcome) -> String {
-    outcome.content().iter().filter_map(Part::as_text).collect()
+    Part::lines(&outcome.content())
 }
 
 fn status(status: Status, look: DisplaySettings) -> String {

@@ -1,8 +1,8 @@
 //! One-line forms of messages from servers, tools and validation.
 
-use crate::cli::text::{one_line, size};
+use crate::cli::text::{block, one_line, size};
 use crate::core::chat::{Media, Part};
-use crate::core::tool::{LeftOut, Problem, Progress, StoredContent, StoredForm, escape_untrusted};
+use crate::core::tool::{LeftOut, Problem, Progress, StoredContent, StoredForm};
 
 /// The reason of a rejection in one line. The model receives a headline and the problems as JSON; the user sees only
 /// the problems.
@@ -40,14 +40,15 @@ pub(in crate::cli) fn left_out_lines(left_out: &[LeftOut]) -> Vec<String> {
             None => groups.push((left, left.tool.as_deref().into_iter().collect())),
         }
     }
-    groups.iter().map(|(first, tools)| left_out_line(first, tools)).collect()
+    let lines = groups.iter().map(|(first, tools)| left_out_line(first, tools));
+    lines.flat_map(|lines| lines.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 fn left_out_line(left: &LeftOut, tools: &[&str]) -> String {
     let what = match (&left.server, tools) {
         // The reason already names the server.
         (Some(server), []) if left.reason.contains(&format!("`{server}`")) => {
-            return escape_untrusted(&format!("left out: {}", left.reason));
+            return block(&format!("left out: {}", left.reason));
         }
         (Some(server), [tool]) => format!("{server}/{tool}"),
         (Some(server), []) => format!("server {server}"),
@@ -56,7 +57,7 @@ fn left_out_line(left: &LeftOut, tools: &[&str]) -> String {
         (Some(server), tools) => format!("{} tools of {server} ({})", tools.len(), tools.join(", ")),
         (None, tools) => format!("{} tools ({})", tools.len(), tools.join(", ")),
     };
-    escape_untrusted(&format!("left out: {what}: {}", left.reason))
+    block(&format!("left out: {what}: {}", left.reason))
 }
 
 /// The progress of a call as text.

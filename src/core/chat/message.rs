@@ -253,6 +253,11 @@ impl Part {
         }
     }
 
+    /// The texts of parts as lines, for a reader: the parts of a result stand for themselves.
+    pub fn lines(parts: &[Self]) -> String {
+        parts.iter().filter_map(Self::as_text).collect::<Vec<_>>().join("\n")
+    }
+
     /// An image, audio, or a resource that is not text, as media.
     pub fn as_media(&self) -> Option<Media> {
         match self {

@@ -382,7 +382,7 @@ impl Lifecycle {
 
     fn call_completed(&self, id: &CallId, outcome: &Outcome, stderr: &[String], at: Timestamp) -> LifecycleKind {
         let call = self.call_ref(id);
-        let text: String = outcome.content().iter().filter_map(Part::as_text).collect();
+        let text = Part::lines(&outcome.content());
         let kept = outcome.stored().to_vec();
         let whole: u64 = kept.iter().filter(|kept| kept.form.is_text()).map(|kept| kept.bytes).sum();
         let end = CallEnd {
