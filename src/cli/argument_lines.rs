@@ -79,9 +79,11 @@ pub(super) fn changed_file(arguments: &Map<String, Value>) -> Option<&str> {
 /// The change of the file that the call names, folded to a few lines: the difference of an edit, or the new content. Empty
 /// for other calls.
 pub(super) fn folded_change(arguments: &Map<String, Value>, columns: usize, paint: Paint) -> Vec<String> {
-    let changes = changes(arguments).filter(|_| changed_file(arguments).is_some());
+    if changed_file(arguments).is_none() {
+        return Vec::new();
+    }
     let lines: Vec<DifferenceLine> =
-        changes.flat_map(|(before, after)| difference(before, after, FOLDED_CONTEXT)).collect();
+        changes(arguments).flat_map(|(before, after)| difference(before, after, FOLDED_CONTEXT)).collect();
     let hidden = lines.len().saturating_sub(FOLDED);
     let shown = lines.into_iter().take(FOLDED);
     let shown = shown.map(|(tag, line)| marked(tag, &cut(&line, columns.saturating_sub(STEP.len())), paint));

@@ -95,7 +95,8 @@ fn fault(error: &Error, source: &Source) -> Fault {
         None => explained(error.without_snippet()),
     };
     if let Some(place) = place.filter(|_| fault.message().contains("mapping values are not allowed")) {
-        let remedy = remedy_for_colon(source.text().lines().nth(place.line - 1).unwrap_or_default(), place.column);
+        let remedy =
+            remedy_for_colon(source.text().lines().nth(place.line.saturating_sub(1)).unwrap_or_default(), place.column);
         return fault.with_remedy(remedy).at(source, Some(place));
     }
     if let Error::Unexpected { expected: "mapping start", .. } = error.without_snippet()
@@ -122,8 +123,9 @@ fn remedy_for_colon(line: &str, column: usize) -> &'static str {
 /// A lone word where a kind has to be chosen (`store: memory`), with what to write: the parser reports the place after it.
 fn kind_without_settings(source: &Source, after: Location) -> Option<(Location, String)> {
     let mut lines = source.text().lines();
-    let above: Vec<&str> = lines.by_ref().take(after.line - 1).collect();
-    let is_next = lines.next().unwrap_or_default().chars().take(after.column - 1).all(char::is_whitespace);
+    let above: Vec<&str> = lines.by_ref().take(after.line.saturating_sub(1)).collect();
+    let is_next =
+        lines.next().unwrap_or_default().chars().take(after.column.saturating_sub(1)).all(char::is_whitespace);
     let number = above.iter().rposition(|line| !line.trim().is_empty()).filter(|_| is_next)?;
     let line = above.get(number)?;
     let (before, word) = line.rsplit_once(": ")?;

@@ -9,7 +9,7 @@
 //! | `authorize` | the [`Caller`], its scopes, principals, four eyes |
 //! | `runs` | [`TenantRunner`] and [`TenantRun`]: the runs that a caller may find, and what it may do with them |
 //! | `sessions` | [`TenantSession`]: the sessions of a tenant |
-//! | `new_run`, `media_url`, `name_rules` | checks of a run that a caller starts |
+//! | `new_run`, `input_messages`, `media_url`, `name_rules` | checks of a run that a caller starts |
 //! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
 //! | `feedback` | feedback on runs of a tenant |
 //! | `files`, `file_config` | uploaded files of a tenant, and their use as input |
