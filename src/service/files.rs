@@ -137,8 +137,8 @@ impl TenantRunner {
     }
 }
 
-/// The files that the input of a new run names, and the media of runs whose messages it repeats. A text becomes part of the journal, as every other text of a message; of any
-/// other file, the journal has the handle of its blob.
+/// The files that the input of a new run names, and the media of runs whose messages it repeats. A text becomes part of the
+/// journal, as every other text of a message; of anything else, the journal has the handle of its blob.
 pub struct InputFiles<'a> {
     runner: &'a TenantRunner,
     /// The files that were found, each with the part that it becomes.
@@ -192,7 +192,7 @@ impl<'a> InputFiles<'a> {
             return Ok(());
         }
         self.runner.caller.require(Scope::RunsRead)?;
-        if self.of_runs.len() >= Self::MAX_RUNS {
+        if self.of_runs.len() >= Self::MAX_RUNS && !self.of_runs.contains_key(run) {
             let rule = format!("the media of an input are from at most {} runs", Self::MAX_RUNS);
             return Err(ServiceError::invalid(run_pointer, rule));
         }
