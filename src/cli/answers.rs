@@ -52,11 +52,14 @@ pub(super) fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
+/// The error of arguments that are another value.
+pub(super) const NOT_AN_OBJECT: &str = "arguments are a JSON object, for example {\"city\": \"Oslo\"}";
+
 /// Parses arguments that the user typed to replace those of the model.
 pub(super) fn edited_arguments(text: &str) -> Result<Arguments, String> {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(object)) => Ok(Arguments::Object(object)),
-        Ok(_) => Err("arguments are a JSON object, for example {\"city\": \"Oslo\"}".into()),
+        Ok(_) => Err(NOT_AN_OBJECT.into()),
         Err(error) => Err(format!("not JSON: {error}")),
     }
 }

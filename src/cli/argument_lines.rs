@@ -243,9 +243,14 @@ impl Writer {
     }
 
     fn difference(&mut self, before: &str, after: &str, margin: &str) {
-        let lines = difference(before, after, CONTEXT).into_iter();
-        self.lines.extend(lines.map(|(tag, line)| format!("{margin}{STEP}{}", marked(tag, &line, self.paint))));
+        let lines = difference_lines(before, after, self.paint).into_iter();
+        self.lines.extend(lines.map(|line| format!("{margin}{STEP}{line}")));
     }
+}
+
+/// The difference of two texts, with a mark for each line.
+pub(super) fn difference_lines(before: &str, after: &str, paint: Paint) -> Vec<String> {
+    difference(before, after, CONTEXT).into_iter().map(|(tag, line)| marked(tag, &line, paint)).collect()
 }
 
 /// A line of a difference; without a tag, a gap between two groups of changes.

@@ -48,6 +48,14 @@ impl Display {
         Self::live(AnswerPlacement::Conversation, grants.clone(), out)
     }
 
+    /// The format of the earlier turns of a conversation, with their messages.
+    pub(super) fn history(grants: &ShownGrants, out: &Output) -> Self {
+        match Self::conversation(grants, out) {
+            Self::Live(live_view) => Self::Live(Box::new(live_view.quoting())),
+            other @ (Self::Lines(_) | Self::Json | Self::Quiet) => other,
+        }
+    }
+
     fn live(answer: AnswerPlacement, grants: ShownGrants, out: &Output) -> Self {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
         let live_view = LiveView::new(look, answer).sharing(grants).prompting();

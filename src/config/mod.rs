@@ -102,6 +102,11 @@ pub fn read_data_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, 
     Ok(yaml::parse_foreign(&yaml::read(path)?)?)
 }
 
+/// Reads a text of YAML or JSON data, with the same errors; `name` stands for the file in them.
+pub fn read_data<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, ConfigError> {
+    Ok(yaml::parse_foreign(&Source::new(name, text))?)
+}
+
 /// Expands `${NAME}` and `${NAME:-default}` in text from another source, as in the configuration.
 pub fn expanded(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, Fault> {
     expand::expand(text, env).map_err(|error| Fault::new(error.to_string()).with_remedy(error.remedy()))

@@ -16,14 +16,18 @@ use crate::cli::runs::{copied, print_waterfall};
 use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
-use crate::cli::view::{ASKS_AGAIN, RepeatedFlags, ShownGrants, spent};
+use crate::cli::view::{ASKS_AGAIN, CONTINUES, RepeatedFlags, ShownGrants, spent};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
-use crate::core::run::{JournalEntry, Status, Trigger};
+use crate::core::run::{JournalEntry, PendingItem, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{Grant, GrantFilter};
-use crate::runner::{Agent, Execution, Fork, NewSession, Request, SessionCompaction};
+use crate::runner::{Agent, Execution, Fork, NewSession, Request, SessionCompaction, SessionMessage};
+use crate::service::events_of;
+
+/// The number of turns that a continued conversation begins with.
+const SHOWN_TURNS: usize = 3;
 
 /// A conversation: a session, and what its next message is sent with.
 pub(super) struct Conversation<'a> {
@@ -106,10 +110,30 @@ impl<'a> Conversation<'a> {
         RunChoice { model: model.or_else(|| flags.model.clone()), policy: policy.or_else(|| flags.policy.clone()) }
     }
 
-    /// Whether the last turn waits for an answer of the person, or for its continuation after Ctrl-C.
-    pub(super) async fn is_pending(&self) -> Result<bool, CliError> {
-        let Some(run) = self.newest_run().await? else { return Ok(false) };
-        Ok(!self.app.runner.report(&run).await?.status.is_ended())
+    /// The key that continues the last turn, as text: the turn waits for an answer of the person, or was interrupted. `None` if
+    /// it ended.
+    pub(super) async fn continuation(&self) -> Result<Option<&'static str>, CliError> {
+        let Some(run) = self.newest_run().await? else { return Ok(None) };
+        let report = self.app.runner.report(&run).await?;
+        let asks = report.pending.iter().any(PendingItem::wants_answer);
+        Ok((!report.status.is_ended()).then_some(if asks { ASKS_AGAIN } else { CONTINUES }))
+    }
+
+    /// Prints the last turns of the session as they were shown while they ran.
+    pub(super) async fn show_history(&self, messages: &[SessionMessage], out: &mut Output) -> Result<(), CliError> {
+        let mut turns: Vec<&RunId> = messages.iter().map(|earlier| &earlier.run).collect();
+        turns.dedup();
+        let (before, last) = turns.split_at(turns.len().saturating_sub(SHOWN_TURNS));
+        if let (false, Some(session)) = (before.is_empty(), &self.session) {
+            let before = count(before.len(), "earlier turn");
+            out.line(out.paint().dim(format!("… {before}: `toolgate sessions messages {session}`")));
+        }
+        for run in last {
+            let journal = self.app.runner.journal(run).await?;
+            let mut display = Display::history(&self.grants, out);
+            events_of(run, &journal).iter().for_each(|event| display.event(&event.event, out));
+        }
+        Ok(())
     }
 
     pub(super) fn session(&self) -> Option<&SessionId> {
@@ -142,9 +166,9 @@ impl<'a> Conversation<'a> {
 
     /// Sends a message: starts the next run of the session.
     pub(super) async fn send(&mut self, text: String, out: &mut Output) -> Result<(), CliError> {
-        if !self.forks && self.is_pending().await? {
-            let error = CliError::usage("the last turn is pending, so the message was not sent");
-            return Err(error.with_remedy(format!("{ASKS_AGAIN}; Up recalls the message")));
+        if let (false, Some(keys)) = (self.forks, self.continuation().await?) {
+            let error = CliError::usage("the last turn has not ended, so the message was not sent");
+            return Err(error.with_remedy(format!("{keys}; Up recalls the message")));
         }
         let files = mentioned_files(&text);
         let as_text =
@@ -216,7 +240,7 @@ impl<'a> Conversation<'a> {
                 self.attachments.push(attach(Path::new(&file))?);
                 out.note(format!("{} to the next message", count(self.attachments.len(), "attachment")));
             }
-            Command::Approvals if self.is_pending().await? => self.resume(out).await?,
+            Command::Approvals if self.continuation().await?.is_some() => self.resume(out).await?,
             Command::Approvals => self.approvals(out).await?,
             Command::Revoke(grant) => {
                 let revoked = revoke(self.app, &[grant], &who()).await?;

@@ -17,18 +17,14 @@ use super::prompt_line::{Entered, LineInput, next_line};
 use super::session_arg;
 use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::text::{age, count, one_line};
-use super::view::{ASKS_AGAIN, message_lines};
 use crate::app::App;
 use crate::config::StoreSettings;
 use crate::core::chat::{Part, Role};
 use crate::core::id::{AgentName, SessionId, Tenant};
 use crate::ports::SessionFilter;
-use crate::runner::SessionMessage;
 
 /// The number of conversations that `--pick` offers.
 const OFFERED: usize = 10;
-/// The number of messages that a continued conversation begins with.
-const SHOWN_MESSAGES: usize = 6;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,7 +107,9 @@ impl Chat {
             let entered =
                 next_line(&conversation.question(), LineInput::Message(recall.clone()), &mut interrupts).await;
             let line = match entered {
-                Entered::Line(line) if line.trim().is_empty() && !conversation.is_pending().await? => continue,
+                Entered::Line(line) if line.trim().is_empty() && conversation.continuation().await?.is_none() => {
+                    continue;
+                }
                 Entered::Line(line) => line,
                 Entered::Interrupt if !is_leaving => {
                     is_leaving = true;
@@ -221,20 +219,10 @@ impl Chat {
             let earlier = messages.iter().filter(|earlier| earlier.message.role == Role::User);
             let texts = earlier.map(|earlier| earlier.message.content.iter().filter_map(Part::as_text).collect());
             recall.messages = texts.filter(|text: &String| !text.trim().is_empty()).collect();
-            // Calls and their results are left out.
-            let spoken: Vec<&SessionMessage> =
-                messages.iter().filter(|spoken| !spoken.message.text().trim().is_empty()).collect();
-            let (before, last) = spoken.split_at(spoken.len().saturating_sub(SHOWN_MESSAGES));
-            if !before.is_empty() {
-                let before = count(before.len(), "earlier message");
-                out.line(paint.dim(format!("… {before}: `toolgate sessions messages {session}`")));
-            }
-            last.iter()
-                .flat_map(|last| message_lines(&last.message))
-                .for_each(|line| out.line(paint.dim(line.trim_end())));
+            conversation.show_history(&messages, out).await?;
         }
-        if conversation.is_pending().await? {
-            out.note(format!("the last turn is pending; {ASKS_AGAIN}"));
+        if let Some(keys) = conversation.continuation().await? {
+            out.note(format!("the last turn has not ended; {keys}"));
         }
         // Servers start while the user types.
         let (runner, agent) = (app.runner.clone(), conversation.agent().clone());

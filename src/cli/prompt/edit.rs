@@ -1,43 +1,61 @@
 //! Edit of a call's arguments, in the user's editor or on a line that begins with the present ones. Text that cannot be
-//! used is not lost: the next edit begins with it.
+//! used is not lost: the next edit begins with it. What would be sent is shown as a difference before it is approved.
 
 use std::io;
 
-use serde_json::Value;
-
 use super::console::{Accepts, Console};
+use super::editable_arguments::{parsed, text_of};
 use super::{Prompt, RefusedEdit};
-use crate::cli::answers::edited_arguments;
+use crate::cli::argument_lines::{PresentFile, argument_lines, difference_lines};
+use crate::cli::paint::Paint;
 use crate::core::id::CallId;
 use crate::core::run::PendingCall;
 use crate::core::tool::Arguments;
 
+/// What the person decides about the arguments that they wrote.
+enum Review {
+    Send,
+    EditAgain,
+    Leave,
+}
+
 impl<C: Console> Prompt<C> {
     /// Keeps arguments that were refused after the prompt, for the next edit of the call.
     pub(in crate::cli) fn refuse_edit(&mut self, call: &CallId, arguments: &Arguments, error: &str) {
-        let text = pretty(&arguments.to_value());
-        self.refused_edit = Some(RefusedEdit { call: call.clone(), text, error: error.to_owned() });
+        self.keep_edit(call, text_of(&arguments.to_value()), Some(error.to_owned()));
+    }
+
+    fn keep_edit(&mut self, call: &CallId, text: String, error: Option<String>) {
+        self.refused_edit = Some(RefusedEdit { call: call.clone(), text, error });
     }
 
     /// Asks for other arguments. `None` if they stay as they are.
     pub(super) fn edited(&mut self, call: &PendingCall<'_>) -> io::Result<Option<Arguments>> {
         let before = call.arguments.to_value();
         let refused = self.refused_edit.take().filter(|refused| refused.call == *call.id);
-        let mut text = refused.as_ref().map_or_else(|| pretty(&before), |refused| refused.text.clone());
-        let mut error = refused.map(|refused| refused.error);
+        let (mut text, mut error) = match refused {
+            Some(RefusedEdit { text, error, .. }) => (text, error),
+            None => (text_of(&before), None),
+        };
         loop {
             let Some(changed) = self.changed(&text, error.as_deref())? else { return Ok(None) };
             if changed.trim().is_empty() {
                 return Ok(None);
             }
-            match edited_arguments(&changed) {
-                _ if is_same(&changed, &text) => {
-                    let refused = |error| RefusedEdit { call: call.id.clone(), text, error };
-                    self.refused_edit = error.map(refused);
+            match parsed(&changed) {
+                _ if error.is_some() && is_same(&changed, &text) => {
+                    self.keep_edit(call.id, text, error);
                     return Ok(None);
                 }
                 Ok(edited) if edited.to_value() == before => return Ok(None),
-                Ok(edited) => return Ok(Some(edited)),
+                Ok(edited) => match self.review(&call.arguments, &edited)? {
+                    Review::Send => return Ok(Some(edited)),
+                    Review::EditAgain => (text, error) = (changed, None),
+                    Review::Leave => {
+                        self.keep_edit(call.id, changed, None);
+                        return Ok(None);
+                    }
+                },
                 Err(why) => {
                     self.say(&format!("  {why}"))?;
                     (text, error) = (changed, Some(why));
@@ -46,12 +64,28 @@ impl<C: Console> Prompt<C> {
         }
     }
 
+    /// Shows the difference of the arguments, and asks whether the call is sent with them.
+    fn review(&mut self, before: &Arguments, after: &Arguments) -> io::Result<Review> {
+        let lines = |arguments| argument_lines(arguments, PresentFile::Unread, Paint::Plain).join("\n");
+        self.say("  your change of the arguments:")?;
+        for line in difference_lines(&lines(before), &lines(after), self.console.paint()) {
+            self.say(&format!("    {line}"))?;
+        }
+        loop {
+            match self.key("  [a]pprove once with these arguments, [e]dit again, [n]o: ")?.as_deref().map(str::trim) {
+                Some("a" | "y" | "yes" | "approve") => return Ok(Review::Send),
+                Some("e" | "edit") => return Ok(Review::EditAgain),
+                None | Some("n" | "no" | "q") => return Ok(Review::Leave),
+                Some(_) => self.say("  that key is not offered")?,
+            }
+        }
+    }
+
     fn changed(&mut self, text: &str, error: Option<&str>) -> io::Result<Option<String>> {
         match self.console.editor(text, error) {
             Ok(Some(text)) => Ok(Some(text)),
             Ok(None) => {
-                let line =
-                    serde_json::from_str::<Value>(text).map_or_else(|_| text.to_owned(), |json| json.to_string());
+                let line = parsed(text).map_or_else(|_| text.to_owned(), |arguments| arguments.to_value().to_string());
                 self.entry("  the arguments, as JSON (unchanged or empty: leave them): ", Accepts::Change(&line))
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
@@ -63,12 +97,7 @@ impl<C: Console> Prompt<C> {
     }
 }
 
-fn pretty(arguments: &Value) -> String {
-    format!("{arguments:#}")
-}
-
 /// Whether the person saved the text as it was.
 fn is_same(changed: &str, text: &str) -> bool {
-    let json = |text: &str| serde_json::from_str::<Value>(text).ok();
-    changed.trim() == text.trim() || json(changed).is_some_and(|changed| Some(changed) == json(text))
+    changed.trim() == text.trim() || parsed(changed).is_ok_and(|changed| Ok(changed) == parsed(text))
 }

@@ -7,6 +7,7 @@ mod choice;
 mod console;
 mod decision;
 mod edit;
+mod editable_arguments;
 mod escape_key;
 mod grant_choice;
 mod menu;
@@ -50,11 +51,12 @@ pub(super) struct Prompt<C> {
     refused_edit: Option<RefusedEdit>,
 }
 
-/// Arguments that a person wrote and that were refused.
+/// Arguments that a person wrote and that were refused, or given up.
 struct RefusedEdit {
     call: CallId,
     text: String,
-    error: String,
+    /// `None` if the person gave the edit up.
+    error: Option<String>,
 }
 
 /// A pending item to ask about, and what the person can do about the others from there.

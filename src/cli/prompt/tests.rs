@@ -87,7 +87,7 @@ fn asked(prompt: &mut Prompt<Script>, item: &PendingItem, number: usize, of: usi
 #[test]
 fn each_letter_gives_its_decision() {
     let items: Vec<PendingItem> = ["1", "2", "3", "4", "5"].into_iter().map(approval_item).collect();
-    let (resume, _) = ask(&items, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\nq\n");
+    let (resume, _) = ask(&items, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\na\nq\n");
     let decided: Vec<_> = resume
         .decisions()
         .map(|(call, d)| (call.as_str(), d.answer, d.scope, d.reason.as_deref(), d.edited_arguments.is_some()))
@@ -174,13 +174,24 @@ fn the_confirmation_shows_the_waiting_calls_that_it_covers() {
 
 #[test]
 fn a_refused_edit_is_where_the_next_one_begins() {
-    let mut prompt = Prompt::new(Script::typing("e\n\ne\n{\"b\":2}\n"));
+    let mut prompt = Prompt::new(Script::typing("e\n\ne\n{\"b\":2}\na\n"));
     let call = CallId::from("1");
     prompt.refuse_edit(&call, &Arguments::from_value(json!({"a": 1})), "it does not fit");
     let reply = asked(&mut prompt, &approval_item("1"), 1, 1);
     let Reply::Answered(answers) = reply else { panic!("{reply:?}") };
     let edited = answers[0].1.decision().unwrap().edited_arguments.clone().unwrap();
     assert_eq!(edited.to_value(), json!({"b": 2}));
+}
+
+#[test]
+fn an_edit_is_shown_as_a_difference_and_can_be_continued_or_given_up() {
+    let mut prompt = Prompt::new(Script::typing("e\n{\"text\":\"soon\"}\ne\n{\"text\":\"now\"}\nn\na\n"));
+    let reply = asked(&mut prompt, &approval_item("1"), 1, 1);
+    let Reply::Answered(answers) = reply else { panic!("{reply:?}") };
+    assert_eq!(answers[0].1.decision().unwrap().edited_arguments, None);
+    let shown = prompt.console.shown;
+    let differences = ["    - text: \"late\"\n    + text: \"soon\"\n", "    - text: \"late\"\n    + text: \"now\"\n"];
+    assert!(differences.iter().all(|lines| shown.contains(lines)), "{shown}");
 }
 
 #[test]
@@ -246,7 +257,7 @@ fn pasted_json_is_one_result_and_its_first_line_alone_is_rejected() {
 
 #[test]
 fn arguments_that_are_not_an_object_are_asked_again() {
-    let (resume, questions) = ask(&[approval_item("1")], "e\n[1]\n{\"a\":1}\n");
+    let (resume, questions) = ask(&[approval_item("1")], "e\n[1]\n{\"a\":1}\na\n");
     assert!(questions.contains("arguments are a JSON object"), "{questions}");
     assert_eq!(resume.decisions().next().unwrap().1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
 }

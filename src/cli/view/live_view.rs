@@ -10,7 +10,7 @@ pub(in crate::cli) use self::shown_grants::ShownGrants;
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock};
 use super::typesetter::Typesetter;
-use super::usage::{MissingUsage, spent, total, wasted_usage};
+use super::usage::{MissingUsage, reported_usage, total};
 use super::words::left_out_lines;
 use crate::cli::paint::Paint;
 use crate::cli::text::{COMPACT, block, count, duration, gutter, one_line};
@@ -62,6 +62,8 @@ pub(in crate::cli) struct LiveView {
     last_error: Option<Failure>,
     /// The calls in progress.
     executing: BTreeMap<CallId, CallRef>,
+    /// Whether the messages of the user are quoted in a conversation, because no prompt has shown them.
+    quotes: bool,
     /// Whether a prompt, or a message of the demonstration, follows each call that requires approval.
     prompts: bool,
     /// The calls that the person decided about at the prompts of this view, as long as the decision is not shown.
@@ -99,6 +101,7 @@ impl LiveView {
             grants: ShownGrants::default(),
             last_error: None,
             executing: BTreeMap::new(),
+            quotes: false,
             prompts: false,
             decided_here: BTreeSet::new(),
             shown_here: BTreeSet::new(),
@@ -116,6 +119,11 @@ impl LiveView {
     /// Typesets the model's text, and folds its reasoning.
     pub(in crate::cli) fn typesetting(self) -> Self {
         Self { typesetter: Some(Typesetter::new(self.look)), ..self }
+    }
+
+    /// Quotes the messages of the user in a conversation, because no prompt has shown them.
+    pub(in crate::cli) fn quoting(self) -> Self {
+        Self { quotes: true, ..self }
     }
 
     /// Leaves out the line of a call that requires approval, because a prompt, or the narrator of the demonstration, shows it.
@@ -200,8 +208,9 @@ impl LiveView {
     fn lines(&mut self, event: &LifecycleEvent) -> Vec<String> {
         let paint = self.look.paint;
         match &event.fact {
-            LifecycleKind::Started { restart, .. } if self.answer == AnswerPlacement::Conversation => {
-                restarted(*restart, paint).into_iter().collect()
+            LifecycleKind::Started { restart, input, .. } if self.answer == AnswerPlacement::Conversation => {
+                let quoted = input.iter().filter(|_| self.quotes).map(|text| format!("\n{}", self.quote(text)));
+                restarted(*restart, paint).into_iter().chain(quoted).collect()
             }
             LifecycleKind::Started { agent, model, session_id, input, restart, .. } => {
                 let about =
@@ -259,7 +268,7 @@ impl LiveView {
             LifecycleKind::ModelFailed { error, duration_ms, usage, .. } => {
                 let retry_after =
                     error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
-                let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(wasted_usage(usage)).collect();
+                let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(reported_usage(usage)).collect();
                 let (about, retry_after) = (about.join(", "), retry_after.unwrap_or_default());
                 let is_same = self.last_error.replace(error.clone()).is_some_and(|last| last.message == error.message);
                 let words = if is_same { "the same error again".to_owned() } else { block(&error.to_string()) };
@@ -278,6 +287,10 @@ impl LiveView {
             LifecycleKind::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
                 let now = count(run.len(), "call");
                 vec![paint.dim(format!("  priority {priority} first: {now} now, {} deferred", deferred.len()))]
+            }
+            // The line of the only reply says it all.
+            LifecycleKind::Completed { tool_interactions: 0, .. } if self.answer == AnswerPlacement::Conversation => {
+                Vec::new()
             }
             LifecycleKind::Completed { tool_interactions, usage, .. } => {
                 vec![self.ending(&paint.green("completed"), *tool_interactions, usage)]
@@ -313,7 +326,9 @@ impl LiveView {
                 let calls = count(undo.len(), "call");
                 vec![paint.yellow(format!("will end as {}; undoing {calls} before", status.as_str()))]
             }
-            LifecycleKind::MessageAdded { .. } if self.answer == AnswerPlacement::Conversation => Vec::new(),
+            LifecycleKind::MessageAdded { .. } if self.answer == AnswerPlacement::Conversation && !self.quotes => {
+                Vec::new()
+            }
             LifecycleKind::MessageAdded { text } => text.iter().map(|text| self.quote(text)).collect(),
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
                 vec![self.request_line(&paint.cyan("→"), call, "")]
@@ -411,7 +426,8 @@ impl LiveView {
             }
         }
         let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
-        lines.push(self.look.paint.dim(format!("  {who}: {}, {}", duration(*duration_ms), spent(usage))));
+        let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(reported_usage(usage)).collect();
+        lines.push(self.look.paint.dim(format!("  {who}: {}", about.join(", "))));
         lines
     }
 

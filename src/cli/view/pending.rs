@@ -27,6 +27,8 @@ pub(in crate::cli) struct RepeatedFlags {
 
 /// How a person at the prompt of a conversation answers the pending items of its last turn.
 pub(in crate::cli) const ASKS_AGAIN: &str = "press Enter to answer and continue the turn; /cancel gives it up";
+/// The same for a turn that was interrupted and waits for no answer.
+pub(in crate::cli) const CONTINUES: &str = "press Enter to continue it; /cancel gives it up";
 
 impl RepeatedFlags {
     /// Creates it from words, one for each flag or value: `config` names the configuration, `changes` overrides it.

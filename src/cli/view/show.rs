@@ -2,7 +2,7 @@
 
 use super::DisplaySettings;
 use super::summary::{Pause, RunSummary, elapsed_ms, pauses, verdict_words};
-use super::usage::{spent, total, wasted_usage};
+use super::usage::{reported_usage, total};
 use super::words::{attachments, kept_line, left_out_lines, media_line, why_rejected};
 use crate::cli::text::{COMPACT, arguments_line, block, count, duration, gutter, one_line};
 use crate::core::chat::{Part, Usage};
@@ -83,10 +83,8 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, is_over: bool, 
     let (Some(first), Some(latest)) = (turn.attempts.first(), turn.attempts.last()) else { return Vec::new() };
     let mut usage = Usage::default();
     turn.attempts.iter().filter_map(|attempt| attempt.end).for_each(|(_, end)| usage.add(end.usage()));
-    let mut about: Vec<String> = match turn.reply() {
-        Some((at, _)) => vec![duration(elapsed_ms(first.at, at)), spent(&usage)],
-        None => ["not answered".to_owned()].into_iter().chain(wasted_usage(&usage)).collect(),
-    };
+    let took = turn.reply().map_or_else(|| "not answered".to_owned(), |(at, _)| duration(elapsed_ms(first.at, at)));
+    let mut about: Vec<String> = [took].into_iter().chain(reported_usage(&usage)).collect();
     about.extend((*latest.model != spec.model).then(|| format!("model {}", latest.model)));
     about.extend((turn.attempts.len() > 1).then(|| count(turn.attempts.len(), "attempt")));
     about.extend((first.tool_access != ToolAccess::Enabled).then(|| "without tools".to_owned()));
@@ -96,7 +94,7 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, is_over: bool, 
     for attempt in &turn.attempts {
         let Some((_, AttemptEnd::Failed { error, usage })) = attempt.end else { continue };
         let who = if spec.fallback.is_empty() { String::new() } else { format!("model {}: ", attempt.model) };
-        let used = wasted_usage(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
+        let used = reported_usage(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
         lines.push(format!("  {} {}{used}", paint.red("✗"), block(&format!("{who}{error}"))));
         if let Some(MalformedReply { raw, expected }) = error.details.as_deref() {
             lines.push(format!("      expected {}, received:", escape_untrusted(expected)));

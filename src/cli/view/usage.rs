@@ -10,8 +10,9 @@ pub(in crate::cli) fn spent(usage: &Usage) -> String {
     total(usage, MissingUsage::default())
 }
 
-/// Tokens and cost of an attempt without a reply. `None` if it reported no usage: most likely it used no tokens.
-pub(in crate::cli) fn wasted_usage(usage: &Usage) -> Option<String> {
+/// Tokens and cost of one attempt. `None` if it reported no usage: a scripted model, or most likely no tokens in a failed
+/// attempt.
+pub(in crate::cli) fn reported_usage(usage: &Usage) -> Option<String> {
     (*usage != Usage::default()).then(|| spent(usage))
 }
 

@@ -2,7 +2,7 @@
 
 use super::condition::Facts;
 use super::{Finding, Judgement, LimitUse, Links, OnTimeout, Policy, Rule, Subject, UnclearCriterion, Verdict};
-use crate::tool::{Origin, ToolName};
+use crate::tool::{Origin, Tool, ToolName};
 
 /// The results of all rules of a policy for a call, by one name of its tool.
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Policy {
     pub(crate) fn may_allow(&self, subject: &Subject<'_>) -> bool {
         let may_allow_by = |name: &ToolName| {
             let facts = Facts::new(subject, name);
-            let (settled, speaks) = self.settle(subject, &self.evaluate(&facts));
+            let (settled, speaks) = self.settle(&facts, &self.evaluate(&facts));
             let depends = |rule: &Rule| matches!(rule.find(&facts), Finding::Depends);
             let allows_some = || self.rules.iter().any(|rule| rule.verdict == Verdict::Allow && depends(rule));
             settled.verdict == Verdict::Allow || (!speaks && allows_some())
@@ -83,7 +83,7 @@ impl Policy {
     fn judge_by(&self, subject: &Subject<'_>, name: &ToolName, links: &Links) -> Judgement {
         let facts = Facts::with_links(subject, name, links);
         let results = self.evaluate(&facts);
-        let (settled, speaks) = self.settle(subject, &results);
+        let (settled, speaks) = self.settle(&facts, &results);
         if let Some((rule, criterion)) = results.unclear {
             return self.unless_clear(settled, rule, &criterion, speaks);
         }
@@ -101,10 +101,10 @@ impl Policy {
     }
 
     /// The verdict of the rules whose result is certain, and whether it comes from a rule.
-    fn settle(&self, subject: &Subject<'_>, results: &RuleResults<'_>) -> (Judgement, bool) {
+    fn settle(&self, facts: &Facts<'_>, results: &RuleResults<'_>) -> (Judgement, bool) {
         let claimed = results.claimed.filter(|claimed| match results.strictest {
             Some(rule) => claimed.verdict > rule.verdict,
-            None => claimed.verdict >= self.fallback_for(subject),
+            None => claimed.verdict >= self.fallback_for(facts.subject),
         });
         let judged = |rule: &Rule| Judgement {
             limits: if rule.verdict == Verdict::Allow { results.limits.clone() } else { Vec::new() },
@@ -113,7 +113,7 @@ impl Policy {
         match (claimed, results.strictest) {
             (Some(rule), _) => (judged(rule).asked_otherwise(), true),
             (None, Some(rule)) => (judged(rule), true),
-            (None, None) => (self.otherwise(subject), false),
+            (None, None) => (self.otherwise(facts), false),
         }
     }
 
@@ -195,15 +195,16 @@ impl Policy {
     }
 
     /// The judgement if no rule matches.
-    fn otherwise(&self, subject: &Subject<'_>) -> Judgement {
-        let reason = match subject.tool.origin {
+    fn otherwise(&self, facts: &Facts<'_>) -> Judgement {
+        let reason = match facts.subject.tool.origin {
             Origin::Builtin { .. } => "toolgate runs it itself, and it changes nothing".to_owned(),
             Origin::Mcp { .. } | Origin::External { .. } => {
-                format!("no rule of policy `{}` matches this call", self.name)
+                let untrusted = self.trust_missing(facts).unwrap_or_default();
+                format!("no rule of policy `{}` matches this call{untrusted}", self.name)
             }
         };
         Judgement {
-            verdict: self.fallback_for(subject),
+            verdict: self.fallback_for(facts.subject),
             rule: None,
             reason,
             answer_timeout_s: self.answer_timeout_s,
@@ -211,6 +212,17 @@ impl Policy {
             may_be_denied: false,
             limits: Vec::new(),
         }
+    }
+
+    /// The rule that would allow a call if its server were trusted, in words.
+    fn trust_missing(&self, facts: &Facts<'_>) -> Option<String> {
+        let Subject { tool, arguments, .. } = *facts.subject;
+        let server = tool.server().filter(|_| !tool.trusted && self.fallback != Verdict::Allow)?;
+        arguments?;
+        let trusted = Tool { trusted: true, ..tool.clone() };
+        let judged = self.judge_by(&Subject { tool: &trusted, ..*facts.subject }, facts.name, facts.links);
+        let rule = judged.rule.filter(|_| judged.verdict == Verdict::Allow)?;
+        Some(format!(": rule `{rule}` would allow it if server `{server}` were trusted (`trusted: true`)"))
     }
 
     /// The verdict if no rule matches.

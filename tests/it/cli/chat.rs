@@ -76,7 +76,7 @@ fn the_last_conversation_is_continued_and_its_end_is_shown() {
         }
         shell.sees("Ctrl-D leaves");
         let shown = shell.sees("> ");
-        assert!(shown.contains("user: What is it?") && shown.contains("assistant: Forty-two."), "{shown}");
+        assert!(shown.contains(" What is it?\r\n  | Forty-two."), "{shown}");
         // Up recalls the message of the earlier process.
         shell.types("\x1b[A");
         shell.sees("What is it?");
@@ -287,7 +287,8 @@ fn arguments_are_edited_in_the_editor_of_the_user() {
     let mut shell = Shell::at(&desk);
     shell.runs("EDITOR='sed -i s/late/soon/' toolgate chat").sees("> ");
     shell.runs("Note it").sees("[q] later: ");
-    shell.types("e").sees("arguments edited");
+    shell.types("e").sees("[e]dit again, [n]o: ");
+    shell.types("a").sees("arguments edited");
     shell.sees("Noted.");
     shell.sees("> ");
     left(&mut shell);
@@ -322,7 +323,7 @@ fn text_typed_while_the_answer_streams_is_visible() {
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("| one");
     shell.types("and then").sees("> and then");
-    shell.sees("completed");
+    shell.sees("  model: ");
     shell.sees("> and then");
     shell.types("\x15");
     left(&mut shell);

@@ -234,14 +234,16 @@ else touch tries; echo broken > "$1"; fi
     desk.write("editor.sh", editor);
     let mut shell = shell(&desk, "EDITOR='sh ./editor.sh' toolgate run 'Note it'");
     shell.sees(DECIDE);
-    shell.types("e").sees("not JSON");
+    shell.types("e").sees("a JSON object");
+    shell.sees("[e]dit again, [n]o: ");
+    shell.types("a");
     let shown = shell.sees("(2 of 3)");
     assert!(!shown.contains(DECIDE), "the editor opened again by itself: {shown}");
     let second = shell.sees(DECIDE);
     assert_eq!(second.matches("[a]pprove once").count(), 1, "{second}");
     shell.types("\x03").sees("pending");
     let seen = std::fs::read_to_string(desk.path().join("seen")).unwrap();
-    assert!(seen.starts_with("// not JSON") && seen.ends_with("\nbroken\n"), "{seen}");
+    assert!(seen.starts_with("# arguments are a JSON object") && seen.ends_with("\nbroken\n"), "{seen}");
     assert_eq!(facts(&desk, "approval.decided")[0]["decision"]["edited_arguments"]["text"], "soon");
 }
 

@@ -174,8 +174,12 @@ fn arguments_are_pasted_over_several_lines_and_a_first_line_alone_is_refused() {
     shell.types("e").sees("as JSON (unchanged or empty: leave them): ");
     shell.types("\x15{\n\"text\":\ntouch pwned\n").sees("several lines came at once");
     shell.sees("as JSON (unchanged or empty: leave them): ");
-    shell.types("\x15").types(&pasted("{\r  \"customer_id\": \"C-1002\",\r  \"text\": \"soon\"\r}\r")).types("\r");
-    shell.sees("[0] ready> ");
+    shell
+        .types("\x15")
+        .types(&pasted("{\r  \"customer_id\": \"C-1002\",\r  \"text\": \"soon\"\r}\r"))
+        .types("\r")
+        .sees("[e]dit again, [n]o: ");
+    shell.types("a").sees("[0] ready> ");
     shell.has_executed_everything();
     assert!(!was_executed(&desk));
     assert_eq!(fact(&desk, "approval.decided")["decision"]["edited_arguments"]["text"], "soon");

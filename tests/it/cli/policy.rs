@@ -165,6 +165,8 @@ fn accept_edits_allows_file_tools_of_trusted_servers_only() {
         let told = desk.toolgate(&explain).expect(0).out;
         assert!(told.contains("ask, by no rule of policy accept-edits"), "{told}");
         assert!(told.contains("its server is not trusted"), "{told}");
+        let remedy = "-files` would allow it if server `disk` were trusted (`trusted: true`)";
+        assert!(told.contains(remedy), "{told}");
         let trusted = desk.toolgate(&[&explain[..], &["--server-trusted"]].concat()).expect(0).out;
         assert!(trusted.contains("-files of policy accept-edits"), "{trusted}");
     }

@@ -4,6 +4,8 @@ use std::process::{Child, Stdio};
 use serde_json::json;
 
 use super::desk::{Desk, Ended};
+#[cfg(target_os = "linux")]
+use super::shell::Shell;
 
 const ANSWER: &str = "turns: [{ say: Forty-two., usage: { input_tokens: 10, output_tokens: 2 } }]";
 const LOOKUP: &str = "
@@ -349,6 +351,24 @@ fn a_run_of_a_killed_process_resumes() {
     assert_eq!(resumed.out, "Here I am again.\n");
     let started = desk.journal("last").iter().filter(|event| event["type"] == "tool.started").count();
     assert_eq!(started, 1, "the call was not made a second time");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_conversation_shows_what_a_killed_process_did_and_continues_it() {
+    let desk = Desk::playing(HANGS);
+    let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    until_second_turn(&mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
+
+    let mut shell = Shell::at(&desk);
+    shell.runs("toolgate chat -c").sees("the last turn has not ended; press Enter to continue it");
+    shell.sees("> ");
+    shell.types("\r").sees("Here I am again.");
+    shell.sees("> ");
+    shell.types("\x04").sees("toolgate chat --session");
 }
 
 #[test]

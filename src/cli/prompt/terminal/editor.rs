@@ -12,12 +12,12 @@ pub(super) fn command() -> Option<String> {
 }
 
 /// The beginning of a line that says what was wrong with the text below it.
-const REMARK: &str = "// ";
+const REMARK: &str = "# ";
 
 /// Runs the editor on a file with this text, and returns the text that it saved. The file is readable by this user only.
 /// An error in the text precedes it.
 pub(super) fn edit(command: &str, text: &str, error: Option<&str>) -> io::Result<String> {
-    let mut file = tempfile::Builder::new().prefix("toolgate-").suffix(".json").tempfile()?;
+    let mut file = tempfile::Builder::new().prefix("toolgate-").suffix(".yaml").tempfile()?;
     for line in error.into_iter().flat_map(str::lines) {
         writeln!(file, "{REMARK}{}", escape_untrusted(line))?;
     }

@@ -48,7 +48,7 @@ pub(super) struct Facts<'a> {
     pub(super) subject: &'a Subject<'a>,
     /// The name the tool is judged by.
     pub(super) name: &'a ToolName,
-    links: &'a Links,
+    pub(super) links: &'a Links,
     variables: OnceCell<Result<Variables<'a>, ConditionError>>,
 }
 
