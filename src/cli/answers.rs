@@ -47,9 +47,14 @@ pub(super) fn addressed(text: &str) -> Result<CallArg, String> {
     Ok(CallArg { call: CallId::from(call), value })
 }
 
-/// Parses JSON; text that is not JSON becomes a string.
-pub(super) fn json_or_text(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+/// Parses JSON; text that is not JSON becomes a string, unless it begins like an object or a list.
+pub(super) fn json_or_text(text: &str) -> Result<Value, String> {
+    match serde_json::from_str(text) {
+        Err(error) if text.trim_start().starts_with(['{', '[']) => {
+            Err(format!("not JSON: {error}; a text with a bracket at its beginning is written in quotation marks"))
+        }
+        read => Ok(read.unwrap_or_else(|_| Value::String(text.to_owned()))),
+    }
 }
 
 /// The error of arguments that are another value.
@@ -178,8 +183,9 @@ mod tests {
 
     #[test]
     fn text_that_is_not_json_is_text() {
-        assert_eq!(json_or_text("{\"a\":1}"), json!({"a": 1}));
-        assert_eq!(json_or_text("it is late"), json!("it is late"));
+        assert_eq!(json_or_text("{\"a\":1}"), Ok(json!({"a": 1})));
+        assert_eq!(json_or_text("it is late"), Ok(json!("it is late")));
+        assert!(json_or_text("{\"status\": \"refunded\"").is_err_and(|error| error.starts_with("not JSON")));
     }
 
     #[test]

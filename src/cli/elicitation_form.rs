@@ -109,7 +109,7 @@ impl Field {
             },
             Kind::Choice(choices) => chosen(choices, typed),
             Kind::Choices(choices) => typed.split(',').map(|one| chosen(choices, one.trim())).collect(),
-            Kind::Other => Ok(super::answers::json_or_text(typed)),
+            Kind::Other => super::answers::json_or_text(typed),
         }
     }
 

@@ -61,7 +61,11 @@ impl Exit {
 
 impl From<Status> for Exit {
     fn from(status: Status) -> Self {
-        status.exit_code().map_or(Self::Pending, Self::Code)
+        match status.exit_code() {
+            None => Self::Pending,
+            Some(0) => Self::Done,
+            Some(code) => Self::Code(code),
+        }
     }
 }
 

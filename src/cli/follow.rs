@@ -136,7 +136,9 @@ impl Display {
 fn typed_ahead(out: &Output) -> Option<String> {
     let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
     let typed = prompt::typed_ahead();
-    (!typed.is_empty()).then(|| look.paint.dim(format!("  > {}", one_line(&typed, look.room(6)))))
+    let when = if typed.ends_with('\n') { "  (sent after this turn)" } else { "" };
+    let text = || format!("  > {}{when}", one_line(&typed, look.room(6 + when.len())));
+    (!typed.is_empty()).then(|| look.paint.dim(text()))
 }
 
 fn is_progress(event: &LifecycleEvent) -> bool {

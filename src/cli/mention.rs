@@ -9,12 +9,22 @@ const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '?', '!', ')', '"'];
 
 /// The files that the message names, each once. Another word that begins with `@` is text.
 pub(super) fn mentioned_files(message: &str) -> BTreeSet<&Path> {
-    let names = message.split_whitespace().filter_map(|word| word.strip_prefix('@'));
-    let files = names.filter_map(|name| {
-        let spellings = [name, name.trim_end_matches(PUNCTUATION)].map(Path::new);
-        spellings.into_iter().find(|path| path.is_file())
-    });
-    files.collect()
+    mentioned_names(message).filter_map(existing_file).collect()
+}
+
+/// The words after an `@` that look like a path, and name no file.
+pub(super) fn missing_files(message: &str) -> BTreeSet<&str> {
+    let missing = mentioned_names(message).filter(|name| existing_file(name).is_none() && !Path::new(name).is_dir());
+    missing.map(|name| name.trim_end_matches(PUNCTUATION)).filter(|name| name.contains(['/', '.'])).collect()
+}
+
+fn mentioned_names(message: &str) -> impl Iterator<Item = &str> {
+    message.split_whitespace().filter_map(|word| word.strip_prefix('@'))
+}
+
+fn existing_file(name: &str) -> Option<&Path> {
+    let spellings = [name, name.trim_end_matches(PUNCTUATION)].map(Path::new);
+    spellings.into_iter().find(|path| path.is_file())
 }
 
 /// The message with each path that can stand in place of its last word, if that begins with `@`. Hidden files are left out
@@ -44,8 +54,10 @@ mod tests {
         let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
         fs::write(path("a.txt"), "a").expect("written");
         let (file, at) = (path("a.txt"), folder.path().display());
-        let message = format!("Compare @{file}, (@{file}) and @{file}. Ask @ada, a@{file} and @{at}.");
+        let message =
+            format!("Compare @{file}, (@{file}) and @{file}. Ask @ada, a@{file} and @{at}/. Not @b.txt, @ada.");
         assert_eq!(mentioned_files(&message), BTreeSet::from([Path::new(&file)]));
+        assert_eq!(missing_files(&message), BTreeSet::from(["b.txt"]));
     }
 
     #[test]

@@ -13,13 +13,10 @@ use serde::Serialize;
 use super::paint::Paint;
 use super::terminal_escape;
 use super::wrap::{visible_width, wrap};
-use crate::telemetry::logging::Stderr;
+use crate::telemetry::logging::{Stderr, erasure, temporary_rows};
 
 /// The width in columns when the terminal reports none.
 const USUAL_WIDTH: usize = 100;
-
-/// Moves the cursor to the start of the line, and clears everything from there on.
-const CLEAR: &str = "\r\x1b[J";
 
 /// The two streams with their properties.
 pub(super) struct Output {
@@ -121,16 +118,19 @@ impl Output {
             return;
         }
         let text = terminal_escape::escape(&lines.join("\n"), self.stderr.paint);
-        let erased = self.stderr.erased(self.width());
+        let (columns, mut rows) = (self.width(), temporary_rows());
+        let erased = self.stderr.erased(columns, *rows);
         // One write, so that the terminal never shows half of it.
         self.stderr.write_bytes(format!("{erased}{text}").as_bytes());
         self.stderr.temporary = lines.iter().map(|line| visible_width(line)).collect();
+        *rows = self.stderr.rows(columns);
     }
 
     /// Removes the temporary lines.
     pub(super) fn passed(&mut self) {
         if !self.stderr.temporary.is_empty() {
-            let erased = self.stderr.erased(self.width());
+            let (columns, mut rows) = (self.width(), temporary_rows());
+            let erased = self.stderr.erased(columns, std::mem::take(&mut *rows));
             self.stderr.write_bytes(erased.as_bytes());
         }
     }
@@ -199,15 +199,16 @@ impl Stream {
         Self { to, paint, is_terminal, is_gone: false, temporary: Vec::new(), moves_cursor }
     }
 
-    /// The sequence that erases the temporary lines; empty without any. A terminal that was made narrower shows a line on
-    /// several rows.
-    fn erased(&mut self, columns: usize) -> String {
-        let rows = std::mem::take(&mut self.temporary).iter().map(|width| width.div_ceil(columns).max(1)).sum();
-        match rows {
-            0 => String::new(),
-            1 => CLEAR.to_owned(),
-            rows => format!("\x1b[{}A{CLEAR}", rows - 1),
-        }
+    /// The rows of the temporary lines. A terminal that was made narrower shows a line on several.
+    fn rows(&self, columns: usize) -> usize {
+        self.temporary.iter().map(|width| width.div_ceil(columns).max(1)).sum()
+    }
+
+    /// The sequence that erases the temporary lines; empty if none is left of the rows that they had.
+    fn erased(&mut self, columns: usize, left: usize) -> String {
+        let rows = if left == 0 { 0 } else { self.rows(columns) };
+        self.temporary.clear();
+        erasure(rows)
     }
 
     fn write(&mut self, text: &str, end: &str) {

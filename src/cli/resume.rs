@@ -352,8 +352,11 @@ impl AnswerArgs {
             return Err(CliError::usage(message).with_remedy("--match goes with --approve-session or --approve-always"));
         }
         let value = |given: &CallArg| given.value.clone().unwrap_or_default();
-        let output = |given: &CallArg| Answer::output(answers::json_or_text(&value(given)));
-        let outputs = self.result.iter().map(|result| (result.call.clone(), output(result)));
+        let output = |given: &CallArg| match answers::json_or_text(&value(given)) {
+            Ok(output) => Ok((given.call.clone(), Answer::output(output))),
+            Err(why) => Err(CliError::usage(format!("--result {}: {why}", given.call))),
+        };
+        let outputs = self.result.iter().map(output).collect::<Result<Vec<_>, _>>()?.into_iter();
         let errors = self.error.iter().map(|error| (error.call.clone(), Answer::error(value(error))));
         let abandoned = self.abandon.iter().map(|call| (CallId::from(call.as_str()), Answer::abandoned()));
         let decisions = answers::decisions(

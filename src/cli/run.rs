@@ -129,7 +129,7 @@ impl Run {
             self.name_interrupted(&app, out).await?;
         }
         let ended = self.start(&app, request, out).await;
-        if scripted.is_some() && !self.quiet && !self.json {
+        if ended.is_ok() && scripted.is_some() && !self.quiet && !self.json {
             out.warning(
                 "a script was played, so this is no answer to your message; the first warning names the remedy",
             );

@@ -190,22 +190,51 @@ async fn prompt_through(
             continue;
         };
         let (item, further) = (asked.item.clone(), asked.further.clone());
-        let asking = ask_about(prompt, follow, run, asked);
-        follow.left_open.insert(named(&item));
-        let reply = tokio::select! {
-            answered = asking => {
-                // An unreadable terminal counts as no person.
-                let Some((returned, reply)) = answered else { return Ok(()) };
+        let state = follow.app.runner.load(run).await?;
+        let is_pending = state.pending_items().iter().any(|pending| pending.is_same_request(&item));
+        let replied = if is_pending {
+            let asking = ask_about(prompt, follow, run, asked);
+            follow.left_open.insert(named(&item));
+            tokio::select! {
+                answered = asking => {
+                    // An unreadable terminal counts as no person.
+                    let Some(answered) = answered else { return Ok(()) };
+                    Ok(answered)
+                }
+                length = operator.settled(run, &item, POLL) => Err(length),
+                // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
+                interrupt = follow.interrupts.next() => match interrupt {
+                    Interrupt::Stop => {
+                        prompted.is_interrupted = true;
+                        let changed = changed_files(round, &prompted.shown);
+                        if !changed.is_empty() {
+                            out.note(format!("\n  {FILE_CHANGED}"));
+                            round.reopen(&changed);
+                        }
+                        follow.left_open.extend(round.remaining().map(named));
+                        return Ok(());
+                    }
+                    Interrupt::Leave => return Err(CliError::Terminated(run.clone())),
+                },
+            }
+        } else {
+            // Another process answered it while an earlier question was open.
+            Err(state.length())
+        };
+        let reply = match replied {
+            Ok((returned, reply)) => {
                 prompt = returned;
                 reply
             }
-            length = operator.settled(run, &item, POLL) => {
+            Err(length) => {
                 drop(open.take());
                 version = length;
                 follow.left_open.remove(&named(&item));
                 prompted.settled.extend(item.call_id().cloned());
-                // The prompt does not end its line.
-                out.note("");
+                if is_pending {
+                    // The prompt does not end its line.
+                    out.note("");
+                }
                 follow.catch_up(run, length, out).await?;
                 let Some(again) = prompt::at_terminal() else { return Ok(()) };
                 prompt = again;
@@ -214,20 +243,6 @@ async fn prompt_through(
                 round.next();
                 continue;
             }
-            // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
-            interrupt = follow.interrupts.next() => match interrupt {
-                Interrupt::Stop => {
-                    prompted.is_interrupted = true;
-                    let changed = changed_files(round, &prompted.shown);
-                    if !changed.is_empty() {
-                        out.note(format!("\n  {FILE_CHANGED}"));
-                        round.reopen(&changed);
-                    }
-                    follow.left_open.extend(round.remaining().map(named));
-                    return Ok(());
-                }
-                Interrupt::Leave => return Err(CliError::Terminated(run.clone())),
-            },
         };
         match reply {
             Reply::LeftPending => round.next(),

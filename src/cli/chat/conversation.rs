@@ -9,8 +9,9 @@ use crate::cli::approvals::{grant_lines, print_revoked, revoke};
 use crate::cli::attach::attach;
 use crate::cli::drive_to_idle::{Tasks, settle};
 use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
-use crate::cli::mention::mentioned_files;
+use crate::cli::mention::{mentioned_files, missing_files};
 use crate::cli::output::Output;
 use crate::cli::runs::{copied, print_waterfall};
 use crate::cli::setup::RunChoice;
@@ -45,6 +46,8 @@ pub(super) struct Conversation<'a> {
     mode: Option<String>,
     /// Whether a flag chose the policy that the agent has in this process. The runs keep it.
     pub(super) has_chosen_policy: bool,
+    /// Whether the last turn of this process completed.
+    pub(super) has_completed: bool,
     /// Whether a model or policy was chosen since the last message.
     has_unsent_choice: bool,
     attachments: Vec<Part>,
@@ -72,6 +75,7 @@ impl<'a> Conversation<'a> {
             model,
             mode,
             has_chosen_policy: false,
+            has_completed: false,
             has_unsent_choice: false,
             attachments: Vec::new(),
             grants: ShownGrants::default(),
@@ -177,6 +181,9 @@ impl<'a> Conversation<'a> {
         if !files.is_empty() {
             out.note(format!("attached {}", list(files.iter().map(|file| escape_untrusted(&file.to_string_lossy())))));
         }
+        for missing in missing_files(&text) {
+            out.note(format!("there is no file {}, so its name stays text", escape_untrusted(missing)));
+        }
         let mut message = Message::user(text);
         message.content.extend(self.attachments.iter().cloned().chain(mentioned));
         let runner = &self.app.runner;
@@ -224,7 +231,9 @@ impl<'a> Conversation<'a> {
         self.last = Some(execution.run.clone());
         self.session = Some(self.app.runner.load(&execution.run).await?.started().session.clone());
         let display = Display::conversation(&self.grants, out);
-        settle(self.app, execution, known, display, Tasks::InTerminal.into(), &self.again, out).await?;
+        self.has_completed = false;
+        let exit = settle(self.app, execution, known, display, Tasks::InTerminal.into(), &self.again, out).await?;
+        self.has_completed = exit == Exit::Done;
         Ok(())
     }
 

@@ -102,6 +102,7 @@ impl Chat {
         let mut is_leaving = false;
         loop {
             recall.back_tab = Some(conversation.next_policy());
+            recall.sends_typed_ahead = conversation.has_completed;
             recall.words = Command::names();
             recall.words.extend(conversation.revocations());
             let entered =

@@ -201,12 +201,17 @@ impl<C: Console> Prompt<C> {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
         }
         self.console.discard_typed_ahead()?;
-        let text = self.text("  its result, JSON or text (`error: …` if it failed; empty leaves it pending): ")?;
-        let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
-        Ok(text.map(|text| match text.strip_prefix("error:") {
-            Some(message) => Answer::error(message.trim()),
-            None => Answer::output(json_or_text(text)),
-        }))
+        loop {
+            let text = self.text("  its result, JSON or text (`error: …` if it failed; empty leaves it pending): ")?;
+            let Some(text) = text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+            if let Some(message) = text.strip_prefix("error:") {
+                return Ok(Some(Answer::error(message.trim())));
+            }
+            match json_or_text(text) {
+                Ok(output) => return Ok(Some(Answer::output(output))),
+                Err(why) => self.say(&format!("  {why}"))?,
+            }
+        }
     }
 
     fn input(

@@ -288,26 +288,28 @@ impl LiveView {
                 let now = count(run.len(), "call");
                 vec![paint.dim(format!("  priority {priority} first: {now} now, {} deferred", deferred.len()))]
             }
-            // The line of the only reply says it all.
-            LifecycleKind::Completed { tool_interactions: 0, .. } if self.answer == AnswerPlacement::Conversation => {
-                Vec::new()
-            }
             LifecycleKind::Completed { tool_interactions, usage, .. } => {
-                vec![self.ending(&paint.green("completed"), *tool_interactions, usage)]
+                let total = self.total(*tool_interactions, usage);
+                total.map(|total| format!("{}: {total}", paint.green("completed"))).into_iter().collect()
             }
             LifecycleKind::Failed { error, tool_interactions, usage }
             | LifecycleKind::Incomplete { error, tool_interactions, usage, .. }
             | LifecycleKind::Expired { error, tool_interactions, usage } => {
-                let failed = format!("{} {}", paint.red("failed:"), block(&error.to_string()));
-                let ending = self.ending("", *tool_interactions, usage);
-                self.interrupted().into_iter().chain([failed, ending]).collect()
+                let is_last = self.last_error.as_ref().is_some_and(|last| last.message == error.message);
+                let why = if is_last && self.answer != AnswerPlacement::Apart {
+                    error.code.to_string()
+                } else {
+                    block(&error.to_string())
+                };
+                let failed = format!("{} {why}", paint.red("failed:"));
+                self.interrupted().into_iter().chain([failed]).chain(self.total(*tool_interactions, usage)).collect()
             }
             LifecycleKind::Cancelled { reason, tool_interactions, usage } => {
                 let reason =
                     reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
                 let word = paint.yellow(format!("cancelled{reason}"));
-                let ending = self.ending(&word, *tool_interactions, usage);
-                self.interrupted().into_iter().chain([ending]).collect()
+                let total = self.total(*tool_interactions, usage).map(|total| format!(": {total}")).unwrap_or_default();
+                self.interrupted().into_iter().chain([format!("{word}{total}")]).collect()
             }
             LifecycleKind::BudgetExhausted { used, max } => {
                 vec![paint.yellow(format!("  ! the tool budget is used up: {used} of {max}"))]
@@ -442,11 +444,12 @@ impl LiveView {
         text.trim_end().split('\n').map(|line| format!("{mark} {line}")).collect::<Vec<_>>().join("\n")
     }
 
-    fn ending(&self, word: &str, interactions: u32, usage: &Usage) -> String {
+    /// The turns and the usage of the run. `None` in a conversation if the line of the only reply says it all.
+    fn total(&self, interactions: u32, usage: &Usage) -> Option<String> {
         let turns =
             if interactions == 1 { "1 turn with tools".into() } else { format!("{interactions} turns with tools") };
-        let about = format!("{turns}, {}", total(usage, self.gaps));
-        if word.is_empty() { self.look.paint.dim(about) } else { format!("{word}: {}", self.look.paint.dim(about)) }
+        let is_told = self.answer == AnswerPlacement::Conversation && interactions == 0;
+        (!is_told).then(|| self.look.paint.dim(format!("{turns}, {}", total(usage, self.gaps))))
     }
 }
 

@@ -3,7 +3,7 @@
 //! room again.
 //!
 //! Commands write directly: their log lines keep their order relative to the command's own output, and a slow reader
-//! delays only that one command.
+//! delays only that one command. A log line erases the temporary lines of a command, which draws them again below it.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -21,6 +21,42 @@ static QUEUE: OnceLock<LineQueue> = OnceLock::new();
 
 /// The secrets that no line shows.
 static REDACTION: OnceLock<Redaction> = OnceLock::new();
+
+/// The rows of the temporary lines at the end of standard error.
+static TEMPORARY_ROWS: Mutex<usize> = Mutex::new(0);
+
+/// Locks the number of rows of the temporary lines at the end of standard error. No log line is written until the guard is
+/// dropped; a number that became 0 says that one erased them.
+pub fn temporary_rows() -> MutexGuard<'static, usize> {
+    TEMPORARY_ROWS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The sequence that erases these rows at the cursor, and everything below.
+pub fn erasure(rows: usize) -> String {
+    match rows {
+        0 => String::new(),
+        1 => "\r\x1b[J".to_owned(),
+        rows => format!("\x1b[{}A\r\x1b[J", rows - 1),
+    }
+}
+
+/// Standard error for the lines of the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogLines;
+
+impl Write for LogLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut rows = temporary_rows();
+        if *rows > 0 {
+            io::stderr().lock().write_all(erasure(std::mem::take(&mut *rows)).as_bytes())?;
+        }
+        Stderr.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Stderr.flush()
+    }
+}
 
 /// Standard error, through the queue if the process has one.
 #[derive(Clone, Copy, Debug, Default)]

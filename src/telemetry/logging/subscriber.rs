@@ -7,7 +7,7 @@ use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::TryInitError;
 
 use super::export_layer::{ExportFilter, ExportLayer};
-use super::stderr::{self, Stderr};
+use super::stderr::{self, LogLines};
 
 /// The format of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,10 +77,10 @@ pub fn init(
         stderr::detach()?;
     }
     let builder = tracing_subscriber::fmt::layer()
-        .with_writer(|| Stderr)
+        .with_writer(|| LogLines)
         // A record that cannot be written is lost. Reporting that on the same stream would panic.
         .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_ansi(std::io::stderr().is_terminal() && env("NO_COLOR").is_none_or(|value| value.is_empty()));
     let on_stderr = match chosen_format(env("TOOLGATE_LOG_FORMAT").as_deref(), format) {
         Format::Text => builder.with_filter(filter).boxed(),
         Format::Json => builder.json().flatten_event(true).with_filter(filter).boxed(),

@@ -105,7 +105,7 @@ fn a_call_is_denied_at_the_terminal_and_the_model_reads_why() {
 fn arguments_are_edited_on_a_line_that_begins_with_them_and_unchanged_ones_decide_nothing() {
     let desk = Desk::playing(NOTE);
     let back = "\u{1b}[D\u{1b}[D\u{7f}\u{7f}\u{7f}\u{7f}soon\n";
-    let typed = [(DECIDE, "e"), ("\"late\"}", "\n"), (DECIDE, "e"), ("\"late\"}", back)];
+    let typed = [(DECIDE, "e"), ("\"late\"}", "\n"), (DECIDE, "e"), ("\"late\"}", back), (AGAIN, "a")];
     at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
     assert_eq!(decision(&desk)["edited_arguments"]["text"], "soon");
 }
@@ -113,13 +113,16 @@ fn arguments_are_edited_on_a_line_that_begins_with_them_and_unchanged_ones_decid
 #[test]
 fn invalid_arguments_edited_at_the_terminal_are_asked_again() {
     let desk = Desk::playing(NOTE);
-    let edit = |json| [(DECIDE, "e"), ("as JSON", json)];
+    let edit = |json| [(DECIDE, "e"), ("as JSON", json), (AGAIN, "a")];
     let (wrong, right) = ("\u{15}{\"text\": 1}\n", "\u{15}{\"customer_id\": \"C-1002\", \"text\": \"soon\"}\n");
     let typed = [edit(wrong), edit(right)].concat();
     let screen = at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
     assert!(screen.text.contains("the edited arguments") && screen.text.contains("Bruno Okafor"), "{}", screen.text);
     assert_eq!(decision(&desk)["edited_arguments"]["text"], "soon");
 }
+
+/// The question after an edit.
+const AGAIN: &str = "[e]dit again, [n]o: ";
 
 /// A desk whose model calls a tool that requires approval three times in one reply.
 fn three_approvals() -> Desk {
@@ -141,6 +144,7 @@ fn an_edit_that_does_not_fit_is_asked_again_before_the_next_call() {
         ("(2 of 3)", ""),
         (DECIDE, "e"),
         ("as JSON", "\u{15}{\"text\": 1}\n"),
+        (AGAIN, "a"),
         ("the edited arguments", ""),
         ("(2 of 3)", ""),
         (DECIDE, "a"),

@@ -94,6 +94,19 @@ fn earlier_answers_at_the_terminal_are_kept() {
 }
 
 #[test]
+fn an_item_that_was_answered_elsewhere_meanwhile_is_not_asked_about() {
+    let desk = calling(&[NOTE, OTHER, REFUND]);
+    let mut shell = asked(&desk, DECIDE);
+
+    let denied = ["resume", "last", "--deny", "note=too soon", "--deny", "other=too soon", "--partial"];
+    desk.toolgate(&denied).expect(10);
+
+    let shown = shell.sees(RESULT);
+    assert!(!shown.contains(DECIDE), "{shown}");
+    shell.types("\x03");
+}
+
+#[test]
 fn an_answer_from_elsewhere_reaches_the_open_call() {
     let echo = "turns: [{ calls: [{ id: echo, name: mcp_odd_echo, arguments: { text: charged } }] }, { say: '{{last_result}}' }]";
     let desk = Desk::playing(echo);

@@ -109,6 +109,8 @@ fn a_result_that_does_not_fit_its_schema_is_refused_and_may_be_given_again() {
     );
     let refused = desk.toolgate(&["resume", "last", "--result", "refund={\"status\": \"maybe\"}"]).expect(1);
     assert!(refused.err.contains("the result of call `refund`"), "{}", refused.err);
+    let broken = desk.toolgate(&["resume", "last", "--result", "refund={\"status\": \"refused\""]).expect(2);
+    assert!(broken.err.contains("--result refund: not JSON: EOF"), "{}", broken.err);
     desk.toolgate(&["resume", "last", "--result", "refund={\"status\": \"refused\"}"]).expect(0);
 }
 

@@ -233,6 +233,19 @@ fn parallel_calls_have_a_line_each() {
 }
 
 #[test]
+fn a_line_of_the_log_replaces_the_temporary_lines() {
+    let desk = Desk::playing(&NOTE.replace("- calls:", "- latency_ms: 500\n    calls:"));
+    let mut terminal = Terminal::at(&desk, 140);
+    let command = "NO_COLOR=1 RUST_LOG=toolgate=debug toolgate run --policy bypass 'Note it'";
+    terminal.shell.runs(command).sees("continue with: ");
+    terminal.shell.sees("$ ");
+    let screen = terminal.screen();
+    assert!(screen.contains("Noted.") && !screen.contains("Esc interrupts"), "{screen}");
+    let mut logged = screen.lines().filter(|row| row.contains(" toolgate::run: ")).peekable();
+    assert!(logged.peek().is_some() && logged.all(|row| row.starts_with("20")), "{screen}");
+}
+
+#[test]
 fn lists_fit_the_terminal() {
     let desk = Desk::playing(NOTE);
     desk.toolgate(&["run", "Note that call"]).expect(10);

@@ -31,6 +31,8 @@ use crate::cli::wrap::wrap;
 
 /// The minimum time to read a question and answer it. A key that is pressed twice arrives within this time.
 const READING: Duration = Duration::from_millis(300);
+/// How many candidates of a completion are shown.
+const CANDIDATES: usize = 30;
 /// The longest wait for the end of a paste that began before the question was shown.
 const REST_OF_PASTE: Duration = Duration::from_secs(2);
 /// The longest time that an interrupted prompt waits for the program to withdraw it.
@@ -268,7 +270,14 @@ impl Console for Terminal {
         let mut recalled = Recalled::new(accepts);
         match accepts {
             Accepts::Change(text) => line.replace(text),
-            Accepts::Message(_) => line.replace(&typed_ahead::take()),
+            Accepts::Message(recall) => {
+                let (text, is_entered) = typed_ahead::take();
+                line.replace(&text);
+                if is_entered && recall.sends_typed_ahead {
+                    view.finish(&line)?;
+                    return Ok(Some(Entry::new(&line)));
+                }
+            }
             Accepts::Text | Accepts::Lines | Accepts::Key | Accepts::Choice(_) => {}
         }
         view.draw(&line)?;
@@ -307,7 +316,14 @@ impl Console for Terminal {
                         }
                         None => recalled.step(&key, &mut line),
                     },
-                    Key::Char('\t') if recalled.is_message() => recalled.complete(&mut line),
+                    Key::Char('\t') if recalled.is_message() => {
+                        let candidates = recalled.complete(&mut line);
+                        if !candidates.is_empty() {
+                            view.finish(&line)?;
+                            self.say(&listed(&candidates))?;
+                            view.begin_again();
+                        }
+                    }
                     Key::BackTab => {
                         if let Some(command) = recalled.back_tab() {
                             // The next message prompt begins with what was typed.
@@ -365,6 +381,15 @@ impl Console for Terminal {
             view.draw(&line)?;
         }
     }
+}
+
+/// The candidates of a completion, each without the words before it.
+fn listed(candidates: &[String]) -> String {
+    let last = |candidate: &String| candidate.rsplit(char::is_whitespace).next().unwrap_or_default().to_owned();
+    let shown: Vec<String> = candidates.iter().take(CANDIDATES).map(last).collect();
+    let more = candidates.len() - shown.len();
+    let more = if more > 0 { format!("  and {more} more") } else { String::new() };
+    format!("  {}{more}", shown.join("  "))
 }
 
 /// Sends the signal of a key to the processes that the system would send it to.

@@ -47,13 +47,22 @@ impl<'a> Recalled<'a> {
         self.back = back;
     }
 
-    /// Completes the beginning of a word, or the path of a file that the message names, as far as it is clear.
-    pub(super) fn complete(&self, line: &mut Line) {
+    /// Completes the beginning of a word, or the path of a file that the message names, as far as it is clear. Returns the
+    /// candidates if there are several and none is clearer than the other.
+    pub(super) fn complete(&self, line: &mut Line) -> Vec<String> {
         let text = line.text();
         let words = self.recall.map_or(&[][..], |recall| &recall.words);
-        if let Some(whole) = completion(words, &text).or_else(|| completion(&completed_mentions(&text), &text)) {
-            line.replace(&whole);
+        let mut candidates = words.to_vec();
+        candidates.extend(completed_mentions(&text));
+        candidates.retain(|candidate| candidate.starts_with(&text));
+        candidates.sort();
+        candidates.dedup();
+        match completion(&candidates, &text) {
+            Some(whole) => line.replace(&whole),
+            None if candidates.len() > 1 => return candidates,
+            None => {}
         }
+        Vec::new()
     }
 }
 
@@ -63,8 +72,8 @@ mod tests {
 
     #[test]
     fn earlier_messages_are_recalled_and_the_text_being_typed_comes_back() {
-        let recall =
-            Recall { messages: vec!["one".into(), "two".into()], words: vec!["/tools".into()], back_tab: None };
+        let (messages, words) = (vec!["one".into(), "two".into()], vec!["/tools".into()]);
+        let recall = Recall { messages, words, ..Recall::default() };
         let mut recalled = Recalled::new(Accepts::Message(&recall));
         let mut line = Line::default();
         line.replace("thr");
@@ -75,7 +84,13 @@ mod tests {
         let texts = [Key::Earlier, Key::Earlier, Key::Earlier, Key::Later, Key::Later, Key::Later].map(&mut after);
         assert_eq!(texts, ["two", "one", "one", "two", "thr", "thr"]);
         line.replace("/t");
-        recalled.complete(&mut line);
+        assert!(recalled.complete(&mut line).is_empty());
         assert_eq!(line.text(), "/tools");
+        let words = ["/revoke grant_a1", "/revoke grant_b2"].map(str::to_owned);
+        let recall = Recall { words: words.to_vec(), ..Recall::default() };
+        line.replace("/rev");
+        assert!(Recalled::new(Accepts::Message(&recall)).complete(&mut line).is_empty());
+        assert_eq!(line.text(), "/revoke grant_");
+        assert_eq!(Recalled::new(Accepts::Message(&recall)).complete(&mut line), words);
     }
 }

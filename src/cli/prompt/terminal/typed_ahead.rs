@@ -1,4 +1,5 @@
-//! Text typed while a run executes: the next message prompt begins with it. Prompts that ask for a decision never see it.
+//! Text typed while a run executes: the next message prompt begins with it, or sends it. Prompts that ask for a decision
+//! never see it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +12,7 @@ fn typed() -> MutexGuard<'static, Line> {
     TYPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Applies a key. Enter begins another line: the message is sent only from its prompt.
+/// Applies a key. Enter begins another line; at the end of the text, it also sends the message after a turn that completes.
 pub(super) fn edit(key: Key) {
     typed().edit(if key == Key::Enter { Key::Break } else { key });
 }
@@ -26,7 +27,9 @@ pub(super) fn put(text: &str) {
     typed().replace(text);
 }
 
-/// Takes the text, without the line ends after it.
-pub(super) fn take() -> String {
-    std::mem::take(&mut *typed()).text().trim_end().to_owned()
+/// Takes the text, without the line ends after it, and whether Enter ended it.
+pub(super) fn take() -> (String, bool) {
+    let text = std::mem::take(&mut *typed()).text();
+    let message = text.trim_end();
+    (message.to_owned(), text.ends_with('\n') && !message.is_empty())
 }
