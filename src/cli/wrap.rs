@@ -25,7 +25,7 @@ fn wrap_line(line: &str, columns: usize) -> String {
     }
     let Indent { text: indent, begins, is_frame } = Indent::of(&plain, columns);
     let (mut wrapped, mut used, mut is_first) = (String::with_capacity(line.len() + 16), 0, true);
-    for word in line.split_inclusive(' ') {
+    for word in words(line) {
         let needed = visible_width(word.trim_end());
         let is_broken = is_frame && indent.width() + needed > columns;
         if !is_first && !is_broken && needed > 0 && used + needed > columns {
@@ -47,6 +47,27 @@ fn wrap_line(line: &str, columns: usize) -> String {
         is_first &= used <= begins;
     }
     wrapped
+}
+
+/// The parts of a text after which a line may end: words, each with the space after it, and the characters of scripts without
+/// spaces, each with the punctuation that belongs to it.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let pairs = rest.char_indices().zip(rest.chars().skip(1));
+        let end = pairs.map(|((at, a), b)| (at + a.len_utf8(), a, b)).find(|(_, a, b)| may_break(*a, *b));
+        let (word, after) = rest.split_at(end.map_or(rest.len(), |(end, ..)| end));
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// Whether a line may end between two characters.
+fn may_break(a: char, b: char) -> bool {
+    let is_ideograph = |c: char| c.is_alphanumeric() && c.width() == Some(2);
+    let is_opening = matches!(a, '「' | '『' | '（' | '【' | '〈' | '《' | '［');
+    let is_before = a.is_alphanumeric() || a.width() == Some(2);
+    a == ' ' || (is_ideograph(b) && is_before && !is_opening) || (is_ideograph(a) && b.is_ascii_alphanumeric())
 }
 
 /// The beginning of a continued line.
@@ -119,6 +140,7 @@ mod tests {
         assert_eq!(wrap("  | one two", 8), "  | one\n  | two");
         assert_eq!(wrap("short", 8), "short");
         assert_eq!(wrap("山田太郎 山田太郎", 10), "山田太郎\n山田太郎");
+        assert_eq!(wrap("請求書を「三枚」送りました。", 12), "請求書を「三\n枚」送りまし\nた。");
     }
 
     #[test]

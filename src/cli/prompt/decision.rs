@@ -6,10 +6,12 @@ use super::console::Console;
 use super::grant_choice::LikelyGrant;
 use super::{AskedItem, CallRecord, Place, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
+use crate::cli::argument_lines::changed_file;
 use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::cli::view;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
+use crate::core::tool::escape_untrusted;
 
 /// Help text for the keys.
 const KEYS: &str = "    a  this call runs, once (as does y)
@@ -80,8 +82,10 @@ impl<C: Console> Prompt<C> {
             self.say(&format!("  your decision before, taken back: {}", view::decided(withdrawn)))?;
         }
         if shown.len() > LONG {
-            // The heading may have left the screen.
-            self.say(&format!("{heading}{place}"))?;
+            // The heading and the name of the file may have left the screen.
+            let file = call.arguments.as_object().and_then(changed_file);
+            let file = file.map(|file| format!("  {}", escape_untrusted(file))).unwrap_or_default();
+            self.say(&format!("{heading}{place}{file}"))?;
         }
         self.console.discard_typed_ahead()?;
         loop {

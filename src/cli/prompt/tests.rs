@@ -195,6 +195,14 @@ fn an_edit_is_shown_as_a_difference_and_can_be_continued_or_given_up() {
 }
 
 #[test]
+fn below_a_long_change_the_call_and_its_file_are_named_again() {
+    let PendingItem::Approval(approval) = approval_item("1") else { panic!("an approval") };
+    let arguments = Arguments::from_value(json!({"path": "a.txt", "content": "line\n".repeat(20)}));
+    let (_, shown) = ask(&[PendingItem::Approval(PendingApproval { arguments, ..approval })], "a\n");
+    assert!(shown.contains("May mcp_shop_add_note run?  a.txt\n"), "{shown}");
+}
+
+#[test]
 fn one_key_explains_the_keys_and_an_unknown_one_names_it() {
     for (key, told) in [("?", "w  every call of this tool by this agent"), ("yikes", "? explains"), ("", "? explains")]
     {

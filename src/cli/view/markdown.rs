@@ -7,6 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::paint::Paint;
+use crate::cli::wrap;
 use crate::core::tool::escape_untrusted;
 
 /// The narrowest column that text is wrapped at.
@@ -295,7 +296,7 @@ fn words(spans: &[(String, Style)]) -> impl Iterator<Item = (String, Style)> {
         let parts: Vec<String> = match style {
             Style::Code => vec![text.clone()],
             Style::Plain | Style::Strong | Style::Emphasis | Style::Remark => {
-                text.split_inclusive(' ').map(str::to_owned).collect()
+                wrap::words(text).map(str::to_owned).collect()
             }
         };
         parts.into_iter().map(|part| (part, *style))
@@ -314,7 +315,7 @@ mod tests {
     fn paragraphs_are_wrapped_at_words_and_line_breaks_stay() {
         assert_eq!(plain("one two three four five\nsix", 20), "one two three four\nfive\nsix");
         assert_eq!(plain("one\n\ntwo", 20), "one\n\ntwo");
-        assert_eq!(plain("日本語の文章です。 日本語の文章です。", 20), "日本語の文章です。\n日本語の文章です。");
+        assert_eq!(plain("日本語の文章です。日本語の文章です。", 20), "日本語の文章です。日\n本語の文章です。");
     }
 
     #[test]
