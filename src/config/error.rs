@@ -50,6 +50,14 @@ impl Source {
         &self.0.text
     }
 
+    /// The key whose value begins at a place on the same line.
+    pub(super) fn key_before(&self, place: Location) -> Option<&str> {
+        let line = self.text().lines().nth(place.line - 1)?;
+        let (end, _) = line.char_indices().nth(place.column - 1)?;
+        let key = line.get(..end)?.trim_end().strip_suffix(':')?;
+        key.rsplit([' ', '{', ',']).next()
+    }
+
     /// The byte range of a place, cut at the end of its line.
     fn span(&self, place: Location) -> SourceSpan {
         let before: usize = self.text().split_inclusive('\n').take(place.line - 1).map(str::len).sum();
@@ -95,11 +103,6 @@ impl Fault {
     /// The file, as the user named it.
     pub fn file(&self) -> Option<&str> {
         self.source.as_ref().map(Source::name)
-    }
-
-    /// Whether it says how to fix the error.
-    pub(super) fn has_remedy(&self) -> bool {
-        self.help.is_some()
     }
 
     /// Line and column, both from 1.

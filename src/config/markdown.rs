@@ -1,12 +1,12 @@
 //! Agents as Markdown: YAML front matter between two lines of `---`, then the instructions.
 
-use super::error::{Fault, Source};
+use super::error::{ConfigError, Fault, Source};
 use super::spanned::Location;
 use super::written::Agent;
 use super::yaml;
 
 /// The front matter and the instructions below it. A file without front matter is all instructions.
-pub(super) fn agent(source: &Source) -> Result<(Agent, String), Fault> {
+pub(super) fn agent(source: &Source) -> Result<(Agent, String), ConfigError> {
     let text = source.text();
     let mut lines = text.split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| line.trim_end() == "---") else {
@@ -18,7 +18,7 @@ pub(super) fn agent(source: &Source) -> Result<(Agent, String), Fault> {
     if !closed {
         let place = Location { line: 1, column: 1, length: 3 };
         let fault = Fault::new("the front matter is not closed").with_remedy("end it with a line of `---`");
-        return Err(fault.at(source, Some(place)));
+        return Err(fault.at(source, Some(place)).into());
     }
     let matter = text.get(opening.len()..opening.len() + matter).unwrap_or_default();
     // The empty line replaces the opening `---`, so that errors have the line numbers of the file.

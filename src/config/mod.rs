@@ -6,6 +6,7 @@
 
 mod access;
 mod agent;
+mod entries;
 mod error;
 mod expand;
 mod external;
@@ -17,10 +18,10 @@ mod mcp_file;
 mod mcp_import;
 mod mcp_inputs;
 mod mcp_values;
+mod parse_fault;
 mod places;
 mod policy;
 mod policy_import;
-mod reject_null;
 mod resolve;
 mod resolver;
 mod rule_limit;
@@ -86,15 +87,19 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
         return resolve::settings(&ConfigFile::default(), None, scope);
     };
     let source = yaml::read(&path)?;
-    let written = yaml::parse_sections(&source)?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    resolve::settings(&written, Some(&path), Resolver::new(source, folder, env))
+    let reading = yaml::read_sections(&source);
+    let scope = Resolver::new(source, path.parent().unwrap_or(Path::new("")), env);
+    let scope = scope.after_faults(reading.faults, reading.faulty);
+    match reading.value {
+        Some(written) => resolve::settings(&written, Some(&path), scope),
+        None => scope.finish(()).and_then(|()| Err(Fault::new("the file cannot be read").into())),
+    }
 }
 
 /// Reads any YAML or JSON file into a type, with the same errors as the configuration, for example a conversation file.
 /// Does not expand variables.
 pub fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
-    Ok(yaml::parse(&yaml::read(path)?)?)
+    yaml::parse(&yaml::read(path)?)
 }
 
 /// Reads a YAML or JSON file of data, in which `null` is a value, with the same errors as the configuration.

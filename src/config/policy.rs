@@ -44,9 +44,9 @@ pub(super) fn presets() -> impl Iterator<Item = Result<Policy, ConfigError>> {
 }
 
 fn read(source: Source) -> Result<Policy, ConfigError> {
-    let written: WrittenPolicy = yaml::parse(&source).map_err(|fault| match fault.line_and_column() {
-        Some(_) => fault,
-        None => fault.with_remedy("a policy has `name`, `default` and `rules`"),
+    let written: WrittenPolicy = yaml::parse(&source).map_err(|error| {
+        let empty = error.faults().find(|fault| fault.line_and_column().is_none()).cloned();
+        empty.map_or(error, |fault| fault.with_remedy("a policy has `name`, `default` and `rules`").into())
     })?;
     let version = version(source.text());
     let mut scope = Resolver::new(source, Path::new(""), &|_| None);
@@ -162,7 +162,7 @@ fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
                 RuleError::Command { .. } => conditions.command.as_ref().and_then(Located::place),
                 RuleError::Example { .. } | RuleError::NoArguments { .. } | RuleError::Unclear { .. } => None,
             };
-            scope.fault(Fault::new(error.to_string()), place.or_else(|| written.id.place()));
+            scope.value_fault(Fault::new(error.to_string()), place.or_else(|| written.id.place()));
             None
         }
     }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use toolgate_core::pattern::{NamePattern, Pattern};
 use toolgate_core::tool::result::MIN_RESULT_BYTES;
 
+use super::entries::{EntryPath, Step};
 use super::error::{ConfigError, Fault, Source};
 use super::expand::{self, Env, ExpandError};
 use super::mask::masked;
@@ -22,13 +23,27 @@ use super::suggest;
 
 const LONGEST_SECONDS: f64 = 30.0 * 24.0 * 3600.0;
 
-/// The kinds of objects that can be referenced by name.
+/// The kinds of objects that have a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Model,
     Server,
     Policy,
+    Agent,
     Variant,
+}
+
+impl Kind {
+    /// The word for one of them, and their section in the file.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Model => ("model", "models"),
+            Self::Server => ("server", "servers"),
+            Self::Policy => ("policy", "policies"),
+            Self::Agent => ("agent", "agents"),
+            Self::Variant => ("variant", "variants"),
+        }
+    }
 }
 
 /// A file and its context.
@@ -39,7 +54,11 @@ pub(super) struct Resolver<'a> {
     pub(super) env: Env<'a>,
     /// The object that is being read, for errors that do not show it.
     subject: Option<String>,
+    /// Whether the object that is being read lacks entries with faults.
+    is_incomplete: bool,
     faults: Vec<Fault>,
+    /// The entries with faults of their form, which the written configuration lacks.
+    faulty: BTreeSet<EntryPath>,
     pub(super) places: Places,
     /// A sentence with the place and the remedy of each variable that has no braces.
     pub(super) bare_variables: BTreeSet<String>,
@@ -52,27 +71,65 @@ impl<'a> Resolver<'a> {
             folder: folder.to_owned(),
             env,
             subject: None,
+            is_incomplete: false,
             faults: Vec::new(),
+            faulty: BTreeSet::new(),
             places: Places::default(),
             bare_variables: BTreeSet::new(),
         }
     }
 
+    /// The same after faults of the form were found, with the entries that the written configuration lacks.
+    pub(super) fn after_faults(self, faults: Vec<Fault>, faulty: BTreeSet<EntryPath>) -> Self {
+        Self { faults, faulty, ..self }
+    }
+
     /// A context for another file that this one refers to.
     pub(super) fn of_file(&self, source: Source) -> Self {
-        Self::new(source, &self.folder, self.env)
+        Self { faulty: self.faulty.clone(), ..Self::new(source, &self.folder, self.env) }
     }
 
     /// Reads an object, and names it as the subject of its errors.
-    pub(super) fn about<T>(&mut self, subject: String, read: impl FnOnce(&mut Self) -> T) -> T {
-        self.subject = Some(subject);
-        let answer = read(self);
+    pub(super) fn about<T>(&mut self, kind: Kind, name: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let (one, section) = kind.words();
+        self.subject = Some(format!("{one} `{name}`"));
+        let answer = self.within(&[section, name], read);
         self.subject = None;
         answer
     }
 
-    /// Records an error in this file.
+    /// Reads the part of the file at this path. If it lacks entries with faults, what else is wrong may follow from that, and
+    /// is not reported: only errors in the text of single values are.
+    pub(super) fn within<T>(&mut self, path: &[&str], read: impl FnOnce(&mut Self) -> T) -> T {
+        let leads_here = |faulty: &EntryPath| faulty.iter().zip(path).all(|(step, key)| is_key(step, key));
+        let before = self.is_incomplete;
+        self.is_incomplete |= self.faulty.iter().any(leads_here);
+        let answer = read(self);
+        self.is_incomplete = before;
+        answer
+    }
+
+    /// Whether the written configuration may lack an object with this name, because its entry or its section has a fault.
+    pub(super) fn lacks(&self, kind: Kind, name: &str) -> bool {
+        let (_, section) = kind.words();
+        self.faulty.iter().any(|faulty| match (kind, &faulty[..]) {
+            // Any agent may have it.
+            (Kind::Variant, [first, ..]) => is_key(first, Kind::Agent.words().1),
+            (_, [first]) => is_key(first, section),
+            (_, [first, second]) => is_key(first, section) && (is_key(second, name) || *second == Step::Again),
+            (_, [] | [_, _, _, ..]) => false,
+        })
+    }
+
+    /// Records an error in this file, unless it may be a consequence of another one.
     pub(super) fn fault(&mut self, fault: Fault, place: Option<Location>) {
+        if !self.is_incomplete {
+            self.value_fault(fault, place);
+        }
+    }
+
+    /// Records an error in the text of a value, which is one whatever else is missing.
+    pub(super) fn value_fault(&mut self, fault: Fault, place: Option<Location>) {
         self.faults.push(fault.at(&self.source, place));
     }
 
@@ -101,7 +158,7 @@ impl<'a> Resolver<'a> {
 
     /// Records that a file this one refers to cannot be read.
     pub(super) fn unreadable(&mut self, fault: Fault, place: Option<Location>) {
-        self.fault(fault.with_further_remedy("it is relative to the configuration file"), place);
+        self.value_fault(fault.with_further_remedy("it is relative to the configuration file"), place);
     }
 
     /// The value, or an error if any was recorded: this file's errors first, those of each file from top to bottom.
@@ -143,7 +200,7 @@ impl<'a> Resolver<'a> {
                 (ExpandError::Undefined(_), Some(subject)) => format!("{error}; {subject} needs it"),
                 (ExpandError::Undefined(_) | ExpandError::Malformed(_), _) => error.to_string(),
             };
-            self.fault(Fault::new(message).with_remedy(error.remedy()), place);
+            self.value_fault(Fault::new(message).with_remedy(error.remedy()), place);
             text.to_owned()
         })
     }
@@ -193,7 +250,7 @@ impl<'a> Resolver<'a> {
         if !has_host || url.contains(char::is_whitespace) {
             // The expanded text may be a secret. Show the written text, with possible secrets masked.
             let fault = Fault::new(format!("`{}` is not a URL", masked(text.value())));
-            self.fault(
+            self.value_fault(
                 fault.with_remedy("write it with its scheme, for example `https://example.com/mcp`"),
                 text.place(),
             );
@@ -209,7 +266,7 @@ impl<'a> Resolver<'a> {
             Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_SECONDS => Duration::from_secs_f64(seconds),
             Ok(_) | Err(_) => {
                 let fault = Fault::new(format!("`{written}` is not a number of seconds"));
-                self.fault(
+                self.value_fault(
                     fault.with_remedy(format!("write a plain number greater than 0, for example `{default}`")),
                     text.place(),
                 );
@@ -222,7 +279,10 @@ impl<'a> Resolver<'a> {
     pub(super) fn pattern(&mut self, pattern: &str, place: Option<Location>) -> NamePattern {
         if let Err(error) = Pattern::parse(pattern) {
             let fault = Fault::new(format!("`{pattern}` is not a valid pattern: {error}"));
-            self.fault(fault.with_remedy("`*` stands for anything, `?` for one character, `{a,b}` for either"), place);
+            self.value_fault(
+                fault.with_remedy("`*` stands for anything, `?` for one character, `{a,b}` for either"),
+                place,
+            );
         }
         pattern.into()
     }
@@ -232,7 +292,7 @@ impl<'a> Resolver<'a> {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_safe) {
             let fault = Fault::new(format!("`{name}` cannot be the name of {kind}"));
-            self.fault(fault.with_remedy("use 1 to 64 letters, digits, `-` and `_`"), place);
+            self.value_fault(fault.with_remedy("use 1 to 64 letters, digits, `-` and `_`"), place);
         }
     }
 
@@ -241,21 +301,19 @@ impl<'a> Resolver<'a> {
         let Ok(name) = expand::expand(text.value(), self.env) else {
             return; // Already reported.
         };
-        let (one, many) = match kind {
-            Kind::Model => ("model", "models"),
-            Kind::Server => ("server", "servers"),
-            Kind::Policy => ("policy", "policies"),
-            Kind::Variant => ("variant", "variants"),
-        };
+        if self.lacks(kind, &name) {
+            return;
+        }
+        let (one, many) = kind.words();
         let remedy = suggest::remedy(&name, known, many);
-        self.fault(Fault::new(format!("there is no {one} `{name}`")).with_remedy(remedy), text.place());
+        self.value_fault(Fault::new(format!("there is no {one} `{name}`")).with_remedy(remedy), text.place());
     }
 
     /// A count that must not be zero.
     pub(super) fn at_least_one<N: Copy + Default + PartialEq>(&mut self, number: Option<&Located<N>>, default: N) -> N {
         let Some(number) = number else { return default };
         if *number.value() == N::default() {
-            self.fault(Fault::new("this has to be at least 1"), number.place());
+            self.too_small(1, number.place());
         }
         *number.value()
     }
@@ -268,8 +326,23 @@ impl<'a> Resolver<'a> {
     /// A number with this minimum.
     pub(super) fn at_least<N: Copy + PartialOrd + Display>(&mut self, number: &Located<N>, least: N) -> N {
         if *number.value() < least {
-            self.fault(Fault::new(format!("this has to be at least {least}")), number.place());
+            self.too_small(least, number.place());
         }
         *number.value()
     }
+
+    fn too_small(&mut self, least: impl Display, place: Option<Location>) {
+        let key = place.and_then(|place| self.source.key_before(place));
+        let key = key.map_or("this".to_owned(), |key| format!("`{key}`"));
+        self.value_fault(Fault::new(format!("{key} has to be at least {least}")), place);
+    }
+
+    /// The object that is being read, for errors about all of it.
+    pub(super) fn subject(&self) -> String {
+        self.subject.clone().unwrap_or_else(|| "this".to_owned())
+    }
+}
+
+fn is_key(step: &Step, key: &str) -> bool {
+    matches!(step, Step::Key(known) if known == key)
 }

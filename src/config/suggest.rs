@@ -17,6 +17,9 @@ const FOREIGN_KEYS: &[(&[&str], &str, &str)] = &[
     (&["timeout", "timeout_s", "deadline_s"], "limits", "limits: { deadline_s: … }"),
     (&["max_cost", "max_budget_usd", "budget"], "max_cost_usd", "max_cost_usd"),
     (&["max_cost", "max_cost_usd", "max_budget_usd", "budget"], "limits", "limits: { max_cost_usd: … }"),
+    // Rules of policies.
+    (&["tool", "tool_name", "server", "command"], "allow_unmatched", "match: { … }"),
+    (&["action", "effect", "decision"], "verdict", "verdict"),
     // Agents.
     (&["system", "system_prompt", "system_message", "prompt"], "instructions", "instructions"),
     (&["fallbacks", "fallback_models"], "fallback", "fallback"),
@@ -57,6 +60,10 @@ pub(super) fn remedy<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, k
         && let Some((_, _, ours)) = FOREIGN_KEYS.iter().find(is_meant)
     {
         return format!("did you mean `{ours}`?");
+    }
+    let begins_so = |candidate: &&&str| word.len() > 3 && candidate.starts_with(&format!("{word}_"));
+    if let Some(candidate) = known.iter().find(begins_so) {
+        return format!("did you mean `{candidate}`?");
     }
     let nearest = known.iter().map(|candidate| (distance(word, candidate), *candidate)).min();
     match nearest {
@@ -116,6 +123,10 @@ mod tests {
     #[test]
     fn a_near_word_is_proposed_and_far_ones_are_listed() {
         assert_eq!(remedy("serves", ["servers", "store"], "keys"), "did you mean `servers`?");
+        assert_eq!(
+            remedy("openai", ["gemini", "openai_chat", "openai_images"], "words"),
+            "did you mean `openai_chat`?"
+        );
         assert_eq!(remedy("xyz", ["servers", "store"], "keys"), "expected one of: `servers`, `store`");
         assert_eq!(remedy("xyz", [], "agents"), "there are no agents yet");
     }

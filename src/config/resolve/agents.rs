@@ -43,7 +43,9 @@ pub(super) fn resolve(
     let known = KnownNames { models, servers, policies };
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         let assistant = AgentName::from("assistant");
-        let settings = known.agent(&assistant, &Agent::default(), String::new(), None, scope);
+        let settings = scope.about(Kind::Agent, assistant.as_str(), |scope| {
+            known.agent(&assistant, &Agent::default(), String::new(), None, scope)
+        });
         // An image model cannot use servers.
         let has_tools = models.get(&settings.model).is_none_or(|model| !is_generative(model));
         let servers = servers.keys().filter(|_| has_tools).cloned().collect();
@@ -55,14 +57,14 @@ pub(super) fn resolve(
     for (name, agent) in written {
         scope.name("an agent", name, agent.place());
         let name = AgentName::from(name.as_str());
-        let settings = match &agent.value().file {
+        let settings = scope.about(Kind::Agent, name.as_str(), |scope| match &agent.value().file {
             Some(file) => known.read_markdown(&name, file, agent.value(), scope),
             None => {
                 // Text for a model: anything that looks like a variable is meant literally.
                 let instructions = agent.value().instructions.as_ref().map(|text| text.value().trim_end().to_owned());
                 Some(known.agent(&name, agent.value(), instructions.unwrap_or_default(), agent.place(), scope))
             }
-        };
+        });
         agents.extend(settings.map(|settings| (name, settings)));
     }
     check_aliases(written, &agents, scope);
@@ -125,21 +127,15 @@ impl KnownNames<'_> {
             }
         };
         let mut inner = scope.of_file(source);
-        let settings = match markdown::agent(&inner.source) {
-            Ok((agent, instructions)) => {
-                for text in agent.file.iter().chain(&agent.instructions) {
-                    let fault = Fault::new("`file` and `instructions` are not allowed in front matter");
-                    inner.fault(fault.with_remedy("the text below the front matter is the instructions"), text.place());
-                }
-                Some(self.agent(name, &agent, instructions, Location::FIRST, &mut inner))
-            }
-            Err(fault) => {
-                scope.absorb_error(&fault.into(), file.place());
-                None
-            }
-        };
+        let read = markdown::agent(&inner.source).map_err(|error| scope.absorb_error(&error, file.place()));
+        let (agent, instructions) = read.ok()?;
+        for text in agent.file.iter().chain(&agent.instructions) {
+            let fault = Fault::new("`file` and `instructions` are not allowed in front matter");
+            inner.fault(fault.with_remedy("the text below the front matter is the instructions"), text.place());
+        }
+        let settings = self.agent(name, &agent, instructions, Location::FIRST, &mut inner);
         scope.absorb(inner);
-        settings
+        Some(settings)
     }
 
     fn agent(
@@ -461,7 +457,7 @@ fn output_schema(written: &Located<Value>, scope: &mut Resolver<'_>) -> Option<V
         Value::String(path) => {
             let source = yaml::read(&scope.folder.join(path));
             let source = source.map_err(|fault| scope.unreadable(fault, written.place())).ok()?;
-            yaml::parse(&source).map_err(|fault| scope.absorb_error(&fault.into(), written.place())).ok()
+            yaml::parse(&source).map_err(|error| scope.absorb_error(&error, written.place())).ok()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
             let fault = Fault::new("an output schema is a JSON Schema, or the path of a file with one");

@@ -51,7 +51,7 @@ pub(super) fn settings(
         folder: scope.folder.clone(),
         store: store(written.store.as_ref(), &mut scope),
         lease: scope.seconds(written.lease_s.as_ref(), LEASE_SECONDS),
-        prices: prices::resolve(written.prices.as_ref(), &models, &mut scope),
+        prices: scope.within(&["prices"], |scope| prices::resolve(written.prices.as_ref(), &models, scope)),
         models,
         servers,
         credentials: match &written.credentials {
@@ -60,15 +60,15 @@ pub(super) fn settings(
         },
         policies,
         agents,
-        envelope: envelope::resolve(written.envelope.as_ref(), &mut scope),
-        gateway: gateway::resolve(written.gateway.as_ref(), &mut scope),
-        telemetry: telemetry(written.telemetry.as_ref(), &mut scope),
+        envelope: scope.within(&["envelope"], |scope| envelope::resolve(written.envelope.as_ref(), scope)),
+        gateway: scope.within(&["gateway"], |scope| gateway::resolve(written.gateway.as_ref(), scope)),
+        telemetry: scope.within(&["telemetry"], |scope| telemetry(written.telemetry.as_ref(), scope)),
         log: written.log.as_ref().map(|log| scope.text(log)),
         log_folder: written.log_folder.as_ref().map(|folder| scope.path(folder)),
         places: std::mem::take(&mut scope.places),
         bare_variables: BTreeSet::new(),
     };
-    egress::apply(written.egress.as_ref(), &mut settings, &mut scope);
+    scope.within(&["egress"], |scope| egress::apply(written.egress.as_ref(), &mut settings, scope));
     settings.bare_variables = std::mem::take(&mut scope.bare_variables);
     instructions::check_secrets(&settings, &mut scope);
     scope.finish(settings)

@@ -47,7 +47,7 @@ pub(super) fn resolve(written: Option<&ModelEntries>, scope: &mut Resolver<'_>) 
     let mut models = BTreeMap::new();
     for (name, model) in written {
         scope.name("a model", name, model.place());
-        let settings = match model.value() {
+        let settings = scope.about(Kind::Model, name, |scope| match model.value() {
             Model::OpenAiChat(model) => http(Api::OpenAiChat, model, scope),
             Model::OpenAiResponses(model) => http(Api::OpenAiResponses, model, scope),
             Model::Anthropic(model) => http(Api::Anthropic, model, scope),
@@ -56,7 +56,7 @@ pub(super) fn resolve(written: Option<&ModelEntries>, scope: &mut Resolver<'_>) 
             Model::Scripted(script) => ModelSettings::Scripted { file: scope.path(&script.file), is_stand_in: false },
             // Resolved below: it may refer to any other model.
             Model::Environment(_) => from_environment(scope),
-        };
+        });
         scope.remember(AdapterSetting::Model(name.as_str().into()), model.place());
         models.insert(ModelName::from(name.as_str()), settings);
     }

@@ -33,10 +33,10 @@ pub(super) fn resolve(
         }
         // An invalid policy keeps its entry: the error is in its file, not in the agents that refer to it.
         policies.insert(name.clone(), Arc::default());
-        let policy = match choice.value() {
+        let policy = scope.about(Kind::Policy, name, |scope| match choice.value() {
             PolicyChoice::Named(path) => file(path, choice.place(), scope),
             PolicyChoice::Here(written) => Some(policy::in_place(written, name, choice.place(), scope)),
-        };
+        });
         match policy {
             Some(policy) if policy.name == *name => drop(policies.insert(name.clone(), Arc::new(policy))),
             Some(policy) => {

@@ -6,7 +6,7 @@ use toolgate_core::chat::{Price, Rates, Usd};
 use toolgate_core::id::ModelName;
 
 use crate::error::Fault;
-use crate::resolver::Resolver;
+use crate::resolver::{Kind, Resolver};
 use crate::settings::ModelSettings;
 use crate::spanned::Located;
 use crate::suggest;
@@ -21,7 +21,7 @@ pub(super) fn resolve(
     let mut prices = BTreeMap::new();
     for (name, price) in written.into_iter().flatten() {
         let model = ModelName::from(name.as_str());
-        if !models.contains_key(&model) {
+        if !models.contains_key(&model) && !scope.lacks(Kind::Model, name) {
             let fault = Fault::new(format!("unknown model `{name}` in `prices`"));
             let remedy = suggest::remedy(name, models.keys().map(ModelName::as_str), "models");
             scope.fault(fault.with_remedy(remedy), price.place());

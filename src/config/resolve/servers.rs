@@ -14,7 +14,7 @@ use toolgate_settings::mcp::{PinnedValue, ProtocolVersionChoice, Recheck, Start,
 
 use crate::error::Fault;
 use crate::mask::masked;
-use crate::resolver::Resolver;
+use crate::resolver::{Kind, Resolver};
 use crate::settings::{ServerSettings, TraceContext, TransportSettings};
 use crate::spanned::{Located, Text};
 use crate::written::{Http, Server, ServerTool, Stdio, ToolUndo};
@@ -33,31 +33,29 @@ pub(super) fn resolve(
     let mut servers = BTreeMap::new();
     for (id, server) in written.into_iter().flatten() {
         scope.name("a server", id, server.place());
-        let settings = scope.about(format!("server `{id}`"), |scope| settings(server, scope));
-        if let Some(settings) = settings {
-            servers.insert(ServerId::from(id.as_str()), settings);
-        }
+        let settings = scope.about(Kind::Server, id, |scope| settings(server, scope));
+        servers.insert(ServerId::from(id.as_str()), settings);
     }
     servers
 }
 
-fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<ServerSettings> {
+fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> ServerSettings {
     let written = placed.value();
     let transport = match (&written.stdio, &written.http) {
         (Some(stdio), None) => transport_of_stdio(stdio, scope),
         (None, Some(http)) => http_transport(http, scope),
         (None, None) => {
-            let fault = Fault::new("this server has neither `stdio` nor `http`");
+            let fault = Fault::new(format!("{} has neither `stdio` nor `http`", scope.subject()));
             scope.fault(fault.with_remedy("write `stdio: { command: … }` or `http: { url: … }`"), placed.place());
-            return None;
+            unusable()
         }
         (Some(_), Some(_)) => {
-            let fault = Fault::new("this server has both `stdio` and `http`");
+            let fault = Fault::new(format!("{} has both `stdio` and `http`", scope.subject()));
             scope.fault(fault.with_remedy("make two servers of it, or remove one of the two"), placed.place());
-            return None;
+            unusable()
         }
     };
-    Some(ServerSettings {
+    ServerSettings {
         trusted: written.trusted.unwrap_or(false),
         required: written.required.unwrap_or(false),
         start: written.start.unwrap_or(Start::Lazy),
@@ -77,7 +75,12 @@ fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<Server
         pinned: written.tools.iter().flatten().map(|(tool, written)| (tool.clone(), pinned(written, scope))).collect(),
         undos: undos(written, scope),
         ..ServerSettings::new(transport)
-    })
+    }
+}
+
+/// In place of a transport with an error: agents may refer to the server.
+fn unusable() -> TransportSettings {
+    TransportSettings::Unavailable { reason: String::new() }
 }
 
 fn validation(written: &Server, scope: &mut Resolver<'_>) -> Validation {

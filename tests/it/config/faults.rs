@@ -143,10 +143,89 @@ const ENVELOPES: &Cases = &[
     ("envelopes without a key", "envelope: { keys: [] }\n"),
 ];
 
+const BEGINNERS: &Cases = &[
+    (
+        "a list in place of headers",
+        "servers:\n  web:\n    http:\n      url: https://web.example/mcp\n      headers: [a]\n",
+    ),
+    ("text in place of a list", "servers:\n  git:\n    stdio:\n      command: uvx\n      args: mcp-server-git\n"),
+    ("a list in place of a command", "servers:\n  git:\n    stdio:\n      command: [uvx, mcp-server-git]\n"),
+    ("a command with arguments in place of settings", "servers:\n  git:\n    stdio: uvx mcp-server-git\n"),
+    ("an unknown key of a model", "models:\n  main:\n    openai_chat:\n      modle: gpt-5-mini\n      api_key: x\n"),
+    (
+        "an unknown key after others",
+        "models:\n  main:\n    openai_chat:\n      model: m\n      api_kee: x\n      stream: true\n",
+    ),
+    ("settings beside the kind of a model", "models:\n  main:\n    openai_chat:\n    model: gpt-5-mini\n"),
+    ("settings of a model without its kind", "models:\n  main:\n    model: gpt-5-mini\n    api_key: x\n"),
+    ("a key without a colon", "models:\n  main:\n    openai_chat:\n      model gpt-5-mini\n      stream: true\n"),
+    ("a colon without a space", "models:\n  main:\n    openai_chat:\n      model:gpt-5-mini\n"),
+    ("too little indent", "servers:\n  git:\n  stdio:\n    command: uvx\n"),
+    ("an uneven indent", "servers:\n  git:\n    stdio:\n      command: uvx\n     args: [a]\n"),
+    ("a number with a unit", "agents:\n  a:\n    limits:\n      deadline_s: 5m\n      max_iterations: ten\n"),
+    ("a truth value as a word", "servers:\n  git:\n    stdio: { command: git }\n    trusted: yes\n"),
+    ("an item that is no text", "agents:\n  a:\n    servers: [{ git: {} }]\n"),
+    ("an item that is no word of a list", "agents:\n  a:\n    setting_sources: [user]\n"),
+    ("a pattern without quotes", "agents:\n  a:\n    tools:\n      allow: [*]\n"),
+    ("a pattern without quotes in a list", "agents:\n  a:\n    tools:\n      allow:\n        - *_read\n"),
+    (
+        "a variable without quotes as a value",
+        "models:\n  main:\n    openai_chat:\n      model: m\n      api_key: {KEY}\n",
+    ),
+    ("a percent or an at sign without quotes", "agents:\n  a:\n    instructions: @prompt.md\n"),
+    ("a duplicate entry", "models:\n  main: { openai_chat: { model: a } }\n  main: { openai_chat: { model: b } }\n"),
+    ("sections as lists", "models:\n  - name: main\n    openai_chat: { model: x }\nagents:\n  - name: a\n"),
+    (
+        "a policy with a misspelled verdict",
+        "policies:\n  p:\n    default: ask\n    rules:\n      - id: r\n        match: { tool: \"*\" }\n        verdict: alow\n        reason: Yes.\n",
+    ),
+    (
+        "a rule without its match",
+        "policies:\n  p:\n    default: ask\n    rules:\n      - id: r\n        tool: \"*\"\n        verdict: allow\n        reason: Yes.\n",
+    ),
+    ("a misspelled policy", "agents:\n  a: { policy: bypas }\n"),
+    ("an unknown provider", "models:\n  main:\n    mistral: { model: x }\n"),
+    (
+        "an unset variable",
+        "servers:\n  web: { http: { url: https://web.example, headers: { Authorization: \"Bearer ${WEB_TOKEN}\" } } }\n",
+    ),
+    ("text in place of the whole file", "hello\n"),
+    ("an open list", "agents:\n  a:\n    servers: [git, web\nlog: info\n"),
+    ("an open quote", "agents:\n  a:\n    instructions: \"Be brief.\n    model: main\nlog: info\n"),
+    ("an apostrophe", "agents:\n  a:\n    instructions: 'It's you.'\n"),
+];
+
+/// Files with several mistakes, of which each is reported, and nothing that follows from one.
+const SEVERAL: &Cases = &[
+    (
+        "a mistake in each section",
+        "models:\n  main:\n    openai_chat:\n      model: gpt-5-mini\n      api_kee: x\nservers:\n  git:\n    stdio: { command: uvx }\n    trustd: true\nagents:\n  a:\n    model: main\n    servers: [git, gti]\n    limits: { max_iterations: many }\n    policy: bypas\nlog: [warn]\n",
+    ),
+    (
+        "entries that cannot be used are known to agents",
+        "models:\n  main: { openai: { model: x } }\n  spare: { openai_chat: { modle: y } }\nservers:\n  git: { command: uvx, args: [mcp-server-git] }\n  web: {}\nagents:\n  a: { model: main, fallback: [spare], servers: [git, web] }\nprices: { main: { input: 1, output: 2 } }\n",
+    ),
+    ("a section that cannot be used", "models: [main]\nservers: none\nagents:\n  a: { model: main, servers: [git] }\n"),
+    (
+        "a section that is written twice",
+        "servers:\n  git: { stdio: { command: git } }\nservers:\n  web: { stdio: { command: web } }\nagents:\n  a: { servers: [git, web], modle: x }\n",
+    ),
+    (
+        "rules of a policy",
+        "policies:\n  p:\n    default: ask\n    rules:\n      - { id: a, match: { tol: x }, verdict: allow, reason: A. }\n      - { id: b, match: { tool: x }, verdict: alow, reason: B. }\n      - { id: c, match: { tool: \"[x\" }, verdict: allow, reason: C. }\nagents:\n  a: { policy: p }\n",
+    ),
+    (
+        "mistakes before broken syntax",
+        "log: [warn]\nagents:\n  a: { modle: x }\n  b: { instructions: Answer: shortly }\n",
+    ),
+];
+
 #[test]
 fn every_fault_is_told_with_its_place_and_a_remedy() {
     for (part, cases) in [
         ("syntax", SYNTAX),
+        ("beginners", BEGINNERS),
+        ("several", SEVERAL),
         ("servers", SERVERS),
         ("authentication", AUTHENTICATION),
         ("agents", AGENTS),
@@ -193,7 +272,7 @@ fn a_key_without_a_value_is_an_error() {
 #[test]
 fn the_limit_of_span_attributes_has_a_minimum() {
     let error = super::load("telemetry: { value_bytes: 1000 }\n").expect_err("too small").plain();
-    assert!(error.contains("this has to be at least 1024"), "{error}");
+    assert!(error.contains("`value_bytes` has to be at least 1024"), "{error}");
 }
 
 #[test]
