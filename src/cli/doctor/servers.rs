@@ -4,11 +4,8 @@ use super::finding::{Finding, Section, Verdict};
 use crate::cli::error::CliError;
 use crate::cli::mcp::{ConfiguredServers, ConnectedServer, milliseconds, visit_all};
 use crate::cli::output::Output;
-use crate::cli::text::{count, duration, one_line};
+use crate::cli::text::{block, count, duration};
 use crate::config::Settings;
-
-/// The most characters of a fault.
-const FAULT: usize = 240;
 
 /// The findings, or `None` if the user interrupted the connections.
 pub(super) async fn findings(settings: &Settings, out: &mut Output) -> Result<Option<Vec<Finding>>, CliError> {
@@ -29,7 +26,9 @@ fn finding(visit: &ConnectedServer) -> Finding {
         return Section::Servers.finding(Verdict::Ok, id, format!("{tools} after {took}, {}", visit.about()));
     }
     let fault = visit.fault().unwrap_or("it is not ready, for a reason that is not known");
+    // Whole: the last line of its output often says why.
+    let fault = block(fault).replace('\n', "\n    ");
     Section::Servers
-        .finding(Verdict::Failed, id, format!("{} ({took})", one_line(fault, FAULT)))
+        .finding(Verdict::Failed, id, format!("failed after {took}: {fault}"))
         .with_remedy(format!("`toolgate mcp status {id}` shows what the server printed"))
 }

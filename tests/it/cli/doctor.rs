@@ -61,6 +61,19 @@ fn a_server_that_does_not_start_fails_with_its_fault_and_the_remedy() {
 }
 
 #[test]
+fn the_line_with_which_a_server_ends_is_shown_to_its_end() {
+    let desk = Desk::playing("turns: [{ say: Done. }]");
+    let script = format!("echo loading {} >&2; echo 'KeyError: NOTES_FOLDER is missing' >&2; exit 1", "x".repeat(300));
+    let config = json!({
+        "servers": {"notes": {"stdio": {"command": "sh", "args": ["-c", script]}}},
+        "models": {"played": {"scripted": {"file": "conversation.yaml"}}},
+    });
+    desk.write("toolgate.yaml", &config.to_string());
+    let ended = desk.toolgate(&["doctor"]).expect(1);
+    assert!(ended.out.contains("\n    |   KeyError: NOTES_FOLDER is missing\n"), "{}", ended.out);
+}
+
+#[test]
 fn without_a_configuration_keys_are_named_and_editors_files_are_found() {
     let desk = Desk::empty();
     desk.write(".mcp.json", r#"{"mcpServers": {"git": {"command": "uvx", "env": {"GIT_TOKEN": "hunter2"}}}}"#);
