@@ -230,12 +230,14 @@ impl Import<'_> {
         let is_plain = is_variable(name) && name.len() > 3 && name.chars().all(|c| !c.is_ascii_lowercase());
         let first = if is_plain { name.to_owned() } else { own.clone() };
         let numbered = (2..).map(|number| format!("{own}_{number}"));
+        let is_empty = value.is_empty();
         let value = Some(value.to_owned());
         let is_free = |name: &String| self.known.get(name).is_none_or(|known| *known == value);
         let variable = [first, own.clone()].into_iter().chain(numbered).find(is_free).unwrap_or(own);
         self.known.insert(variable.clone(), value);
         self.refer_to(&variable);
-        if !self.hidden.contains(&variable) {
+        // An empty value is one that is still to be filled in.
+        if !is_empty && !self.hidden.contains(&variable) {
             self.hidden.push(variable.clone());
         }
         format!("${{{variable}}}")

@@ -18,6 +18,7 @@ use super::output::Output;
 use super::prompt::{self, Console, Prompt};
 use super::setup::{self, ConfigFlag, stand_in_warning};
 use super::text::{list, shell_word};
+use super::wrap::visible_width;
 use crate::config::{DEMO_MESSAGE, FILE_NAME, Starter, StarterModel, USUAL_MESSAGE};
 
 /// What the store of the starter configuration adds to a folder.
@@ -134,8 +135,10 @@ impl Init {
                 let names = list(&definition.hidden);
                 out.line(format!("{id}: {names} in place of values of the editor's file, which were not copied"));
             }
-            let names = definition.variables.iter().map(String::as_str);
-            unset.extend(names.map(|name| (name, "the value is in the file of the editor, or with the server")));
+            unset.extend(definition.variables.iter().map(|name| match definition.hidden.contains(name) {
+                true => (name.as_str(), "the value is in the file of the editor"),
+                false => (name.as_str(), "the server needs it"),
+            }));
         }
         unset.retain(|name, _| setup::environment(name).is_none());
         if unset.is_empty() {
@@ -151,12 +154,12 @@ impl Init {
         let message = if starter.has_demo_server() { DEMO_MESSAGE } else { USUAL_MESSAGE };
         out.line("\nNext:");
         for (name, what) in unset {
-            out.line(format!("  export {name}=…   {what}"));
+            step(&format!("export {name}=…"), what, out);
         }
         out.line(format!("  {enter}toolgate run \"{message}\""));
-        out.line("  toolgate doctor         what works, and what is missing");
-        out.line("  toolgate tools          the agent's tools, and which require approval");
-        out.line("  toolgate config check   after you changed something");
+        step("toolgate doctor", "what works, and what is missing", out);
+        step("toolgate tools", "the agent's tools, and which require approval", out);
+        step("toolgate config check", "after you changed something", out);
         let permissions = PERMISSIONS.iter().filter(|file| self.folder.join(file).is_file());
         let permissions: Vec<&str> = permissions.copied().collect();
         if !permissions.is_empty() {
@@ -165,5 +168,14 @@ impl Init {
             out.line("      makes a policy of the permissions that Claude Code has here; --tool says which tools they are for");
         }
         Ok(())
+    }
+}
+
+/// Prints a command and what it is for, on two lines where the terminal is too narrow for one.
+fn step(command: &str, about: &str, out: &mut Output) {
+    let line = format!("  {command:<21}   {about}");
+    match out.is_terminal() && visible_width(&line) > out.width() {
+        true => [format!("  {command}"), format!("      {about}")].iter().for_each(|line| out.line(line)),
+        false => out.line(line),
     }
 }

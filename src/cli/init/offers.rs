@@ -43,9 +43,13 @@ impl OfferedServer {
     }
 
     pub(super) fn describe(&self) -> String {
-        let unset = self.unset();
-        let needs = if unset.is_empty() { String::new() } else { format!("; needs {}, not set", list(unset)) };
-        format!("{}: {}  ({}{needs})", self.id, self.definition.summary, self.file)
+        let hidden = &self.definition.hidden;
+        let (copied, unset): (Vec<&str>, Vec<&str>) =
+            self.unset().into_iter().partition(|name| hidden.iter().any(|hidden| hidden == name));
+        let told = [(unset, "needs", "not set"), (copied, "has a value for", "not copied")];
+        let told = told.into_iter().filter(|(names, ..)| !names.is_empty());
+        let told: String = told.map(|(names, verb, state)| format!("; {verb} {}, {state}", list(names))).collect();
+        format!("{}: {}  ({}{told})", self.id, self.definition.summary, self.file)
     }
 }
 

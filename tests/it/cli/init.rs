@@ -125,11 +125,29 @@ mod asking {
         desk.write(".mcp.json", MCP);
         let typed = [("or none [2]: ", "\n"), (NUMBER, "5\n")];
         let screen = at_a_terminal(&desk, &["init"], &typed).expect(0);
-        for told in ["Model: ", "git: uvx mcp-server-git  (.mcp.json; needs GIT_TOKEN, not set)", "Next:"] {
+        for told in ["Model: ", "git: uvx mcp-server-git  (.mcp.json; has a value for GIT_TOKEN, not copied)", "Next:"]
+        {
             assert!(screen.text.contains(told), "{told}: {}", screen.text);
         }
         let file = written(&desk);
         assert!(file.contains("policy: plan\n") && file.contains("shop]\n") && !file.contains("GIT_TOKEN"), "{file}");
+    }
+
+    #[test]
+    fn only_a_variable_without_a_value_in_the_editors_file_is_not_set() {
+        let desk = Desk::empty();
+        let env = r#"{"CRM_TOKEN": "${CRM_TOKEN}", "CRM_SECRET": "", "CRM_KEY": "hunter2"}"#;
+        desk.write(".mcp.json", &format!(r#"{{"mcpServers": {{"crm": {{"command": "crm", "env": {env}}}}}}}"#));
+        let screen = at_a_terminal(&desk, &["init"], &[("or none [none]: ", "1\n"), (NUMBER, "5\n")]).expect(0);
+        let text = screen.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for told in [
+            "needs CRM_SECRET, CRM_TOKEN, not set; has a value for CRM_KEY, not copied",
+            "crm: CRM_KEY in place of values of the editor's file",
+            "export CRM_KEY=… the value is in the file of the editor",
+            "export CRM_SECRET=… the server needs it",
+        ] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
     }
 
     #[test]

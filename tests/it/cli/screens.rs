@@ -263,6 +263,13 @@ fn lists_fit_the_terminal() {
 }
 
 #[test]
+fn the_next_steps_of_init_fit_the_terminal() {
+    let desk = Desk::empty();
+    desk.toolgate(&["init"]).expect(0);
+    scene("init", &desk, running("toolgate init --force --model anthropic"));
+}
+
+#[test]
 fn an_error_of_the_configuration_points_at_its_place() {
     let desk = Desk::playing(NOTE);
     let yaml = "models: { played: { scripted: { file: conversation.yaml } } }\nagents:\n  desk: { model: plaid, policy: acept-edits, limits: { max_iterations: 0 } }\n";
