@@ -11,9 +11,10 @@ use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::table;
 use super::text::{count, gutter, one_line};
 use super::view::left_out_lines;
-use crate::core::policy::Subject;
+use crate::core::policy::{Policy, Subject, ToolJudgement, Verdict};
 use crate::core::tool::{Origin, Tool, Toolset, escape_untrusted};
 use crate::gateway::views::ToolsView;
+use crate::runner::Agent;
 
 /// The length limit of a description. Descriptions are written for models, so people see only the start.
 const DESCRIPTION: usize = 160;
@@ -26,8 +27,8 @@ Examples:
   toolgate tools --for gemini -- node server.js
   toolgate tools --schema --json | jq '.tools[].input_schema'
 
-POLICY: `allow` runs, `ask` requires approval, `deny` is rejected. Of the calls in one reply, only
-those with the highest priority run.
+POLICY: `allow` runs, `ask` requires approval, `deny` is rejected, `depends` is decided by the
+arguments of a call. Of the calls in one reply, only those with the highest priority run.
 
 Omitted tools are listed on standard error. Exit codes: 0 listed, 2 wrong usage or configuration,
 5 an MCP server is unavailable or did not list all of its tools; the others are still listed.
@@ -95,11 +96,10 @@ impl Tools {
         match model {
             Some((name, model)) => compatibility::print(name, model.as_ref(), &tools, self.json, out),
             None if self.json => {
-                let subject = |tool| Subject { tool, agent: Some(&agent.name), principal: None, arguments: None };
-                out.pretty(&ToolsView::new(&agent, tools.iter().map(|tool| subject(tool)), tools.left_out()));
+                out.pretty(&ToolsView::new(&agent, tools.iter().map(|tool| subject(&agent, tool)), tools.left_out()));
             }
-            None if self.long || self.schema => print_long(&tools, self.schema, out),
-            None => print(&tools, out),
+            None if self.long || self.schema => print_long(&agent, &tools, self.schema, out),
+            None => print(&agent, None, &tools, out),
         }
         if !self.json {
             let paint = out.note_paint();
@@ -112,22 +112,26 @@ impl Tools {
     }
 }
 
-/// Prints the tools as a table.
-pub(super) fn print(tools: &Toolset, out: &mut Output) {
-    table::print(&["TOOL", "POLICY", "PRIORITY", "FROM", "DESCRIPTION"], tools.iter().map(|tool| row(tool)), out);
+/// Prints the tools as a table, with the verdicts of the agent's policy, or of the one that a mode names.
+pub(super) fn print(agent: &Agent, mode: Option<&str>, tools: &Toolset, out: &mut Output) {
+    let chosen = agent.policies().find(|policy| Some(policy.name.as_str()) == mode);
+    let policy = chosen.unwrap_or(&agent.policy);
+    let rows = tools.iter().map(|tool| row(tool, verdict(agent, policy, tools, tool)));
+    table::print(&["TOOL", "POLICY", "PRIORITY", "FROM", "DESCRIPTION"], rows, out);
     out.line(count(tools.iter().count(), "tool"));
 }
 
-fn row(tool: &Tool) -> [String; 5] {
+fn row(tool: &Tool, verdict: String) -> [String; 5] {
     let description = one_line(&tool.description, DESCRIPTION);
-    [tool.name.to_string(), verdict(tool), tool.priority.to_string(), origin(tool), description]
+    [tool.name.to_string(), verdict, tool.priority.to_string(), origin(tool), description]
 }
 
 /// Each tool with its whole description, and the schema of its arguments if it is wanted.
-fn print_long(tools: &Toolset, schemas: bool, out: &mut Output) {
+fn print_long(agent: &Agent, tools: &Toolset, schemas: bool, out: &mut Output) {
     let paint = out.paint();
     for tool in tools.iter() {
-        let about = format!("{}, priority {}, {}", origin(tool), tool.priority, verdict(tool));
+        let about =
+            format!("{}, priority {}, {}", origin(tool), tool.priority, verdict(agent, &agent.policy, tools, tool));
         out.line(format!("{}  {}", paint.bold(&tool.name), paint.dim(about)));
         gutter(&tool.description).iter().for_each(|line| out.line(format!("  {line}")));
         if !schemas {
@@ -146,8 +150,20 @@ fn origin(tool: &Tool) -> String {
     }
 }
 
+fn subject<'a>(agent: &'a Agent, tool: &'a Tool) -> Subject<'a> {
+    Subject { tool, agent: Some(&agent.name), principal: None, arguments: None }
+}
+
 /// The policy's verdict, and whether the model sees the tool only once it is granted.
-fn verdict(tool: &Tool) -> String {
+fn verdict(agent: &Agent, policy: &Policy, tools: &Toolset, tool: &Tool) -> String {
     let hidden = if tool.hidden { ", hidden" } else { "" };
-    format!("{}{hidden}", tool.verdict.as_str())
+    let ToolJudgement { judgement, depends_on_arguments } = policy.judge_tool(&subject(agent, tool));
+    // Calls that a misspelled rule may have meant require approval whatever their arguments are.
+    let is_meant = tools.unmatched_rules().iter().any(|rule| rule.may_mean(tool));
+    let verdict = match depends_on_arguments && !is_meant {
+        true => "depends",
+        false if is_meant => judgement.verdict.max(Verdict::Ask).as_str(),
+        false => judgement.verdict.as_str(),
+    };
+    format!("{verdict}{hidden}")
 }

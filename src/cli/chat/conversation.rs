@@ -241,7 +241,10 @@ impl<'a> Conversation<'a> {
     pub(super) async fn execute(&mut self, command: Command, out: &mut Output) -> Result<(), CliError> {
         match command {
             Command::Help => Command::help().iter().for_each(|line| out.line(line)),
-            Command::Tools => tools::print(&self.app.runner.tools(&self.agent.name, self.mode.as_deref()).await?, out),
+            Command::Tools => {
+                let mode = self.mode.as_deref();
+                tools::print(&self.agent, mode, &self.app.runner.tools(&self.agent.name, mode).await?, out);
+            }
             Command::Model(name) => self.choose_model(name, out)?,
             Command::Policy(name) => self.choose_policy(name, out)?,
             Command::Agent(name) => self.choose_agent(name, out)?,

@@ -19,6 +19,7 @@ mod limit;
 mod on_timeout;
 mod path;
 mod rule;
+mod tool_judgement;
 mod unmatched;
 mod verdict;
 
@@ -34,6 +35,7 @@ pub use limit::{LimitAmount, LimitUse, LimitWindow, RuleLimit};
 pub use on_timeout::OnTimeout;
 pub use path::Links;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
+pub use tool_judgement::ToolJudgement;
 pub use unmatched::{KnownNames, UnmatchedRule};
 pub use verdict::Verdict;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_core::policy::{Finding, Judgement, Policy, Subject, Verdict};
+use toolgate_core::policy::{Policy, Subject, ToolJudgement, Verdict};
 use toolgate_core::tool::{LeftOut, Tool, ToolRef};
 use toolgate_runner::Agent;
 use utoipa::ToSchema;
@@ -109,9 +109,9 @@ impl ToolView {
     /// The view of a tool, with the policy's verdict.
     fn new(policy: &Policy, subject: &Subject<'_>) -> Self {
         let tool: &Tool = subject.tool;
-        let judgement = policy.judge(subject);
+        let ToolJudgement { judgement, depends_on_arguments } = policy.judge_tool(subject);
         Self {
-            verdict: VerdictView::new(policy, subject, &judgement),
+            verdict: VerdictView::new(judgement.verdict, depends_on_arguments),
             rule: judgement.rule,
             reason: judgement.reason,
             object: "tool",
@@ -131,14 +131,10 @@ impl ToolView {
 }
 
 impl VerdictView {
-    fn new(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement) -> Self {
-        let waits_for_arguments = |rule: &String| {
-            let findings = policy.explain(subject).into_iter();
-            findings.into_iter().any(|(found, finding)| found.id == *rule && finding == Finding::Depends)
-        };
-        match judgement.verdict {
+    fn new(verdict: Verdict, depends_on_arguments: bool) -> Self {
+        match verdict {
             Verdict::Allow => Self::Allow,
-            Verdict::Ask if judgement.rule.as_ref().is_some_and(waits_for_arguments) => Self::Depends,
+            Verdict::Ask if depends_on_arguments => Self::Depends,
             Verdict::Ask => Self::Ask,
             Verdict::Deny => Self::Deny,
         }

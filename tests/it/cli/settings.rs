@@ -9,6 +9,30 @@ fn tools_are_listed_with_origin_priority_and_what_becomes_of_a_call() {
 }
 
 #[test]
+fn a_verdict_that_depends_on_arguments_is_listed_as_such_and_a_rule_about_another_tool_does_not_count() {
+    let desk = Desk::playing(CONVERSATION);
+    let rule = |id: &str, when: &str, verdict: &str| {
+        let matches = serde_json::json!({"server": "shop"});
+        serde_json::json!({"id": id, "match": matches, "when": when, "verdict": verdict, "reason": "Because."})
+    };
+    let rules = [
+        rule("large", "has(args.amount) && args.amount > 100", "ask"),
+        rule("text", "tool == 'mcp_shop_add_note' && args.text == ''", "deny"),
+    ];
+    let config = serde_json::json!({
+        "models": {"played": {"scripted": {"file": "conversation.yaml"}}},
+        "servers": {"shop": {"stdio": {"command": "toolgate", "args": ["demo-server"]}}},
+        "agents": {"desk": {"servers": ["shop"], "policy": {"default": "allow", "rules": rules}}},
+    });
+    desk.write("toolgate.yaml", &config.to_string());
+    let listed = desk.toolgate(&["tools"]).expect(0).out;
+    insta::assert_snapshot!(listed);
+    let json: serde_json::Value = serde_json::from_str(&desk.toolgate(&["tools", "--json"]).expect(0).out).unwrap();
+    let note = json["data"].as_array().unwrap().iter().find(|tool| tool["tool_name"] == "mcp_shop_add_note").unwrap();
+    assert_eq!(note["verdict"], "depends");
+}
+
+#[test]
 fn a_server_that_does_not_start_is_left_out_with_the_reason_and_the_exit_code_says_so() {
     let desk = Desk::playing(CONVERSATION);
     desk.write("mcp.json", r#"{"mcpServers": {"ghost": {"command": "no-such-program"}}}"#);

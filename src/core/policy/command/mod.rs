@@ -255,12 +255,16 @@ impl CommandPattern {
         }
     }
 
+    /// Whether it looks for a command in an argument with this name.
+    pub(super) fn reads(&self, argument: &str) -> bool {
+        match &self.argument {
+            Some(own) => own == argument,
+            None => COMMAND_ARGUMENTS.contains(&argument),
+        }
+    }
+
     fn command_arguments<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<(&'a String, &'a Value)> {
-        let is_command = |name: &str| match &self.argument {
-            Some(argument) => argument == name,
-            None => COMMAND_ARGUMENTS.contains(&name),
-        };
-        arguments.iter().filter(|(name, value)| is_command(name) && !value.is_null()).collect()
+        arguments.iter().filter(|(name, value)| self.reads(name) && !value.is_null()).collect()
     }
 
     fn is_too_long(&self, arguments: &Map<String, Value>) -> bool {

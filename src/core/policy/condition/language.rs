@@ -4,6 +4,7 @@
 //! ordinary thread on twelve parentheses. It is behind a feature of the crate, which is why the crate's version is
 //! pinned.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use cel::common::ast::IdedExpr;
@@ -41,6 +42,8 @@ pub(super) struct Compiled {
     commands: Vec<CommandTest>,
     outlook: Outlook,
     text_tests: Vec<TextTest>,
+    /// The arguments that it reads; `None` for any.
+    reads: Option<BTreeSet<String>>,
     contradiction: Option<String>,
 }
 
@@ -68,14 +71,23 @@ impl Compiled {
             (true, true) => Outlook::Open,
         };
         let (text_tests, contradiction) = (survey::text_tests(&expression), survey::contradiction(&expression));
+        let reads = survey::arguments(&expression);
         let patterns = patterns::compiled(&mut expression)?;
         let folders = folders::compiled(&mut expression)?;
         let commands = commands::compiled(&mut expression)?;
-        Ok(Self { expression, bounds, patterns, folders, commands, outlook, text_tests, contradiction })
+        Ok(Self { expression, bounds, patterns, folders, commands, outlook, text_tests, reads, contradiction })
     }
 
     pub(super) fn text_tests(&self) -> &[TextTest] {
         &self.text_tests
+    }
+
+    pub(super) fn reads(&self, argument: &str) -> bool {
+        self.reads.as_ref().is_none_or(|names| names.contains(argument))
+    }
+
+    pub(super) fn reads_any(&self) -> bool {
+        self.reads.as_ref().is_none_or(|names| !names.is_empty())
     }
 
     pub(super) fn folders(&self) -> impl Iterator<Item = &str> {
@@ -122,6 +134,23 @@ impl<'a> Variables<'a> {
         let mut variables = Self { bytes, longest, ..Self::empty() };
         variables.context.add_variable_from_value(kind::RUN, value);
         Ok(variables)
+    }
+
+    /// Variables before a call is known: without arguments, and without what the subject does not say.
+    pub(super) fn of_tool(subject: &Subject<'_>, name: &ToolName) -> Self {
+        let mut variables = Self::empty();
+        let known = [
+            ("tool", Some(name.as_str())),
+            ("server", subject.tool.server().map(|server| server.as_str())),
+            ("agent", subject.agent.map(|agent| agent.as_str())),
+            ("principal", subject.principal.map(|principal| principal.as_str())),
+        ];
+        for (variable, text) in known {
+            if let Some(text) = text {
+                variables.context.add_variable_from_value(variable, text);
+            }
+        }
+        variables
     }
 
     pub(super) fn new(

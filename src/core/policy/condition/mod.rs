@@ -109,6 +109,21 @@ impl Condition {
         self.compiled.why_never()
     }
 
+    /// Whether it reads an argument with this name.
+    pub(super) fn reads(&self, argument: &str) -> bool {
+        self.compiled.reads(argument)
+    }
+
+    /// Whether it reads arguments at all.
+    pub(super) fn reads_any(&self) -> bool {
+        self.compiled.reads_any()
+    }
+
+    /// Whether it is false for every call of a tool, whatever the arguments are.
+    pub(super) fn is_false_for(&self, subject: &Subject<'_>, name: &ToolName) -> bool {
+        self.compiled.holds(&Variables::of_tool(subject, name)) == Ok(false)
+    }
+
     /// Whether it holds; `None` while the arguments are not known.
     pub(super) fn holds(&self, facts: &Facts<'_>) -> Option<Result<bool, ConditionError>> {
         let arguments = facts.subject.arguments?;

@@ -1,6 +1,6 @@
 //! Static analysis of conditions, for policy checks: tests of parts of texts, and values that contradict each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
@@ -8,6 +8,41 @@ use super::outlook::{TextFunction, TextTest};
 
 /// Item names of macros, each with the argument that holds the items.
 type Items = BTreeMap<String, String>;
+
+/// The arguments that an expression reads, by name; `None` if it may read any.
+pub(super) fn arguments(expression: &IdedExpr) -> Option<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    collect_arguments(expression, &mut names).then_some(names)
+}
+
+/// Adds the names of arguments; `false` if the expression may read any.
+fn collect_arguments(expression: &IdedExpr, names: &mut BTreeSet<String>) -> bool {
+    let is_args = |part: &IdedExpr| matches!(&part.expr, Expr::Ident(name) if name == "args");
+    match &expression.expr {
+        Expr::Select(select) if is_args(&select.operand) => {
+            names.insert(select.field.clone());
+            true
+        }
+        Expr::Select(select) => collect_arguments(&select.operand, names),
+        Expr::Call(call) => match (call.func_name.as_str(), &call.args[..]) {
+            (operators::INDEX, [map, IdedExpr { expr: Expr::Literal(LiteralValue::String(name)), .. }])
+                if is_args(map) =>
+            {
+                names.insert(name.inner().to_owned());
+                true
+            }
+            (_, args) => call.target.iter().map(AsRef::as_ref).chain(args).all(|part| collect_arguments(part, names)),
+        },
+        Expr::List(list) => list.elements.iter().all(|element| collect_arguments(element, names)),
+        Expr::Comprehension(each) => {
+            let parts = [&each.iter_range, &each.accu_init, &each.loop_cond, &each.loop_step, &each.result];
+            parts.into_iter().all(|part| collect_arguments(part, names))
+        }
+        Expr::Ident(name) => name != "args",
+        Expr::Literal(_) => true,
+        Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => false,
+    }
+}
 
 /// Every test of a part of an argument, from left to right.
 pub(super) fn text_tests(expression: &IdedExpr) -> Vec<TextTest> {

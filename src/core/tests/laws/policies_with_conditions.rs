@@ -9,7 +9,9 @@ use toolgate_core::tool::{Annotations, Tool};
 
 use crate::choices::strictly;
 
-const CONDITIONS: [&str; 14] = [
+const CONDITIONS: [&str; 16] = [
+    "tool == 'mcp_shop_pay' && args.a > 1",
+    "tool == 'other' && args.a > 1",
     "args.a > 1",
     "args.a == args.b",
     "has(args.a)",
@@ -162,6 +164,22 @@ proptest! {
         let is_unclear = findings.iter().any(|(_, finding)| matches!(finding, Finding::Unclear(_)));
         let floor = if is_unclear { Verdict::Ask } else { Verdict::Allow };
         prop_assert_eq!(verdict, expected.max(floor));
+    }
+
+    #[test]
+    fn every_call_of_a_tool_gets_its_listed_verdict_unless_that_depends_on_arguments(
+        policy in any_policy(),
+        arguments in any_arguments(),
+    ) {
+        let schema = json!({"properties": {"a": {}, "b": {}, "c": {}}, "additionalProperties": false});
+        let (tool, principal) = (Tool { input_schema: std::sync::Arc::new(schema), ..tool() }, "kim".into());
+        let subject = Subject { tool: &tool, agent: None, principal: Some(&principal), arguments: None };
+        let listed = policy.judge_tool(&subject);
+        if !listed.depends_on_arguments {
+            let of_call = policy.judge(&Subject { arguments: Some(&arguments), ..subject }).verdict;
+            // A call may be milder than a rule that asks in any case, and stricter where a condition cannot be evaluated.
+            prop_assert!(of_call >= listed.judgement.verdict || listed.judgement.verdict == Verdict::Ask);
+        }
     }
 
     #[test]
