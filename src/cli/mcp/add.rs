@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
@@ -15,8 +16,10 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{block, count, duration};
-use crate::config::{self, ServerDefinition, Settings};
+use crate::config::{self, AgentSettings, ServerDefinition, Settings};
 use crate::core::id::{AgentName, ServerId};
+use crate::core::policy::{Subject, Verdict};
+use crate::core::tool::{Tool, Toolset};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,22 +109,26 @@ impl Add {
         if servers.len() != file.settings.servers.len() + 1 || !servers.contains_key(&id) {
             return Err(by_hand());
         }
+        let mut tools = Toolset::default();
         match check(&changed.settings, &id, out).await? {
             WaitOutcome::Interrupted(_) => return Ok(Exit::Cancelled),
-            WaitOutcome::Done(Some(problem)) if !self.unchecked => {
+            WaitOutcome::Done(Err(problem)) if !self.unchecked => {
                 let paint = out.note_paint();
                 out.note(format!("{} {}", paint.red("error:"), block(&problem)));
                 out.note(format!("nothing was written; --unchecked adds it to {} all the same", file.path.display()));
                 return Ok(Exit::ServerFailed);
             }
-            WaitOutcome::Done(Some(problem)) => out.warning(block(&problem)),
-            WaitOutcome::Done(None) => {}
+            WaitOutcome::Done(Err(problem)) => out.warning(block(&problem)),
+            WaitOutcome::Done(Ok(listed)) => tools = listed,
         }
+        let user = agent.as_ref().and_then(|agent| changed.settings.agents.get(agent));
+        let hint = user.and_then(|agent| trust_hint(agent, &tools));
         changed.save()?;
         out.line(format!("added server {id} to {}: {}", file.path.display(), definition.summary));
         match agent.filter(|_| used.is_some()) {
             Some(agent) => {
-                out.line(format!("agent {agent} may use it: `toolgate tools` shows which calls require approval"))
+                out.line(format!("agent {agent} may use it: `toolgate tools` shows which calls require approval"));
+                hint.iter().for_each(|hint| out.line(hint));
             }
             None => out.line(format!("no agent uses it yet: add `{id}` to the `servers` of an agent in that file")),
         }
@@ -191,7 +198,11 @@ fn found_here(program: &str) -> String {
 }
 
 /// Starts the server and lists its tools. Returns why it cannot be used, if so.
-async fn check(settings: &Settings, id: &ServerId, out: &mut Output) -> Result<WaitOutcome<Option<String>>, CliError> {
+async fn check(
+    settings: &Settings,
+    id: &ServerId,
+    out: &mut Output,
+) -> Result<WaitOutcome<Result<Toolset, String>>, CliError> {
     let one = settings.servers.iter().filter(|(other, _)| *other == id);
     let one = one.map(|(id, settings)| (id.clone(), settings.clone())).collect();
     let servers = ToolServers::new(&one, &settings.credentials, app::propagation()?);
@@ -204,9 +215,29 @@ async fn check(settings: &Settings, id: &ServerId, out: &mut Output) -> Result<W
             Some(visit) if visit.is_ready() => {
                 let (tools, took) = (count(visit.tools.len(), "tool"), duration(milliseconds(visit.took)));
                 out.line(format!("{}: {tools}, ready after {took}", visit.about()));
-                None
+                Ok(visit.tools.clone())
             }
-            visit => Some(visit.and_then(ConnectedServer::fault).unwrap_or("the server is not ready").to_owned()),
+            visit => Err(visit.and_then(ConnectedServer::fault).unwrap_or("the server is not ready").to_owned()),
         }),
+    })
+}
+
+/// What `--trusted` would change, if the policy of the agent believes hints and the server is not trusted.
+fn trust_hint(agent: &AgentSettings, tools: &Toolset) -> Option<String> {
+    let verdict = |tool: &Tool| {
+        let subject = Subject { tool, agent: Some(&agent.name), principal: None, arguments: None };
+        agent.policy.judge_tool(&subject).judgement.verdict
+    };
+    let is_freed = |tool: &&Arc<Tool>| {
+        let trusted = Tool { trusted: true, ..(***tool).clone() };
+        verdict(tool) != Verdict::Allow && verdict(&trusted) == Verdict::Allow
+    };
+    let freed = tools.iter().filter(|tool| !tool.trusted).filter(is_freed).count();
+    (freed > 0).then(|| {
+        let (tools, policy) = (count(freed, "tool"), &agent.policy.name);
+        format!(
+            "policy `{policy}` believes hints (readOnlyHint, …) only of trusted servers: with --trusted, or `trusted: true` \
+             in the file, {tools} would run without approval"
+        )
     })
 }

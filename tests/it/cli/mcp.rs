@@ -363,6 +363,7 @@ fn a_server_is_added_to_the_file_and_comments_stay() {
     for told in ["tools, ready after", "added server stock to toolgate.yaml", "agent assistant may use it"] {
         assert!(added.contains(told), "{told}: {added}");
     }
+    assert!(!added.contains("--trusted"), "the policy asks whatever a server says: {added}");
     let after = file();
     assert!(after.contains("\n  stock:\n    stdio:\n") && after.contains("servers: [demo, stock]"), "{after}");
     let is_kept = |line: &&str| !line.contains("servers: [demo]");
@@ -397,6 +398,18 @@ fn a_server_is_added_to_the_file_and_comments_stay() {
     let other = Ended::from(desk.command(&token).env("CRM_TOKEN", "old-0815").output().unwrap()).expect(2).err;
     assert!(other.contains("`CRM_TOKEN` has another value") && !other.contains("4711"), "{other}");
     assert!(desk.command(&token).env("CRM_TOKEN", "new-4711").output().unwrap().status.success());
+}
+
+#[test]
+fn trust_is_mentioned_where_the_policy_would_believe_the_hints_of_the_added_server() {
+    let desk = Desk::empty();
+    desk.toolgate(&["init", "--policy", "accept-edits"]).expect(0);
+    let add = |id: &str, flags: &[&str]| {
+        desk.toolgate(&[&["mcp", "add", id], flags, &["--", "toolgate", "demo-server"]].concat()).expect(0).out
+    };
+    let added = add("stock", &[]);
+    assert!(added.contains("believes hints (readOnlyHint, …) only of trusted servers: with --trusted"), "{added}");
+    assert!(!add("sure", &["--trusted"]).contains("believes hints"));
 }
 
 #[test]
