@@ -36,6 +36,11 @@ pub trait EventSink: Send + Sync {
         let _ = (run, history, facts);
     }
 
+    /// The facts of the run before this position were withheld from this sink, because it does not need them.
+    fn withheld(&self, run: &RunId, to: u64) {
+        let _ = (run, to);
+    }
+
     /// The driver released the run: it is pending or over, or could not be driven further.
     fn released(&self, run: &RunId, at: Timestamp) {
         let _ = (run, at);

@@ -34,6 +34,7 @@ enum Observation {
     Claimed(RunId, Vec<JournalEntry>),
     JournalEntry(RunId, Box<JournalEntry>),
     WroteIdle(RunId, Vec<JournalEntry>, Vec<JournalEntry>),
+    Withheld(RunId, u64),
     Released(RunId, Timestamp),
     Judged(RunId, Vec<JournalEntry>, Box<Feedback>),
     Purged(RunId),
@@ -96,6 +97,10 @@ impl EventSink for BackgroundSink {
         self.send(Observation::WroteIdle(run.clone(), history.to_vec(), facts.to_vec()));
     }
 
+    fn withheld(&self, run: &RunId, to: u64) {
+        self.send(Observation::Withheld(run.clone(), to));
+    }
+
     fn released(&self, run: &RunId, at: Timestamp) {
         self.send(Observation::Released(run.clone(), at));
     }
@@ -121,6 +126,7 @@ fn pass_on(sink: &dyn EventSink, observations: &Receiver<Observation>, waiting: 
             Observation::Claimed(run, history) => sink.claimed(&run, &history),
             Observation::JournalEntry(run, recorded) => sink.observe(&run, &Update::JournalEntry(*recorded)),
             Observation::WroteIdle(run, history, facts) => sink.wrote_idle(&run, &history, &facts),
+            Observation::Withheld(run, to) => sink.withheld(&run, to),
             Observation::Released(run, at) => sink.released(&run, at),
             Observation::Judged(run, journal, feedback) => sink.judged(&run, &journal, &feedback),
             Observation::Purged(run) => sink.purged(&run),

@@ -1,5 +1,5 @@
-//! Sampled sink: withholds the facts of executions that are not sampled from a span sink and its queue. What such a fact
-//! costs is a lookup of its run, not a step on the thread that builds spans.
+//! Sampled sink: withholds the facts of executions that are not sampled from a span sink and its queue. Such a fact costs
+//! a lookup of its run: it is not copied, and wakes no other thread.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,50 +9,75 @@ use toolgate_core::id::RunId;
 use toolgate_core::run::{Event, JournalEntry};
 use toolgate_ports::{EventSink, Feedback, Update};
 
-/// Passes on the facts of sampled executions. Of any other it passes on the first fact, from which the span sink knows
-/// that no span follows, and the last one, up to which the run's spans are complete.
+/// Passes on the facts of sampled executions. Of any other it withholds the facts, and says up to which position when the
+/// run is released: the spans of the run are complete up to there. The fact that resumes a run is passed on, because it
+/// may finish spans of the execution before.
 pub struct SampledSink {
     inner: Arc<dyn EventSink>,
-    /// The executions that are not sampled, each with the last fact that was withheld.
-    unsampled: Mutex<HashMap<RunId, Option<JournalEntry>>>,
+    /// The executions that are not sampled, and new runs without facts.
+    withheld: Mutex<HashMap<RunId, Withheld>>,
+}
+
+/// What was withheld of a run.
+#[derive(Debug, Default)]
+struct Withheld {
+    /// Whether the claim of a new run was withheld.
+    is_new: bool,
+    /// The position before which facts were withheld.
+    to: u64,
 }
 
 impl SampledSink {
     /// Passes facts on to this sink.
     pub fn new(inner: Arc<dyn EventSink>) -> Self {
-        Self { inner, unsampled: Mutex::default() }
+        Self { inner, withheld: Mutex::default() }
     }
 
     /// Whether the fact is withheld.
-    fn withholds(&self, run: &RunId, recorded: &JournalEntry) -> bool {
-        let mut unsampled = self.unsampled();
-        match recorded.event.trace() {
-            Some(trace) if trace.sampled => {
-                unsampled.remove(run);
-            }
-            Some(_) => {
-                unsampled.insert(run.clone(), None);
-            }
-            None if matches!(recorded.event, Event::Ended { .. }) => {
-                unsampled.remove(run);
-            }
-            None => {
-                let Some(last) = unsampled.get_mut(run) else { return false };
-                *last = Some(recorded.clone());
-                return true;
-            }
+    fn withholds(&self, run: &RunId, JournalEntry { seq, event, .. }: &JournalEntry) -> bool {
+        let mut withheld = self.runs();
+        let Some(trace) = event.trace() else {
+            let Some(known) = withheld.get_mut(run) else { return false };
+            known.to = seq + 1;
+            return true;
+        };
+        // A fork starts with facts of another run, whose trace says nothing about its own.
+        let is_copied = matches!(event, Event::Started(started) if started.trigger.copied() > 0);
+        if trace.sampled || is_copied {
+            let known = withheld.remove(run);
+            drop(withheld);
+            self.pass_on(run, known);
+            return false;
         }
-        false
+        let known = withheld.entry(run.clone()).or_default();
+        if known.is_new {
+            known.to = seq + 1;
+        }
+        known.is_new
     }
 
-    fn unsampled(&self) -> MutexGuard<'_, HashMap<RunId, Option<JournalEntry>>> {
-        self.unsampled.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pass_on(&self, run: &RunId, withheld: Option<Withheld>) {
+        let Some(Withheld { is_new, to }) = withheld else { return };
+        if is_new {
+            self.inner.claimed(run, &[]);
+        }
+        if to > 0 {
+            self.inner.withheld(run, to);
+        }
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Withheld>> {
+        self.withheld.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl EventSink for SampledSink {
     fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
-        self.unsampled().remove(run);
+        if history.is_empty() {
+            self.runs().insert(run.clone(), Withheld { is_new: true, to: 0 });
+            return;
+        }
+        self.runs().remove(run);
         self.inner.claimed(run, history);
     }
 
@@ -74,10 +99,8 @@ impl EventSink for SampledSink {
     }
 
     fn released(&self, run: &RunId, at: Timestamp) {
-        let last = self.unsampled().remove(run).flatten();
-        if let Some(last) = last {
-            self.inner.observe(run, &Update::JournalEntry(last));
-        }
+        let withheld = self.runs().remove(run);
+        self.pass_on(run, withheld);
         self.inner.released(run, at);
     }
 
@@ -98,30 +121,55 @@ mod tests {
     use toolgate_core::run::Ending;
     use toolgate_core::trace::{Trace, TraceId};
 
-    /// Keeps the positions of facts, and `None` for each release.
+    #[derive(Debug, PartialEq)]
+    enum Seen {
+        Claimed(usize),
+        Fact(u64),
+        Withheld(u64),
+        Released,
+    }
+    use Seen::{Claimed, Fact, Released};
+
     #[derive(Default)]
-    struct SeenFacts(Mutex<Vec<Option<u64>>>);
+    struct Recorder(Mutex<Vec<Seen>>);
 
-    impl EventSink for SeenFacts {
-        fn observe(&self, _run: &RunId, update: &Update) {
-            if let Update::JournalEntry(recorded) = update {
-                self.0.lock().unwrap().push(Some(recorded.seq));
-            }
-        }
-
-        fn released(&self, _run: &RunId, _at: Timestamp) {
-            self.0.lock().unwrap().push(None);
+    impl Recorder {
+        fn note(&self, seen: Seen) {
+            self.0.lock().unwrap().push(seen);
         }
     }
 
-    fn seen(facts: impl IntoIterator<Item = Event>) -> Vec<Option<u64>> {
-        let (inner, run) = (Arc::new(SeenFacts::default()), RunId::from("run_1"));
-        let sink = SampledSink::new(inner.clone());
-        for (seq, event) in (0..).zip(facts) {
-            sink.observe(&run, &Update::JournalEntry(JournalEntry { seq, at: Timestamp::UNIX_EPOCH, event }));
+    impl EventSink for Recorder {
+        fn claimed(&self, _run: &RunId, history: &[JournalEntry]) {
+            self.note(Claimed(history.len()));
         }
+
+        fn observe(&self, _run: &RunId, update: &Update) {
+            if let Update::JournalEntry(recorded) = update {
+                self.note(Fact(recorded.seq));
+            }
+        }
+
+        fn withheld(&self, _run: &RunId, to: u64) {
+            self.note(Seen::Withheld(to));
+        }
+
+        fn released(&self, _run: &RunId, _at: Timestamp) {
+            self.note(Released);
+        }
+    }
+
+    /// What passes of a run that is claimed after `known` of these facts and is released after the last one.
+    fn seen(known: usize, facts: impl IntoIterator<Item = Event>) -> Vec<Seen> {
+        let (inner, run) = (Arc::new(Recorder::default()), RunId::from("run_1"));
+        let sink = SampledSink::new(inner.clone());
+        let facts = (0..).zip(facts).map(|(seq, event)| JournalEntry { seq, at: Timestamp::UNIX_EPOCH, event });
+        let facts: Vec<JournalEntry> = facts.collect();
+        let (history, fresh) = facts.split_at(known);
+        sink.claimed(&run, history);
+        fresh.iter().for_each(|fact| sink.observe(&run, &Update::JournalEntry(fact.clone())));
         sink.released(&run, Timestamp::UNIX_EPOCH);
-        assert!(sink.unsampled().is_empty());
+        assert!(sink.runs().is_empty());
         std::mem::take(&mut inner.0.lock().unwrap())
     }
 
@@ -131,19 +179,25 @@ mod tests {
     }
 
     #[test]
-    fn of_an_unsampled_execution_the_first_and_the_last_fact_are_passed_on() {
-        let facts = [executed(false), Event::Queued, Event::Admitted, Event::Queued];
-        assert_eq!(seen(facts), [Some(0), Some(3), None]);
+    fn nothing_of_an_unsampled_new_run_passes_before_its_release() {
+        let expected = |to| [Claimed(0), Seen::Withheld(to), Released];
+        assert_eq!(seen(0, [executed(false), Event::Queued, Event::Admitted]), expected(3));
         let ended = Event::Ended { ending: Ending::Cancelled { reason: None } };
-        assert_eq!(seen([executed(false), Event::Queued, ended]), [Some(0), Some(2), None]);
-        assert_eq!(seen([executed(false)]), [Some(0), None]);
+        assert_eq!(seen(0, [executed(false), Event::Queued, ended]), expected(3));
+        assert_eq!(seen(0, [executed(false)]), expected(1));
     }
 
     #[test]
-    fn of_a_sampled_execution_all_facts_are_passed_on() {
+    fn of_an_unsampled_resume_only_the_first_fact_passes() {
+        let facts = [executed(true), Event::Queued, executed(false), Event::Queued];
+        assert_eq!(seen(2, facts), [Claimed(2), Fact(2), Seen::Withheld(4), Released]);
+    }
+
+    #[test]
+    fn of_a_sampled_execution_all_facts_pass() {
         let facts = [executed(true), Event::Queued, Event::Admitted];
-        assert_eq!(seen(facts), [Some(0), Some(1), Some(2), None]);
+        assert_eq!(seen(0, facts), [Claimed(0), Fact(0), Fact(1), Fact(2), Released]);
         let facts = [executed(false), Event::Queued, executed(true), Event::Queued];
-        assert_eq!(seen(facts), [Some(0), Some(2), Some(3), None]);
+        assert_eq!(seen(2, facts), [Claimed(2), Fact(2), Fact(3), Released]);
     }
 }

@@ -50,7 +50,7 @@ impl RunSpans {
                 }
                 Some((spans, finished_to))
             }
-            // Facts between may be withheld. A sampled execution needs them.
+            // Facts between were withheld. A sampled execution needs them.
             Self::Unsampled { next_seq } if !recorded.event.trace().is_some_and(|trace| trace.sampled) => {
                 *next_seq = (*next_seq).max(recorded.seq + 1);
                 Some((Vec::new(), *next_seq))
@@ -306,12 +306,23 @@ impl EventSink for SpanSink {
             self.left_runs().insert(run.clone());
             return;
         };
+        if history.is_empty() {
+            return; // the first fact adds the run, if it is not withheld
+        }
         let mut projector = self.projector(run).from(from);
         let spans: Vec<Span> = history.iter().flat_map(|recorded| projector.observe(recorded)).collect();
         let finished_to = projector.finished_to();
         self.runs.put(run, RunSpans::of(projector));
         self.send_marked(run, spans);
         self.finished(run, finished_to);
+    }
+
+    fn withheld(&self, run: &RunId, to: u64) {
+        self.runs.with(run, |spans| match spans {
+            RunSpans::Projected(_) => {}
+            RunSpans::Unsampled { next_seq } => *next_seq = (*next_seq).max(to),
+        });
+        self.finished(run, to);
     }
 
     fn released(&self, run: &RunId, _at: Timestamp) {
