@@ -74,6 +74,19 @@ impl Lifecycle {
 
     /// The events of the next fact, as seen from the run before that fact.
     pub fn events_of(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
+        self.enter(recorded);
+        let event = |fact| LifecycleEvent {
+            seq: Some(recorded.seq),
+            run_id: self.id.clone(),
+            at: Some(recorded.at),
+            iteration: self.iteration,
+            fact,
+        };
+        self.facts(&recorded.event, recorded.at).into_iter().map(event).collect()
+    }
+
+    /// Begins the next fact in place of [`events_of`](Self::events_of), without its events.
+    pub fn enter(&mut self, recorded: &JournalEntry) {
         if let Event::ModelCalled { model, attempt, .. } = &recorded.event {
             let attempt = ModelAttempt { model: model.clone(), attempt: *attempt };
             self.iteration += u32::from(attempt.attempt == 1);
@@ -87,14 +100,6 @@ impl Lifecycle {
             let is_asking = self.run.as_ref().is_some_and(|run| run.model_asked().is_some());
             self.iteration -= u32::from(is_asking && self.iteration > 0);
         }
-        let event = |fact| LifecycleEvent {
-            seq: Some(recorded.seq),
-            run_id: self.id.clone(),
-            at: Some(recorded.at),
-            iteration: self.iteration,
-            fact,
-        };
-        self.facts(&recorded.event, recorded.at).into_iter().map(event).collect()
     }
 
     /// Folds a fact. A fact that does not fold is skipped, because a projector must not fail: the driver of the run

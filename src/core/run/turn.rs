@@ -289,7 +289,9 @@ impl Turn {
     /// The available results, in call order, without those of dropped calls.
     pub(super) fn results(&self, mode: TierMode) -> Message {
         let shown = self.calls.iter().filter(|call| mode != TierMode::Drop || !call.is_deferred());
-        Message { role: Role::User, content: shown.filter_map(Call::result).collect(), provider_state: None }
+        let mut content: Vec<Part> = shown.filter_map(Call::result).collect();
+        content.shrink_to_fit(); // a transcript has it for as long as the run is active
+        Message { role: Role::User, content, provider_state: None }
     }
 
     /// Whether no call of the turn was usable, and the model made them in this run.

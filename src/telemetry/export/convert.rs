@@ -6,12 +6,12 @@ use opentelemetry::trace::{
     Event, Link as SdkLink, SpanContext, SpanId as SdkSpanId, SpanKind, Status as SdkStatus, TraceFlags,
     TraceId as SdkTraceId, TraceState,
 };
-use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value as SdkValue};
+use opentelemetry::{Array, InstrumentationScope, Key, KeyValue, StringValue, Value as SdkValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use toolgate_core::trace::{SpanId, TraceId};
 
 use super::limits::DroppedCounts;
-use crate::spans::{Attribute, Kind, Link, Span, SpanEvent, Status, Value};
+use crate::spans::{Attribute, Kind, Link, SharedText, Span, SpanEvent, Status, Value};
 
 /// A span in the SDK's form, with the counts that the limits removed.
 pub(super) fn span_data(span: Span, left_out: DroppedCounts, scope: &InstrumentationScope) -> SpanData {
@@ -57,12 +57,20 @@ fn link(link: Link) -> SdkLink {
 }
 
 fn attributes(attributes: Vec<Attribute>) -> Vec<KeyValue> {
-    attributes.into_iter().map(|(name, value)| KeyValue::new(name, sdk_value(value))).collect()
+    attributes.into_iter().map(|(name, value)| KeyValue::new(key(name), sdk_value(value))).collect()
+}
+
+fn key(name: SharedText) -> Key {
+    match name {
+        SharedText::Static(name) => name.into(),
+        SharedText::Counted(name) => name.into(),
+    }
 }
 
 fn sdk_value(value: Value) -> SdkValue {
     match value {
-        Value::Text(text) => SdkValue::String(text.into()),
+        Value::Text(SharedText::Static(text)) => SdkValue::String(text.into()),
+        Value::Text(SharedText::Counted(text)) => SdkValue::String(text.into()),
         Value::Texts(texts) => SdkValue::Array(Array::String(texts.into_iter().map(StringValue::from).collect())),
         Value::Int(number) => SdkValue::I64(number),
         Value::Float(number) => SdkValue::F64(number),

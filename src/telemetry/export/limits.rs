@@ -77,7 +77,7 @@ fn shorten(value: &mut Value, chars: usize) {
     match value {
         Value::Text(text) => {
             if let Some(kept) = end(text).and_then(|end| text.get(..end)) {
-                *text = kept.into();
+                *text = kept.to_owned().into();
             }
         }
         Value::Texts(texts) => texts.iter_mut().for_each(|text| text.truncate(end(text).unwrap_or(text.len()))),
@@ -152,10 +152,10 @@ mod tests {
     fn a_text_is_cut_by_characters_everywhere() {
         for name in ["OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"] {
             let mut cut = span();
-            cut.attributes.push(("several".into(), Value::Texts(vec!["äöüß€".into(), "ä".into()])));
+            cut.attributes.push(("several".into(), Value::Texts(["äöüß€".into(), "ä".into()].into())));
             limits(&[(name, "2")]).expect("sound").apply(&mut cut);
             assert_eq!(cut.text("name 0"), Some("äö"));
-            assert_eq!(cut.attribute("several"), Some(&Value::Texts(vec!["äö".into(), "ä".into()])));
+            assert_eq!(cut.attribute("several"), Some(&Value::Texts(["äö".into(), "ä".into()].into())));
             assert_eq!(cut.events[2].attributes[0].1, Value::Text("äö".into()));
         }
     }

@@ -105,8 +105,8 @@ pub(super) fn attributes(
     identity: &ModelIdentity,
     to: &mut Attributes,
 ) {
-    to.text(names::SPAN_KIND, "AGENT");
-    to.text(names::OPERATION, "invoke_agent");
+    to.word(names::SPAN_KIND, "AGENT");
+    to.word(names::OPERATION, "invoke_agent");
     to.text(names::AGENT_NAME, started.spec.agent.as_str());
     to.text(names::GEN_AI_AGENT, started.spec.agent.as_str());
     to.text(names::PROVIDER, &identity.provider);

@@ -1,28 +1,28 @@
 //! Span attributes: values that are cleaned and limited in size, and the list that holds them. Each name occurs once.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use serde::Serialize;
 /// The value that replaces hidden content, as OpenInference prescribes.
 pub(super) use toolgate_core::redact::REDACTED;
 
 use super::model_input::ModelInput;
-use super::names;
+use super::{SharedText, names};
 
 /// The start of the marker at the end of a cut text; the number of missing bytes follows.
 pub(super) const CUT: &str = "… [";
 
-/// One attribute. Name and text are shared, because each turn repeats the conversation and must not copy it.
-pub type Attribute = (Arc<str>, Value);
+/// One attribute.
+pub type Attribute = (SharedText, Value);
 
 /// A value that OTLP can carry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    Text(Arc<str>),
+    Text(SharedText),
     /// Several texts.
-    Texts(Vec<String>),
+    Texts(Box<[String]>),
     /// A whole number.
     Int(i64),
     Float(f64),
@@ -41,6 +41,20 @@ pub(super) struct Attributes {
     unclean: Vec<usize>,
 }
 
+/// A finished part of the attributes of several spans, without secrets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CleanAttributes {
+    list: Box<[Attribute]>,
+    truncated: u64,
+}
+
+impl CleanAttributes {
+    /// The number of attributes.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+}
+
 impl Attributes {
     /// An empty list whose values have at most that many bytes.
     pub(super) fn within(limit: usize) -> Self {
@@ -48,44 +62,49 @@ impl Attributes {
     }
 
     /// Sets a text. NUL is removed (Postgres-backed readers lose the whole span over one), and long text is cut.
-    pub(super) fn text(&mut self, name: impl Into<Arc<str>>, text: impl AsRef<str>) {
-        let text = self.bounded(text.as_ref());
-        self.set(name, Value::Text(text.into()));
+    pub(super) fn text(&mut self, name: impl Into<SharedText>, text: impl AsRef<str>) {
+        let text = self.bounded(text.as_ref()).into();
+        self.set(name, Value::Text(SharedText::Counted(text)));
+    }
+
+    /// Sets a word of our own.
+    pub(super) fn word(&mut self, name: impl Into<SharedText>, word: &'static str) {
+        self.set(name, Value::Text(word.into()));
     }
 
     /// Sets a text if there is one.
-    pub(super) fn text_if(&mut self, name: &str, text: Option<impl AsRef<str>>) {
+    pub(super) fn text_if(&mut self, name: impl Into<SharedText>, text: Option<impl AsRef<str>>) {
         if let Some(text) = text {
             self.text(name, text);
         }
     }
 
     /// Sets a list of texts.
-    pub(super) fn texts(&mut self, name: &str, texts: impl IntoIterator<Item = String>) {
-        let texts = texts.into_iter().map(|text| self.bounded(&text)).collect();
+    pub(super) fn texts(&mut self, name: &'static str, texts: impl IntoIterator<Item = String>) {
+        let texts = texts.into_iter().map(|text| self.bounded(&text).into_owned()).collect();
         self.set(name, Value::Texts(texts));
     }
 
     /// Sets a number if it is known; one beyond OTLP's range becomes the largest possible.
-    pub(super) fn int(&mut self, name: &str, number: impl Into<Option<u64>>) {
+    pub(super) fn int(&mut self, name: &'static str, number: impl Into<Option<u64>>) {
         if let Some(number) = number.into() {
             self.set(name, Value::Int(i64::try_from(number).unwrap_or(i64::MAX)));
         }
     }
 
     /// Sets any value.
-    pub(super) fn set(&mut self, name: impl Into<Arc<str>>, value: Value) {
+    pub(super) fn set(&mut self, name: impl Into<SharedText>, value: Value) {
         self.unclean.push(self.list.len());
         self.set_clean(name, value);
     }
 
     /// Sets a value that has no secret.
-    pub(super) fn set_clean(&mut self, name: impl Into<Arc<str>>, value: Value) {
+    pub(super) fn set_clean(&mut self, name: impl Into<SharedText>, value: Value) {
         self.list.push((name.into(), value));
     }
 
     /// Sets a fraction if it is known.
-    pub(super) fn float(&mut self, name: &str, number: Option<f64>) {
+    pub(super) fn float(&mut self, name: &'static str, number: Option<f64>) {
         if let Some(number) = number {
             self.set(name, Value::Float(number));
         }
@@ -93,7 +112,7 @@ impl Attributes {
 
     /// Sets a text that readers parse as a JSON object. One that is too long is replaced and not cut, so that it still
     /// parses.
-    pub(super) fn object(&mut self, name: impl Into<Arc<str>>, object: &serde_json::Value) {
+    pub(super) fn object(&mut self, name: impl Into<SharedText>, object: &serde_json::Value) {
         let text = json_object(object);
         let omitted = (text.len() > self.limit).then(|| serde_json::json!({ "omitted_bytes": text.len() }).to_string());
         self.truncated += u64::from(omitted.is_some());
@@ -101,7 +120,7 @@ impl Attributes {
     }
 
     /// Sets a JSON text without a size limit, because readers parse it.
-    pub(super) fn json(&mut self, name: &str, json: &serde_json::Value) {
+    pub(super) fn json(&mut self, name: &'static str, json: &serde_json::Value) {
         self.set(name, Value::Text(json_text(json).into()));
     }
 
@@ -138,9 +157,19 @@ impl Attributes {
     }
 
     /// Appends attributes without secrets.
-    pub(super) fn extend_clean(&mut self, other: &Self) {
-        self.list.extend_from_slice(&other.list);
-        self.truncated += other.truncated;
+    pub(super) fn extend_clean<'a>(&mut self, parts: impl Iterator<Item = &'a CleanAttributes> + Clone) {
+        self.list.reserve(parts.clone().map(CleanAttributes::len).sum());
+        for part in parts {
+            self.list.extend_from_slice(&part.list);
+            self.truncated += part.truncated;
+        }
+    }
+
+    /// The attributes after the removal of secrets, with names that other runs share.
+    pub(super) fn into_clean(mut self, clean: impl Fn(&mut Value)) -> CleanAttributes {
+        self.clean(clean);
+        let list = self.list.into_iter().map(|(name, value)| (name.shared_by_runs(), value)).collect();
+        CleanAttributes { list, truncated: self.truncated }
     }
 
     /// The number of attributes.
@@ -154,21 +183,24 @@ impl Attributes {
     }
 
     /// Text without NUL that is cut at the limit.
-    fn bounded(&mut self, text: &str) -> String {
+    fn bounded<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        if text.len() <= self.limit && !has_nul(text) {
+            return Cow::Borrowed(text);
+        }
         let mut text = without_nul(text.to_owned());
         self.truncated += u64::from(truncate(&mut text, self.limit));
-        text
+        Cow::Owned(text)
     }
 
-    fn value(&mut self, value: &str, mime_name: &str, text: &str, hidden: bool) {
+    fn value(&mut self, value: &'static str, mime_name: &'static str, text: &str, hidden: bool) {
         if hidden {
-            self.text(value, REDACTED);
+            self.word(value, REDACTED);
             return;
         }
         let text = self.bounded(text);
         let kind = mime(is_json(&text));
-        self.set(value, Value::Text(text.into()));
-        self.text(mime_name, kind);
+        self.set(value, Value::Text(SharedText::Counted(text.into())));
+        self.word(mime_name, kind);
     }
 }
 
@@ -221,10 +253,16 @@ pub(super) fn truncate(text: &mut String, limit: usize) -> bool {
     true
 }
 
+/// NUL as a JSON escape.
+const ESCAPE: &str = "\\u0000";
+
+fn has_nul(text: &str) -> bool {
+    text.contains('\0') || text.contains(ESCAPE)
+}
+
 /// Text without NUL, raw or as a JSON escape.
 pub(super) fn without_nul(text: String) -> String {
-    const ESCAPE: &str = "\\u0000";
-    if !text.contains('\0') && !text.contains(ESCAPE) {
+    if !has_nul(&text) {
         return text;
     }
     let text = text.replace('\0', "");
@@ -289,12 +327,12 @@ mod tests {
     fn an_object_that_is_too_long_is_replaced_by_an_object() {
         let found = finished(|to| to.object("tool.parameters", &json!({"a": "x".repeat(LIMIT)})));
         let expected = Value::Text("{\"omitted_bytes\":1032}".into());
-        assert_eq!(found, (1, vec![(Arc::from("tool.parameters"), expected)]));
+        assert_eq!(found, (1, vec![("tool.parameters".into(), expected)]));
     }
 
     #[test]
     fn a_cut_text_is_not_labelled_json() {
         let (_, list) = finished(|to| to.input(&json!(["x".repeat(LIMIT)]).to_string(), false));
-        assert_eq!(list.last(), Some(&(Arc::from("input.mime_type"), Value::Text("text/plain".into()))));
+        assert_eq!(list.last(), Some(&("input.mime_type".into(), Value::Text("text/plain".into()))));
     }
 }

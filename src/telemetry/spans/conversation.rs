@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toolgate_core::chat::{Message, Part};
 use toolgate_core::id::CallId;
 
-use super::attributes::{Attributes, json_text};
+use super::attributes::{Attributes, CleanAttributes, json_text};
 use super::messages::TraceMessage;
 use super::model_input::Chat;
 use super::{Redaction, SpanContent, names};
@@ -29,12 +29,11 @@ pub(super) struct Conversation {
 struct RenderedMessage {
     /// `None` for the instructions.
     message: Option<Arc<Message>>,
-    length: usize,
-    attributes: Attributes,
+    attributes: CleanAttributes,
     /// The chat form: one for each message that a reader sees.
-    chats: Vec<Chat>,
+    chats: Box<[Chat]>,
     /// The form of the GenAI conventions, if enabled.
-    parts: Vec<String>,
+    parts: Box<[String]>,
 }
 
 impl Conversation {
@@ -55,7 +54,7 @@ impl Conversation {
         };
         let same = self.rendered.iter().skip(spoken).zip(messages).take_while(is_same).count();
         for gone in self.rendered.drain(spoken + same..) {
-            self.length -= gone.length;
+            self.length -= gone.chats.len();
         }
         for message in messages.iter().skip(same) {
             self.tools.extend(message.content.iter().filter_map(called));
@@ -70,17 +69,17 @@ impl Conversation {
         for (index, said) in said.iter().enumerate() {
             said.attributes(&format!("{}.{}", names::LLM_INPUT_MESSAGES, self.length + index), &mut attributes);
         }
-        attributes.clean(|value| self.redaction.value(value));
+        let attributes = attributes.into_clean(|value| self.redaction.value(value));
         let told = |said: serde_json::Value| self.redaction.text(json_text(&said));
         let parts = said.iter().filter(|_| content.gen_ai_inputs()).map(|said| told(said.parts())).collect();
         let chats = said.iter().map(|said| Chat::new(told(said.chat()), content.value_bytes)).collect();
         self.length += said.len();
-        self.rendered.push(RenderedMessage { message, length: said.len(), attributes, chats, parts });
+        self.rendered.push(RenderedMessage { message, attributes, chats, parts });
     }
 
     /// All messages under their OpenInference names.
     pub(super) fn attributes(&self, to: &mut Attributes) {
-        self.rendered.iter().for_each(|rendered| to.extend_clean(&rendered.attributes));
+        to.extend_clean(self.rendered.iter().map(|rendered| &rendered.attributes));
     }
 
     /// All messages as chats.
@@ -145,6 +144,6 @@ mod tests {
         conversation.update("Be brief.", &messages, SpanContent::default());
         let (after, _) = told(&conversation);
         assert!(after.len() > before.len());
-        assert!(before.iter().zip(&after).all(|(before, after)| Arc::ptr_eq(&before.0, &after.0)));
+        assert!(before.iter().zip(&after).all(|(before, after)| before.0.as_ptr() == after.0.as_ptr()));
     }
 }

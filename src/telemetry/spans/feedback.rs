@@ -17,7 +17,7 @@ fn comment(feedback: &Feedback, content: SpanContent) -> Option<String> {
 /// `judged` is the output of the judged span.
 pub(super) fn attributes(feedback: &Feedback, judged: Option<&str>, content: SpanContent, to: &mut Attributes) {
     let comment = comment(feedback, content);
-    to.text(names::SPAN_KIND, "EVALUATOR");
+    to.word(names::SPAN_KIND, "EVALUATOR");
     if let Some(judged) = judged {
         to.input(judged, content.hide_outputs);
     }

@@ -17,8 +17,8 @@ use super::{SpanContent, names};
 
 /// The validation of an answer.
 pub(super) fn output_check(answer: &str, verdict: &OutputVerdict, content: SpanContent, to: &mut Attributes) {
-    to.text(names::SPAN_KIND, "GUARDRAIL");
-    to.text(names::GUARDRAIL, "output_validator");
+    to.word(names::SPAN_KIND, "GUARDRAIL");
+    to.word(names::GUARDRAIL, "output_validator");
     to.input(answer, content.hide_outputs); // the input of this check is the output of the model
     let finding = match verdict {
         OutputVerdict::Valid { .. } => json!({ "valid": true }),
@@ -63,14 +63,14 @@ pub(super) fn decision_view(decision: &Decision) -> Json {
 /// An approval that expired without a decision.
 pub(super) fn expired(call: &Call, content: SpanContent, to: &mut Attributes) {
     call_attributes(call, "approval", content, to);
-    to.text(names::DECIDED, "expired");
+    to.word(names::DECIDED, "expired");
     to.output(&json!({ "answer": "expired" }).to_string(), content.hide_outputs);
 }
 
 /// A call denied by the policy. It has no other span, because it never ran.
 pub(super) fn denied(call: &Call, message: &str, content: SpanContent, to: &mut Attributes) {
     call_attributes(call, "policy", content, to);
-    to.text(names::DECIDED, "deny");
+    to.word(names::DECIDED, "deny");
     to.output(&json!({ "answer": "deny", "reason": message }).to_string(), content.hide_outputs);
 }
 
@@ -108,7 +108,7 @@ fn call_attributes(call: &Call, guardrail: &str, content: SpanContent, to: &mut 
 }
 
 fn common(guardrail: &str, to: &mut Attributes) {
-    to.text(names::SPAN_KIND, "GUARDRAIL");
+    to.word(names::SPAN_KIND, "GUARDRAIL");
     to.text(names::GUARDRAIL, guardrail);
 }
 

@@ -45,7 +45,7 @@ impl<'a> Listing<'a> {
 
     /// All attributes except the ones common to all spans of an execution.
     pub(super) fn attributes(&self, to: &mut Attributes) {
-        to.text(names::SPAN_KIND, "CHAIN");
+        to.word(names::SPAN_KIND, "CHAIN");
         to.text(names::MCP_METHOD, self.method());
         to.text_if(names::ERROR_TYPE, self.failure().map(|(word, _)| word));
         to.text(names::LISTED_SERVER, self.server.as_str());

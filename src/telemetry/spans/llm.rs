@@ -35,7 +35,7 @@ pub(super) struct ModelCall<'a> {
 impl ModelCall<'_> {
     /// All attributes except the ones common to all spans of an execution: essential ones first, long ones last.
     pub(super) fn attributes(&self, to: &mut Attributes) {
-        to.text(names::SPAN_KIND, "LLM");
+        to.word(names::SPAN_KIND, "LLM");
         self.identity(to);
         self.usage(to);
         to.int(names::ATTEMPTS, u64::from(self.attempts));
@@ -49,7 +49,7 @@ impl ModelCall<'_> {
 
     fn identity(&self, to: &mut Attributes) {
         let ModelIdentity { system, provider, model, settings } = self.identity;
-        to.text(names::OPERATION, "chat");
+        to.word(names::OPERATION, "chat");
         to.text(names::PROVIDER, provider);
         to.text(names::REQUEST_MODEL, model);
         to.text(names::LLM_SYSTEM, system);
@@ -111,14 +111,14 @@ impl ModelCall<'_> {
         let tools = ToolSchemas { whole: &self.offered.schemas, short: &self.offered.short_schemas };
         to.model_input(ModelInput::within(self.content.value_bytes, &self.conversation.chats(), tools));
         to.int(names::LEFT_OUT, Some(self.left_out as u64).filter(|left_out| *left_out > 0));
-        to.extend_clean(&self.offered.attributes);
+        to.extend_clean(std::iter::once(&self.offered.attributes));
         self.conversation.attributes(to);
         if self.content.gen_ai_inputs() {
             if !self.system.is_empty() {
                 to.json(names::SYSTEM_INSTRUCTIONS, &json!([{ "type": "text", "content": self.system }]));
             }
             to.set_clean(names::INPUT_MESSAGES, Value::Text(self.conversation.parts().into()));
-            to.set_clean(names::TOOL_DEFINITIONS, Value::Text(self.offered.schemas.clone()));
+            to.set_clean(names::TOOL_DEFINITIONS, Value::Text(self.offered.schemas.clone().into()));
         }
     }
 

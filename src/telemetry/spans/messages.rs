@@ -11,7 +11,7 @@ use toolgate_core::id::CallId;
 use toolgate_core::run::Output;
 use toolgate_core::tool::Arguments;
 
-use super::attributes::{Attributes, REDACTED, json_text};
+use super::attributes::{Attributes, REDACTED, without_nul};
 use super::names;
 use super::reasoning::{ReasoningPart, SealedReasoning};
 
@@ -147,7 +147,7 @@ impl TraceMessage {
 
     /// Flattens the message below `prefix`.
     pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
-        to.text(format!("{prefix}.{}", names::MESSAGE_ROLE), self.role);
+        to.word(format!("{prefix}.{}", names::MESSAGE_ROLE), self.role);
         let form = self.form();
         if let Some(text) = self.text.as_ref().filter(|_| form != MessageForm::Contents) {
             to.text(format!("{prefix}.{}", names::MESSAGE_CONTENT), text);
@@ -179,7 +179,7 @@ impl TraceMessage {
             TracePart::Audio { .. } => "audio",
             TracePart::Call(_) => "tool_use",
         };
-        to.text(format!("{prefix}.{}", names::CONTENT_TYPE), kind);
+        to.word(format!("{prefix}.{}", names::CONTENT_TYPE), kind);
         match shown {
             TracePart::Text(text) => to.text(format!("{prefix}.{}", names::CONTENT_TEXT), text),
             TracePart::ReasoningPart(thought) => thought.attributes(prefix, to),
@@ -293,14 +293,14 @@ impl TraceToolCall {
         to.text(format!("{prefix}.{}", names::TOOL_CALL_ID), self.id.as_str());
         to.text(format!("{prefix}.{}", names::TOOL_CALL_NAME), &self.name);
         to.text(format!("{prefix}.{}", names::TOOL_CALL_ARGUMENTS), &self.arguments);
-        to.text_if(&format!("{prefix}.{}", names::TOOL_CALL_SIGNATURE), self.signature.as_ref());
+        to.text_if(format!("{prefix}.{}", names::TOOL_CALL_SIGNATURE), self.signature.as_ref());
     }
 }
 
 /// Arguments as text: compact JSON, or the model's own text if it is not JSON.
 pub(super) fn arguments_text(arguments: &Arguments) -> String {
     match arguments {
-        Arguments::Object(_) => json_text(&arguments.to_value()),
+        Arguments::Object(_) => without_nul(serde_json::to_string(arguments).unwrap_or_default()),
         Arguments::Malformed(text) => text.clone(),
     }
 }

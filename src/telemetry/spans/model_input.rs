@@ -31,9 +31,9 @@ pub(super) struct ToolSchemas<'a> {
 /// A message as JSON of the chat form.
 #[derive(Clone, Debug)]
 pub(super) struct Chat {
-    whole: String,
+    whole: Box<str>,
     /// The same with handles for long texts, if it has some.
-    short: Option<String>,
+    short: Option<Box<str>>,
 }
 
 impl Chat {
@@ -41,7 +41,11 @@ impl Chat {
     pub(super) fn new(whole: String, limit: usize) -> Self {
         let longest = limit / LONG_TEXT;
         let short = (whole.len() > longest).then(|| with_handles(&whole, longest)).flatten();
-        Self { whole, short }
+        Self { whole: whole.into(), short: short.map(Into::into) }
+    }
+
+    fn whole(&self) -> &str {
+        &self.whole
     }
 
     fn short(&self) -> &str {
@@ -55,8 +59,7 @@ impl ModelInput {
         let messages: usize = chats.iter().map(|chat| chat.whole.len() + 1).sum();
         for (schemas, is_whole) in [(tools.whole, true), (tools.short, false)] {
             if messages + schemas.len() + FRAME <= limit {
-                let chats = chats.iter().map(|chat| chat.whole.as_str());
-                return Self { json: object(chats, schemas, ""), is_whole };
+                return Self { json: object(chats, Chat::whole, schemas, ""), is_whole };
             }
         }
         let mut room = limit.saturating_sub(FRAME + tools.short.len());
@@ -70,13 +73,22 @@ impl ModelInput {
         let bytes: usize = omitted.iter().map(|chat| chat.whole.len()).sum();
         let omitted = json!({ "messages": omitted.len(), "bytes": bytes });
         let omitted = if bytes > 0 { format!(",\"omitted\":{omitted}") } else { String::new() };
-        Self { json: object(kept.iter().map(|chat| chat.short()), tools.short, &omitted), is_whole: false }
+        Self { json: object(kept, Chat::short, tools.short, &omitted), is_whole: false }
     }
 }
 
-fn object<'a>(chats: impl Iterator<Item = &'a str>, tools: &str, rest: &str) -> String {
-    let chats = chats.collect::<Vec<_>>().join(",");
-    format!("{{\"messages\":[{chats}],\"tools\":{tools}{rest}}}")
+fn object(chats: &[&Chat], form: impl Fn(&Chat) -> &str, tools: &str, rest: &str) -> String {
+    let bytes: usize = chats.iter().map(|chat| form(chat).len() + 1).sum();
+    let mut json = String::with_capacity(bytes + tools.len() + rest.len() + FRAME);
+    json.push_str("{\"messages\":[");
+    for (index, chat) in chats.iter().enumerate() {
+        json.push_str(if index > 0 { "," } else { "" });
+        json.push_str(form(chat));
+    }
+    for piece in ["],\"tools\":", tools, rest, "}"] {
+        json.push_str(piece);
+    }
+    json
 }
 
 /// JSON with handles for its long texts; `None` if it has none.

@@ -47,7 +47,7 @@ impl ReasoningPart {
             (names::CONTENT_ENCRYPTED, self.encrypted.as_ref()),
             (names::CONTENT_DATA, self.data.as_ref()),
         ] {
-            to.text_if(&format!("{prefix}.{name}"), value);
+            to.text_if(format!("{prefix}.{name}"), value);
         }
     }
 }

@@ -110,7 +110,7 @@ impl SpanEvent {
     /// The exception event, by which readers show an error.
     pub(super) fn exception(kind: &str, message: &str, at: Timestamp) -> Self {
         let attributes = vec![
-            (names::EXCEPTION_TYPE.into(), Value::Text(kind.into())),
+            (names::EXCEPTION_TYPE.into(), Value::Text(kind.to_owned().into())),
             (names::EXCEPTION_MESSAGE.into(), Value::Text(without_nul(message.to_owned()).into())),
         ];
         Self { name: names::EXCEPTION, at, attributes }

@@ -75,8 +75,8 @@ impl ToolCall<'_> {
     pub(super) fn attributes(&self, to: &mut Attributes) {
         let (call, content) = (self.call, self.content);
         let id = call.requested.id.as_str();
-        to.text(names::SPAN_KIND, "TOOL");
-        to.text(names::OPERATION, "execute_tool");
+        to.word(names::SPAN_KIND, "TOOL");
+        to.word(names::OPERATION, "execute_tool");
         to.text(names::TOOL_NAME, &call.requested.name);
         to.text(names::GEN_AI_TOOL, &call.requested.name);
         to.text(names::TOOL_ID, id);
@@ -160,7 +160,7 @@ fn way(wire: &CallTransport, to: &mut Attributes) {
     match &wire.transport {
         Transport::Pipe => {}
         Transport::Http { address, port } => {
-            to.text(names::NETWORK_PROTOCOL, "http");
+            to.word(names::NETWORK_PROTOCOL, "http");
             to.text_if(names::SERVER_ADDRESS, address.as_deref());
             to.int(names::SERVER_PORT, port.map(u64::from));
         }
@@ -169,25 +169,25 @@ fn way(wire: &CallTransport, to: &mut Attributes) {
 
 fn definition(call: &Call, content: SpanContent, to: &mut Attributes) {
     let Some(tool) = &call.tool else {
-        to.text(names::GEN_AI_TOOL_TYPE, "function");
+        to.word(names::GEN_AI_TOOL_TYPE, "function");
         return;
     };
     match &tool.origin {
         Origin::Mcp { server, tool } => {
-            to.text(names::MCP_METHOD, "tools/call");
-            to.text(names::GEN_AI_TOOL_TYPE, "extension");
-            to.text(names::SERVER_KIND, "mcp");
+            to.word(names::MCP_METHOD, "tools/call");
+            to.word(names::GEN_AI_TOOL_TYPE, "extension");
+            to.word(names::SERVER_KIND, "mcp");
             to.text(names::SERVER, server.as_str());
             to.text(names::ORIGINAL_NAME, tool);
         }
         Origin::External { tool } => {
-            to.text(names::GEN_AI_TOOL_TYPE, "function");
-            to.text(names::SERVER_KIND, "external");
+            to.word(names::GEN_AI_TOOL_TYPE, "function");
+            to.word(names::SERVER_KIND, "external");
             to.text(names::ORIGINAL_NAME, tool);
         }
         Origin::Builtin { tool } => {
-            to.text(names::GEN_AI_TOOL_TYPE, "function");
-            to.text(names::SERVER_KIND, "builtin");
+            to.word(names::GEN_AI_TOOL_TYPE, "function");
+            to.word(names::SERVER_KIND, "builtin");
             to.text(names::ORIGINAL_NAME, tool);
         }
     }

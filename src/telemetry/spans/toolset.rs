@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use toolgate_core::tool::{Tool, Toolset};
 
-use super::attributes::{Attributes, json_text};
+use super::attributes::{Attributes, CleanAttributes, json_text};
 use super::model_input::text_handle;
-use super::names;
+use super::{Redaction, names};
 
 /// The tools of a toolset.
 #[derive(Clone, Debug)]
 pub(super) struct RenderedToolset {
     /// All tools under their OpenInference names.
-    pub(super) attributes: Attributes,
+    pub(super) attributes: CleanAttributes,
     /// Their schemas as one JSON array.
     pub(super) schemas: Arc<str>,
     /// The same for inputs that are too long: a handle and the size, if the schemas take half of the limit.
@@ -23,13 +23,13 @@ pub(super) struct RenderedToolset {
 impl Default for RenderedToolset {
     /// No tools.
     fn default() -> Self {
-        Self { attributes: Attributes::within(0), schemas: "[]".into(), short_schemas: "[]".into() }
+        Self { attributes: CleanAttributes::default(), schemas: "[]".into(), short_schemas: "[]".into() }
     }
 }
 
 impl RenderedToolset {
-    /// The tools of a toolset, in values of at most `limit` bytes; `clean` removes secrets from a schema.
-    pub(super) fn new(toolset: &Toolset, limit: usize, clean: impl Fn(String) -> String) -> Self {
+    /// The tools of a toolset without secrets, in values of at most `limit` bytes.
+    pub(super) fn new(toolset: &Toolset, limit: usize, redaction: &Redaction) -> Self {
         let mut attributes = Attributes::within(limit);
         let mut schemas = Vec::new();
         for (index, tool) in toolset.iter().enumerate() {
@@ -38,11 +38,12 @@ impl RenderedToolset {
             attributes.object(format!("{prefix}.{}", names::TOOL_JSON_SCHEMA), &schema);
             attributes.text(format!("{prefix}.{}", names::TOOL_NAME), tool.name.as_str());
             attributes.text(format!("{prefix}.{}", names::TOOL_DESCRIPTION), &tool.description);
-            schemas.push(clean(json_text(&schema)));
+            schemas.push(redaction.text(json_text(&schema)));
         }
         let schemas: Arc<str> = format!("[{}]", schemas.join(",")).into();
         let is_long = schemas.len() > limit / 2;
         let short_schemas = if is_long { text_handle(&schemas).to_string().into() } else { schemas.clone() };
+        let attributes = attributes.into_clean(|value| redaction.value(value));
         Self { attributes, schemas, short_schemas }
     }
 }

@@ -45,7 +45,7 @@ impl Projector {
         let open = match calls.iter().position(|open| open.call.requested.id == *id) {
             Some(open) => calls.remove(open),
             // A task that an earlier execution started. This execution saw only its end.
-            None => OpenCall::sent(self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, at),
+            None => OpenCall::sent(self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?.clone(), at),
         };
         let call = ToolCall { waited_ms: open.waited_ms(at), ..self.tool_call(&open.call, result, wire) };
         self.tool_span((open.start, at), call)
@@ -122,7 +122,7 @@ impl Projector {
     }
 
     pub(super) fn denied_span(&mut self, seq: u64, at: Timestamp, id: &CallId, message: &str) -> Option<Span> {
-        let (call, content) = (self.call(id)?, self.content);
+        let (call, content) = (self.call(id)?.clone(), self.content);
         self.guardrail_span((seq, "policy"), (at, at), |to| guardrail::denied(&call, message, content, to))
     }
 
@@ -133,7 +133,7 @@ impl Projector {
         id: &CallId,
         differences: &[Difference],
     ) -> Option<Span> {
-        let (call, content) = (self.call(id)?, self.content);
+        let (call, content) = (self.call(id)?.clone(), self.content);
         self.guardrail_span((seq, "drift"), (at, at), |to| guardrail::drift(&call, differences, content, to))
     }
 

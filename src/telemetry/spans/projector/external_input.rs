@@ -61,7 +61,7 @@ impl Projector {
             Event::Paused { .. } | Event::CompensationStarted { .. } => return self.rests(),
             _ => return false,
         };
-        if let Some(call) = self.call(id) {
+        if let Some(call) = self.call(id).cloned() {
             let asked = self.asked.get(id).copied();
             self.held.push(ExternalInput { seq: recorded.seq, call, asked, at: recorded.at, what });
         }
@@ -126,8 +126,8 @@ impl Projector {
     }
 
     /// A call of the open turn, in its current state.
-    pub(super) fn call(&self, id: &CallId) -> Option<Call> {
-        self.lifecycle.run()?.call(id).cloned()
+    pub(super) fn call(&self, id: &CallId) -> Option<&Call> {
+        self.lifecycle.run()?.call(id)
     }
 }
 

@@ -215,7 +215,13 @@ impl Projector {
         if !matches!(recorded.event, Event::ToolsListed { .. }) {
             spans.extend(self.listed_the_same(recorded.seq));
         }
-        let told = self.lifecycle.events_of(recorded);
+        let told = match may_be_noted(&recorded.event) {
+            true => self.lifecycle.events_of(recorded),
+            false => {
+                self.lifecycle.enter(recorded);
+                Vec::new()
+            }
+        };
         spans.extend(self.advance(recorded));
         let content = self.content;
         let notes = told.iter().filter_map(|event| agent::note(&recorded.event, event, content));
@@ -277,7 +283,7 @@ impl Projector {
             Event::OutputValidated { verdict } => self.output_checked(*seq, *at, verdict).into_iter().collect(),
             Event::CallsStarted { calls } => {
                 let open: Vec<OpenCall> =
-                    calls.iter().filter_map(|id| Some(OpenCall::sent(self.call(id)?, *at))).collect();
+                    calls.iter().filter_map(|id| Some(OpenCall::sent(self.call(id)?.clone(), *at))).collect();
                 if let Some(execution) = &mut self.execution {
                     execution.calls.extend(open);
                 }
@@ -407,7 +413,7 @@ impl Projector {
 
     /// Folds a copied fact: the fork links back to the execution that wrote it.
     fn pass_over(&mut self, recorded: &JournalEntry) {
-        self.lifecycle.events_of(recorded);
+        self.lifecycle.enter(recorded);
         if let Event::Started(started) = &recorded.event {
             self.identify(started);
         }
@@ -462,6 +468,17 @@ impl fmt::Debug for Projector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Projector").field("run", &self.run).field("next_seq", &self.next_seq).finish_non_exhaustive()
     }
+}
+
+/// Whether [`agent::note`] can note an event of the fact. The most frequent facts have spans of their own instead.
+fn may_be_noted(event: &Event) -> bool {
+    !matches!(
+        event,
+        Event::ToolsListed { .. }
+            | Event::ModelReplied { .. }
+            | Event::CallsStarted { .. }
+            | Event::CallCompleted { .. }
+    )
 }
 
 /// The pending items of the run.

@@ -37,7 +37,7 @@ impl Projector {
             events: Vec::new(),
         };
         execution.child(child, |to| {
-            to.text(names::SPAN_KIND, "CHAIN");
+            to.word(names::SPAN_KIND, "CHAIN");
             to.int(names::WAIT_MS, milliseconds(at.duration_since(since)));
         })
     }

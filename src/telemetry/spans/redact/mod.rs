@@ -86,9 +86,7 @@ impl Redaction {
             return rendered;
         }
         let of_all_runs = Self { remembered: RememberedSecrets::default(), ..self.clone() };
-        let mut rendered = RenderedToolset::new(toolset, limit, |schema| of_all_runs.text(schema));
-        rendered.attributes.clean(|value| of_all_runs.value(value));
-        let rendered = Arc::new(rendered);
+        let rendered = Arc::new(RenderedToolset::new(toolset, limit, &of_all_runs));
         self.toolsets.rendered.insert(toolset.clone(), rendered.clone());
         rendered
     }
