@@ -18,7 +18,7 @@ use super::execution::Given;
 use super::messages::{answer_text, arguments_text};
 use super::span::SpanEvent;
 use super::tool::CutShort;
-use super::{SpanContent, names};
+use super::{SharedText, SpanContent, names};
 
 /// The end of an execution.
 #[derive(Clone, Copy, Debug)]
@@ -263,7 +263,7 @@ fn fields(event: &LifecycleEvent) -> Vec<Attribute> {
                     Value::Text(without_nul(other.to_string()).into())
                 }
             };
-            (format!("toolgate.{name}").into(), value)
+            (SharedText::name("toolgate", &name), value)
         })
         .collect()
 }

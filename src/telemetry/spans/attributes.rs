@@ -67,13 +67,23 @@ impl Attributes {
         self.set(name, Value::Text(SharedText::Counted(text)));
     }
 
+    /// Sets a text under several names.
+    pub(super) fn text_under(&mut self, names: impl IntoIterator<Item = &'static str>, text: &str) {
+        let mut shared = None;
+        for name in names {
+            let text = self.bounded(text);
+            let text = shared.get_or_insert_with(|| SharedText::Counted(text.into())).clone();
+            self.set(name, Value::Text(text));
+        }
+    }
+
     /// Sets a word of our own.
     pub(super) fn word(&mut self, name: impl Into<SharedText>, word: &'static str) {
         self.set(name, Value::Text(word.into()));
     }
 
     /// Sets a text if there is one.
-    pub(super) fn text_if(&mut self, name: impl Into<SharedText>, text: Option<impl AsRef<str>>) {
+    pub(super) fn text_if(&mut self, name: &'static str, text: Option<impl AsRef<str>>) {
         if let Some(text) = text {
             self.text(name, text);
         }
@@ -165,11 +175,10 @@ impl Attributes {
         }
     }
 
-    /// The attributes after the removal of secrets, with names that other runs share.
+    /// The attributes after the removal of secrets.
     pub(super) fn into_clean(mut self, clean: impl Fn(&mut Value)) -> CleanAttributes {
         self.clean(clean);
-        let list = self.list.into_iter().map(|(name, value)| (name.shared_by_runs(), value)).collect();
-        CleanAttributes { list, truncated: self.truncated }
+        CleanAttributes { list: self.list.into(), truncated: self.truncated }
     }
 
     /// The number of attributes.

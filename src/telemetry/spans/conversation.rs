@@ -70,9 +70,10 @@ impl Conversation {
             said.attributes(&format!("{}.{}", names::LLM_INPUT_MESSAGES, self.length + index), &mut attributes);
         }
         let attributes = attributes.into_clean(|value| self.redaction.value(value));
-        let told = |said: serde_json::Value| self.redaction.text(json_text(&said));
-        let parts = said.iter().filter(|_| content.gen_ai_inputs()).map(|said| told(said.parts())).collect();
-        let chats = said.iter().map(|said| Chat::new(told(said.chat()), content.value_bytes)).collect();
+        let clean = |json| self.redaction.text(json);
+        let parts = said.iter().filter(|_| content.gen_ai_inputs());
+        let parts = parts.map(|said| clean(json_text(&said.parts()))).collect();
+        let chats = said.iter().map(|said| Chat::new(clean(said.chat()), content.value_bytes)).collect();
         self.length += said.len();
         self.rendered.push(RenderedMessage { message, attributes, chats, parts });
     }

@@ -5,7 +5,7 @@ use toolgate_core::chat::{Reply, Stop, Usage, Usd};
 use toolgate_core::run::{Output, ToolAccess};
 use toolgate_ports::ModelIdentity;
 
-use super::attributes::{Attributes, Value, json_text};
+use super::attributes::{Attributes, Value};
 use super::conversation::Conversation;
 use super::messages::{TraceMessage, answer_text};
 use super::model_input::{ModelInput, ToolSchemas};
@@ -128,7 +128,7 @@ impl ModelCall<'_> {
             TraceMessage::assistant(&reply.content, reply.provider_state.as_ref(), self.content.mask.image_chars);
         let text = match reply.calls().next() {
             None => answer_text(&Output::from_parts(&reply.content)),
-            Some(_) => json_text(&json!({ "messages": [said.chat()] })),
+            Some(_) => format!("{{\"messages\":[{}]}}", said.chat()),
         };
         to.output(&text, self.content.hide_outputs);
         if self.content.hide_outputs {

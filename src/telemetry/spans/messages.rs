@@ -5,6 +5,7 @@
 //! order. Readers treat all text among the contents as the message. So a message with reasoning puts its text into
 //! `message.content`, and the contents hold the rest.
 
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 use toolgate_core::chat::{Media, Message, Part, ProviderState, Role};
 use toolgate_core::id::CallId;
@@ -12,8 +13,8 @@ use toolgate_core::run::Output;
 use toolgate_core::tool::Arguments;
 
 use super::attributes::{Attributes, REDACTED, without_nul};
-use super::names;
 use super::reasoning::{ReasoningPart, SealedReasoning};
+use super::{SharedText, names};
 
 /// One message of a trace.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +59,38 @@ struct TraceToolCall {
     name: String,
     arguments: String,
     signature: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ChatMessage<'a> {
+    role: &'static str,
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a CallId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ChatCall<'a>>,
+}
+
+#[derive(Serialize)]
+struct ChatCall<'a> {
+    id: &'a CallId,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: ChatFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct ChatFunction<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+impl<'a> ChatCall<'a> {
+    fn of(TraceToolCall { id, name, arguments, .. }: &'a TraceToolCall) -> Self {
+        Self { id, kind: "function", function: ChatFunction { name, arguments } }
+    }
 }
 
 impl TraceMessage {
@@ -147,16 +180,16 @@ impl TraceMessage {
 
     /// Flattens the message below `prefix`.
     pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
-        to.word(format!("{prefix}.{}", names::MESSAGE_ROLE), self.role);
+        to.word(SharedText::name(prefix, names::MESSAGE_ROLE), self.role);
         let form = self.form();
         if let Some(text) = self.text.as_ref().filter(|_| form != MessageForm::Contents) {
-            to.text(format!("{prefix}.{}", names::MESSAGE_CONTENT), text);
+            to.text(SharedText::name(prefix, names::MESSAGE_CONTENT), text);
         }
         if let Some(call) = &self.answers {
-            to.text(format!("{prefix}.{}", names::MESSAGE_TOOL_CALL_ID), call.as_str());
+            to.text(SharedText::name(prefix, names::MESSAGE_TOOL_CALL_ID), call.as_str());
         }
         if let Some(name) = &self.name {
-            to.text(format!("{prefix}.{}", names::MESSAGE_NAME), name);
+            to.text(SharedText::name(prefix, names::MESSAGE_NAME), name);
         }
         for (index, call) in self.calls.iter().enumerate() {
             call.attributes(&format!("{prefix}.{}.{index}", names::MESSAGE_TOOL_CALLS), to);
@@ -179,14 +212,14 @@ impl TraceMessage {
             TracePart::Audio { .. } => "audio",
             TracePart::Call(_) => "tool_use",
         };
-        to.word(format!("{prefix}.{}", names::CONTENT_TYPE), kind);
+        to.word(SharedText::name(prefix, names::CONTENT_TYPE), kind);
         match shown {
-            TracePart::Text(text) => to.text(format!("{prefix}.{}", names::CONTENT_TEXT), text),
+            TracePart::Text(text) => to.text(SharedText::name(prefix, names::CONTENT_TEXT), text),
             TracePart::ReasoningPart(thought) => thought.attributes(prefix, to),
-            TracePart::Image(url) => to.text(format!("{prefix}.{}", names::CONTENT_IMAGE_URL), url),
+            TracePart::Image(url) => to.text(SharedText::name(prefix, names::CONTENT_IMAGE_URL), url),
             TracePart::Audio { url, media_type } => {
-                to.text(format!("{prefix}.{}", names::CONTENT_AUDIO_URL), url);
-                to.text(format!("{prefix}.{}", names::CONTENT_AUDIO_MIME), media_type);
+                to.text(SharedText::name(prefix, names::CONTENT_AUDIO_URL), url);
+                to.text(SharedText::name(prefix, names::CONTENT_AUDIO_MIME), media_type);
             }
             TracePart::Call(number) => {
                 if let Some(call) = self.calls.get(*number) {
@@ -196,24 +229,16 @@ impl TraceMessage {
         }
     }
 
-    /// The form of a chat completion message, which readers render as a chat.
-    pub(super) fn chat(&self) -> Json {
-        let mut message = json!({ "role": self.role, "content": self.text });
-        if let Json::Object(fields) = &mut message {
-            if let Some(call) = &self.answers {
-                fields.insert("tool_call_id".into(), json!(call));
-            }
-            if let Some(name) = &self.name {
-                fields.insert("name".into(), json!(name));
-            }
-            if !self.calls.is_empty() {
-                let calls = self.calls.iter().map(|TraceToolCall { id, name, arguments, .. }| {
-                    json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } })
-                });
-                fields.insert("tool_calls".into(), calls.collect());
-            }
-        }
-        message
+    /// The JSON of a chat completion message, which readers render as a chat.
+    pub(super) fn chat(&self) -> String {
+        let message = ChatMessage {
+            role: self.role,
+            content: self.text.as_deref(),
+            tool_call_id: self.answers.as_ref(),
+            name: self.name.as_deref(),
+            tool_calls: self.calls.iter().map(ChatCall::of).collect(),
+        };
+        without_nul(serde_json::to_string(&message).unwrap_or_default())
     }
 
     /// The form of the GenAI conventions.
@@ -290,10 +315,12 @@ impl TraceMessage {
 
 impl TraceToolCall {
     fn attributes(&self, prefix: &str, to: &mut Attributes) {
-        to.text(format!("{prefix}.{}", names::TOOL_CALL_ID), self.id.as_str());
-        to.text(format!("{prefix}.{}", names::TOOL_CALL_NAME), &self.name);
-        to.text(format!("{prefix}.{}", names::TOOL_CALL_ARGUMENTS), &self.arguments);
-        to.text_if(format!("{prefix}.{}", names::TOOL_CALL_SIGNATURE), self.signature.as_ref());
+        to.text(SharedText::name(prefix, names::TOOL_CALL_ID), self.id.as_str());
+        to.text(SharedText::name(prefix, names::TOOL_CALL_NAME), &self.name);
+        to.text(SharedText::name(prefix, names::TOOL_CALL_ARGUMENTS), &self.arguments);
+        if let Some(signature) = &self.signature {
+            to.text(SharedText::name(prefix, names::TOOL_CALL_SIGNATURE), signature);
+        }
     }
 }
 

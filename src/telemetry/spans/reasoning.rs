@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use toolgate_core::chat::ProviderState;
 
 use super::attributes::Attributes;
-use super::names;
+use super::{SharedText, names};
 
 /// A piece of reasoning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,9 @@ impl ReasoningPart {
             (names::CONTENT_ENCRYPTED, self.encrypted.as_ref()),
             (names::CONTENT_DATA, self.data.as_ref()),
         ] {
-            to.text_if(format!("{prefix}.{name}"), value);
+            if let Some(value) = value {
+                to.text(SharedText::name(prefix, name), value);
+            }
         }
     }
 }

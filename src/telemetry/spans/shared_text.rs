@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 /// The most names that runs share, some 100 bytes each.
 const MOST_NAMES: usize = 4_096;
 
-/// The names with the position of a message or a tool, which are the same in all runs.
+/// The names that are not constants, most with the position of a message. They are the same in all runs.
 static NAMES: LazyLock<Mutex<HashSet<Arc<str>>>> = LazyLock::new(Mutex::default);
 
 /// A text that is not copied.
@@ -21,13 +21,14 @@ pub enum SharedText {
 }
 
 impl SharedText {
-    /// The same name, shared with other runs if they have it.
-    pub(super) fn shared_by_runs(self) -> Self {
-        let Self::Counted(name) = self else { return self };
+    /// The name of an attribute below `prefix`.
+    pub(super) fn name(prefix: &str, name: &str) -> Self {
+        let name = format!("{prefix}.{name}");
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = names.get(&name) {
+        if let Some(known) = names.get(name.as_str()) {
             return Self::Counted(known.clone());
         }
+        let name: Arc<str> = name.into();
         if names.len() < MOST_NAMES {
             names.insert(name.clone());
         }

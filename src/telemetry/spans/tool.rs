@@ -77,11 +77,8 @@ impl ToolCall<'_> {
         let id = call.requested.id.as_str();
         to.word(names::SPAN_KIND, "TOOL");
         to.word(names::OPERATION, "execute_tool");
-        to.text(names::TOOL_NAME, &call.requested.name);
-        to.text(names::GEN_AI_TOOL, &call.requested.name);
-        to.text(names::TOOL_ID, id);
-        to.text(names::TOOL_CALL_ID, id);
-        to.text(names::GEN_AI_CALL_ID, id);
+        to.text_under([names::TOOL_NAME, names::GEN_AI_TOOL], &call.requested.name);
+        to.text_under([names::TOOL_ID, names::TOOL_CALL_ID, names::GEN_AI_CALL_ID], id);
         to.text_if(names::ERROR_TYPE, self.error());
         to.int(names::WAIT_MS, self.waited_ms);
         definition(call, content, to);
@@ -193,8 +190,7 @@ fn definition(call: &Call, content: SpanContent, to: &mut Attributes) {
     }
     to.set(names::PRIORITY, Value::Int(i64::from(tool.priority)));
     if !content.hide_inputs {
-        to.text(names::TOOL_DESCRIPTION, &tool.description);
-        to.text(names::GEN_AI_TOOL_DESCRIPTION, &tool.description);
+        to.text_under([names::TOOL_DESCRIPTION, names::GEN_AI_TOOL_DESCRIPTION], &tool.description);
         to.object(names::TOOL_PARAMETERS, &tool.input_schema);
     }
 }

@@ -41,6 +41,8 @@ pub struct Projector {
     /// The run's own model.
     identity: ModelIdentity,
     lifecycle: Lifecycle,
+    /// Whether the run waits, after all facts so far of an execution.
+    is_waiting: bool,
     execution: Option<Execution>,
     previous: Option<Link>,
     /// Outside inputs that came while the run was idle: they belong to the next execution.
@@ -79,6 +81,7 @@ impl Projector {
             redaction: Redaction::default(),
             identity_of,
             identity: unknown_model(&ModelName::new("unknown")),
+            is_waiting: false,
             execution: None,
             previous: None,
             held: Vec::new(),
@@ -136,6 +139,7 @@ impl Projector {
         };
         self.note_asked(recorded);
         self.lifecycle.apply(recorded);
+        self.is_waiting = self.execution.is_some() && !pending(&self.lifecycle).is_empty();
         if matches!(recorded.event, Event::ToolsListed { .. }) {
             self.learn_secrets();
         }
@@ -393,7 +397,7 @@ impl Projector {
     pub(super) fn rests(&self) -> bool {
         self.execution.as_ref().is_some_and(|execution| match &execution.pending {
             Some(pending) => !pending.is_empty(),
-            None => !pending(&self.lifecycle).is_empty(),
+            None => self.is_waiting,
         })
     }
 
