@@ -75,13 +75,8 @@ impl Lifecycle {
     /// The events of the next fact, as seen from the run before that fact.
     pub fn events_of(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
         self.enter(recorded);
-        let event = |fact| LifecycleEvent {
-            seq: Some(recorded.seq),
-            run_id: self.id.clone(),
-            at: Some(recorded.at),
-            iteration: self.iteration,
-            fact,
-        };
+        let (seq, at, iteration) = (Some(recorded.seq), Some(recorded.at), self.iteration);
+        let event = |fact| LifecycleEvent { seq, run_id: self.id.clone(), at, iteration, fact };
         self.facts(&recorded.event, recorded.at).into_iter().map(event).collect()
     }
 

@@ -182,6 +182,17 @@ pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Opt
     }
 }
 
+/// Whether [`note`] can note an event of the fact. The most frequent facts have spans of their own instead.
+pub(super) fn may_be_noted(fact: &Event) -> bool {
+    !matches!(
+        fact,
+        Event::ToolsListed { .. }
+            | Event::ModelReplied { .. }
+            | Event::CallsStarted { .. }
+            | Event::CallCompleted { .. }
+    )
+}
+
 /// The event on the root for a decision of the loop that has no span of its own.
 #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
 pub(super) fn note(fact: &Event, event: &LifecycleEvent, content: SpanContent) -> Option<SpanEvent> {

@@ -29,6 +29,16 @@ pub enum Value {
     Bool(bool),
 }
 
+impl Value {
+    /// The text, if it is one.
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Texts(_) | Self::Int(_) | Self::Float(_) | Self::Bool(_) => None,
+        }
+    }
+}
+
 /// Attributes under construction.
 #[derive(Clone, Debug)]
 pub(super) struct Attributes {

@@ -48,10 +48,7 @@ impl Span {
 
     /// The value of an attribute, if it is text.
     pub fn text(&self, name: &str) -> Option<&str> {
-        match self.attribute(name)? {
-            Value::Text(text) => Some(text),
-            Value::Texts(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) => None,
-        }
+        self.attribute(name)?.as_text()
     }
 
     /// The value of an attribute, if it is a whole number.

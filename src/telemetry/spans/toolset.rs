@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use toolgate_core::tool::{Tool, Toolset};
 
-use super::attributes::{Attributes, CleanAttributes, json_text};
+use super::attributes::{Attributes, CleanAttributes, Value, json_text};
 use super::model_input::text_handle;
-use super::{Redaction, names};
+use super::names;
 
 /// The tools of a toolset.
 #[derive(Clone, Debug)]
@@ -28,8 +28,8 @@ impl Default for RenderedToolset {
 }
 
 impl RenderedToolset {
-    /// The tools of a toolset without secrets, in values of at most `limit` bytes.
-    pub(super) fn new(toolset: &Toolset, limit: usize, redaction: &Redaction) -> Self {
+    /// The tools of a toolset, in values of at most `limit` bytes; `clean` removes secrets.
+    pub(super) fn new(toolset: &Toolset, limit: usize, clean: impl Fn(&mut Value)) -> Self {
         let mut attributes = Attributes::within(limit);
         let mut schemas = Vec::new();
         for (index, tool) in toolset.iter().enumerate() {
@@ -38,12 +38,15 @@ impl RenderedToolset {
             attributes.object(format!("{prefix}.{}", names::TOOL_JSON_SCHEMA), &schema);
             attributes.text(format!("{prefix}.{}", names::TOOL_NAME), tool.name.as_str());
             attributes.text(format!("{prefix}.{}", names::TOOL_DESCRIPTION), &tool.description);
-            schemas.push(redaction.text(json_text(&schema)));
+            let mut schema = Value::Text(json_text(&schema).into());
+            clean(&mut schema);
+            schemas.push(schema);
         }
+        let schemas = schemas.iter().filter_map(Value::as_text).collect::<Vec<_>>();
         let schemas: Arc<str> = format!("[{}]", schemas.join(",")).into();
         let is_long = schemas.len() > limit / 2;
         let short_schemas = if is_long { text_handle(&schemas).to_string().into() } else { schemas.clone() };
-        let attributes = attributes.into_clean(|value| redaction.value(value));
+        let attributes = attributes.into_clean(clean);
         Self { attributes, schemas, short_schemas }
     }
 }

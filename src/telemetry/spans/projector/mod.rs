@@ -219,7 +219,7 @@ impl Projector {
         if !matches!(recorded.event, Event::ToolsListed { .. }) {
             spans.extend(self.listed_the_same(recorded.seq));
         }
-        let told = match may_be_noted(&recorded.event) {
+        let told = match agent::may_be_noted(&recorded.event) {
             true => self.lifecycle.events_of(recorded),
             false => {
                 self.lifecycle.enter(recorded);
@@ -472,17 +472,6 @@ impl fmt::Debug for Projector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Projector").field("run", &self.run).field("next_seq", &self.next_seq).finish_non_exhaustive()
     }
-}
-
-/// Whether [`agent::note`] can note an event of the fact. The most frequent facts have spans of their own instead.
-fn may_be_noted(event: &Event) -> bool {
-    !matches!(
-        event,
-        Event::ToolsListed { .. }
-            | Event::ModelReplied { .. }
-            | Event::CallsStarted { .. }
-            | Event::CallCompleted { .. }
-    )
 }
 
 /// The pending items of the run.

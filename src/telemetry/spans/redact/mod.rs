@@ -86,7 +86,7 @@ impl Redaction {
             return rendered;
         }
         let of_all_runs = Self { remembered: RememberedSecrets::default(), ..self.clone() };
-        let rendered = Arc::new(RenderedToolset::new(toolset, limit, &of_all_runs));
+        let rendered = Arc::new(RenderedToolset::new(toolset, limit, |value| of_all_runs.value(value)));
         self.toolsets.rendered.insert(toolset.clone(), rendered.clone());
         rendered
     }
