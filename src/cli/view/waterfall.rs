@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    fn saying(span: Span, attributes: &[(&str, Value)]) -> Span {
+    fn saying(span: Span, attributes: &[(&'static str, Value)]) -> Span {
         let attributes = attributes.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
         Span { attributes, ..span }
     }
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn waits_and_listings_are_shown_beside_the_bar() {
-        let kind = |kind: &str| (names::SPAN_KIND, Value::Text(kind.into()));
+        let kind = |kind: &'static str| (names::SPAN_KIND, Value::Text(kind.into()));
         let listed = [kind("CHAIN"), (names::LISTED_TOOLS, Value::Int(2))];
         let asked = [kind("GUARDRAIL"), (names::WAIT_MS, Value::Int(61_000))];
         let spans = vec![
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn narrow_bars_mark_failures_but_not_unfinished_spans() {
-        let failing = |word: &str| {
+        let failing = |word: &'static str| {
             let root =
                 saying(span(1, 0, "invoke_agent a", (0, 1_000)), &[(names::ERROR_TYPE, Value::Text(word.into()))]);
             Span { status: Status::Error("cut short".into()), ..root }
