@@ -28,7 +28,7 @@ fn existing_file(name: &str) -> Option<&Path> {
 }
 
 /// The message with each path that can stand in place of its last word, if that begins with `@`. Hidden files are left out
-/// unless the dot is typed.
+/// unless the dot is typed, and so are names with a space, which end the word.
 pub(super) fn completed_mentions(message: &str) -> Vec<String> {
     let path = message.split(char::is_whitespace).next_back().and_then(|word| word.strip_prefix('@'));
     let Some(path) = path else { return Vec::new() };
@@ -37,7 +37,8 @@ pub(super) fn completed_mentions(message: &str) -> Vec<String> {
     let found = fs::read_dir(folder.unwrap_or(".")).into_iter().flatten().flatten();
     let completed = found.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
-        let is_meant = name.starts_with(typed) && (typed.starts_with('.') || !name.starts_with('.'));
+        let is_word = !name.contains(char::is_whitespace);
+        let is_meant = is_word && name.starts_with(typed) && (typed.starts_with('.') || !name.starts_with('.'));
         let end = if entry.path().is_dir() { "/" } else { "" };
         is_meant.then(|| format!("{}{name}{end}", before.unwrap_or_default()))
     });
@@ -64,7 +65,7 @@ mod tests {
     fn the_path_at_the_end_is_completed() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().display();
-        for name in ["notes.md", "notes.txt", ".hidden"] {
+        for name in ["notes.md", "notes.txt", "notes of May", ".hidden"] {
             fs::write(folder.path().join(name), "").expect("written");
         }
         fs::create_dir(folder.path().join("src")).expect("made");

@@ -157,6 +157,11 @@ impl Run {
         if self.continues || self.session.as_deref() == Some("last") {
             request.session = Some(session_arg::find(app, &request.tenant, "last").await?);
         }
+        if let Some(session) = request.session.as_ref().filter(|_| !self.quiet)
+            && app.runner.session(&request.tenant, session).await?.is_none()
+        {
+            out.note(format!("session {session} is new"));
+        }
         let execution = app.runner.start(request).await?;
         let display = Display::choose(self.json, self.quiet, out);
         let options = FollowOptions { tasks: Tasks::waited_for(self.wait), on_interrupt: self.on_interrupt };

@@ -83,7 +83,10 @@ impl Chat {
 
     async fn converse(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
         let mut interrupts = Interrupts::listen();
-        let session = self.session(app, &mut interrupts, out).await?;
+        let session = match self.session(app, &mut interrupts, out).await {
+            Err(CliError::Interrupted) => return Ok(Exit::Cancelled),
+            found => found?,
+        };
         let agent = match (&self.agent, &session) {
             (None, Some(id)) => app.runner.session(&Tenant::default(), id).await?.map(|row| row.agent),
             _ => None,

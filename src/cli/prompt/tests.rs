@@ -195,6 +195,15 @@ fn an_edit_is_shown_as_a_difference_and_can_be_continued_or_given_up() {
 }
 
 #[test]
+fn a_grant_for_any_file_takes_a_second_key() {
+    let PendingItem::Approval(approval) = approval_item("1") else { panic!("an approval") };
+    let arguments = Arguments::from_value(json!({"path": "a.txt", "content": "late"}));
+    let (resume, shown) = ask(&[PendingItem::Approval(PendingApproval { arguments, ..approval })], "s\nn\na\n");
+    assert!(shown.contains("the model may change any file that the server reaches"), "{shown}");
+    assert_eq!(resume.decisions().next().unwrap().1.scope, Scope::Once);
+}
+
+#[test]
 fn below_a_long_change_the_call_and_its_file_are_named_again() {
     let PendingItem::Approval(approval) = approval_item("1") else { panic!("an approval") };
     let arguments = Arguments::from_value(json!({"path": "a.txt", "content": "line\n".repeat(20)}));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::approval::clock;
+use crate::cli::argument_lines::changed_file;
 use crate::cli::text::count;
 use crate::core::policy::analysis::{command_argument, condition_in_words};
 use crate::core::run::{Coverage, Decision, DecisionKind, PendingCall, Scope, ToolGrant};
@@ -40,19 +41,21 @@ pub(in crate::cli) fn decided(decision: &Decision) -> String {
     }
 }
 
-/// The warning about an approval of all further calls of a tool, where an argument says what runs. `None` for one call.
+/// The warning about an approval of all further calls of a tool, where an argument says what runs or which file
+/// changes. `None` for one call.
 pub(in crate::cli) fn any_command(call: &PendingCall<'_>, scope: Scope) -> Option<String> {
     let reach = match scope {
         Scope::Once => return None,
         Scope::Session => "in this session",
         Scope::Always => "by this agent, in any session",
     };
-    let argument = escape_untrusted(call.arguments.as_object().and_then(command_argument)?);
+    let arguments = call.arguments.as_object()?;
+    let effect = match command_argument(arguments) {
+        Some(argument) => format!("whatever the model writes as `{}` runs", escape_untrusted(argument)),
+        None => changed_file(arguments).map(|_| "the model may change any file that the server reaches".to_owned())?,
+    };
     let name = &call.name;
-    Some(format!(
-        "this covers every call of {name} {reach}, with any arguments: whatever the model writes as `{argument}` runs, and \
-         you are not asked"
-    ))
+    Some(format!("this covers every call of {name} {reach}, with any arguments: {effect}, and you are not asked"))
 }
 
 /// The tools with grants, each with the calls that the grants cover.

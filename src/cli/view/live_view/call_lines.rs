@@ -8,13 +8,28 @@ use super::super::approval_scope::{covered, reach};
 use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
 use crate::cli::argument_lines::{changed_file, folded_change};
-use crate::cli::text::{COMPACT, arguments_line, count, ends, gutter, one_line};
+use crate::cli::text::{COMPACT, arguments_line, block, count, ends, gutter, one_line};
+use crate::cli::wrap::cut;
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleKind};
 use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
 use crate::core::tool::escape_untrusted;
 
 /// How many rows the message of a failed call may take.
 const ERROR_ROWS: usize = 3;
+
+/// How many lines of a result are shown.
+const RESULT_LINES: usize = 4;
+
+/// The first lines of a result, and how many are not shown; of one line its ends.
+fn result_lines(result: &str, room: usize) -> Vec<String> {
+    let lines: Vec<&str> = result.trim_end().lines().collect();
+    if lines.len() < 2 {
+        return vec![ends(result, room)];
+    }
+    let hidden = lines.len().saturating_sub(RESULT_LINES);
+    let shown = lines.iter().take(RESULT_LINES).map(|line| cut(&block(line), room));
+    shown.chain((hidden > 0).then(|| format!("… {}", count(hidden, "more line")))).collect()
+}
 
 impl LiveView {
     pub(super) fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
@@ -87,7 +102,7 @@ impl LiveView {
                 let room = self.look.room(6).min(COMPACT);
                 let (change, result) = match end.is_error {
                     true => (Vec::new(), gutter(&ends(result, room * ERROR_ROWS))),
-                    false => (self.unseen_change(&begun), vec![ends(result, room)]),
+                    false => (self.unseen_change(&begun), result_lines(result, room)),
                 };
                 let head = self.whole_call(&mark, &begun, remark, end.is_error);
                 let details = change.into_iter().chain(result).filter(|line| !line.is_empty());
@@ -152,5 +167,17 @@ impl LiveView {
                 ["  grants in force:".to_owned()].into_iter().chain(each).collect()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::result_lines;
+
+    #[test]
+    fn a_result_of_several_lines_keeps_the_first_of_them() {
+        assert_eq!(result_lines("one\ntwo\n", 40), ["one", "two"]);
+        assert_eq!(result_lines("1\n2\n3\n4\n5\n6", 40), ["1", "2", "3", "4", "… 2 more lines"]);
+        assert_eq!(result_lines("a long line\n\u{1b}b", 8), ["a long …", "\\u{1b}b"]);
     }
 }
