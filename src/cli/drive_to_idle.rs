@@ -104,8 +104,11 @@ pub(super) async fn settle(
     }
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
+    let is_retryable = report.error.as_ref().is_some_and(|error| error.retryable);
     if report.status.is_ended() && follow.seen == seen_before && follow.display.is_told() {
         had_ended(&report, again, out);
+    } else if report.status == Status::Failed && is_retryable && follow.display.is_told() {
+        again.retrying(&run).iter().for_each(|line| out.note(line));
     }
     if report.status == Status::Pending && app.settings.store == StoreSettings::Memory && !follow.display.is_json() {
         out.warning(

@@ -17,7 +17,9 @@ pub struct TemplateFile {
 #[derive(Clone, Debug, Default)]
 pub struct Starter {
     pub model: StarterModel,
-    /// The MCP servers. The demo server of toolgate is added if there are none, or a script may stand in for the model.
+    /// Whether the environment names the model now, so that no script stands in for it.
+    pub has_model: bool,
+    /// The MCP servers. The demo server of toolgate is added if there are none, or a script stands in for the model.
     pub servers: Vec<(ServerId, ServerDefinition)>,
     /// The policy of the agent; `default` if there is none.
     pub policy: Option<String>,
@@ -52,7 +54,8 @@ impl Starter {
     /// Whether the demo server is among the servers.
     pub fn has_demo_server(&self) -> bool {
         let has_own = self.servers.iter().any(|(id, _)| id.as_str() == "demo");
-        !has_own && (self.servers.is_empty() || self.model == StarterModel::Environment)
+        let is_played = self.model == StarterModel::Environment && !self.has_model;
+        !has_own && (self.servers.is_empty() || is_played)
     }
 
     /// The files, `toolgate.yaml` first.
@@ -128,7 +131,7 @@ mod tests {
             key_variable: Some("ANTHROPIC_API_KEY"),
         };
         let servers = vec![("git".into(), definition)];
-        let starter = Starter { model, servers: servers.clone(), policy: Some("plan".into()) };
+        let starter = Starter { model, servers: servers.clone(), policy: Some("plan".into()), ..Starter::default() };
         let [file] = &starter.files()[..] else { panic!("a script beside a model") };
         for line in [
             "models:\n  main:\n    anthropic: { model: \"claude-haiku-4-5\", api_key: \"${ANTHROPIC_API_KEY}\" }\n\n# MCP",

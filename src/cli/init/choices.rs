@@ -85,7 +85,7 @@ impl Choices {
             (true, true) => server.unset().is_empty(),
         };
         let servers = offered.into_iter().filter(is_named).map(definition).collect();
-        Ok(Starter { model, servers, policy: self.policy.clone() })
+        Ok(Starter { model, has_model: offers::names_model(), servers, policy: self.policy.clone() })
     }
 
     fn model(&self, text: &str) -> Result<StarterModel, CliError> {
@@ -160,5 +160,5 @@ fn answers(
     let policies: Vec<String> = POLICIES.iter().map(|(name, meaning)| format!("{name}: {meaning}")).collect();
     let Some(policy) = prompt.choose("Which calls need your approval?", &policies, 0)? else { return Ok(None) };
     let policy = POLICIES.get(policy).map(|(name, _)| (*name).to_owned());
-    Ok(Some(Starter { model, servers: chosen, policy }))
+    Ok(Some(Starter { model, has_model: offers::names_model(), servers: chosen, policy }))
 }

@@ -77,6 +77,11 @@ pub(super) fn models(surroundings: &Surroundings) -> Vec<OfferedModel> {
     models
 }
 
+/// Whether the environment names the model of a starter without a model of its own.
+pub(super) fn names_model() -> bool {
+    environment("TOOLGATE_MODEL_URL").is_some_and(|value| !value.is_empty())
+}
+
 /// A provider's model with the key of the environment.
 pub(super) fn of_provider(provider: Provider, model: Option<&str>) -> StarterModel {
     let prefix = provider.key_variable.trim_end_matches("_API_KEY");

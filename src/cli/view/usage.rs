@@ -10,10 +10,11 @@ pub(in crate::cli) fn spent(usage: &Usage) -> String {
     total(usage, MissingUsage::default())
 }
 
-/// Tokens and cost of one attempt. `None` if it reported no usage: a scripted model, or most likely no tokens in a failed
-/// attempt.
+/// The tokens and the cost of one attempt, as far as they are known; `None` if neither is.
 pub(in crate::cli) fn reported_usage(usage: &Usage) -> Option<String> {
-    (*usage != Usage::default()).then(|| spent(usage))
+    let parts = [usage.total_tokens().map(|_| tokens(usage)), usage.cost_usd.map(dollars)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Tokens and cost of several attempts, some of which may not have reported their usage.

@@ -252,7 +252,13 @@ impl Toolset {
 
     /// A sentence for each rule and pattern of the configuration that matches no tool.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let pattern = |written: &String| format!("`{written}` of the agent matches no tool; correct or remove it");
+        let pattern = |written: &String| {
+            let names = match written.starts_with("mcp_") || written.starts_with("ext_") {
+                true => "",
+                false => ": the names of MCP tools begin with `mcp_<server>_`, those of external tools with `ext_`",
+            };
+            format!("`{written}` of the agent matches no tool; correct or remove it{names}")
+        };
         self.unmatched_rules.iter().map(ToString::to_string).chain(self.unmatched_patterns.iter().map(pattern))
     }
 
