@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
@@ -56,6 +57,19 @@ impl Output {
             stderr: Stream::new(Box::new(Stderr), err_terminal, Paint::choose(err_terminal, env)),
             width: columns.map_or(Width::Terminal, Width::Fixed),
         }
+    }
+
+    /// An output of the same form whose lines are collected, to be shown later.
+    pub(super) fn collecting(&self) -> (Self, Arc<Mutex<Vec<u8>>>) {
+        let collected = Arc::new(Mutex::new(Vec::new()));
+        let stream = |like: &Stream| Stream {
+            to: Box::new(Collector(collected.clone())),
+            temporary: Vec::new(),
+            is_gone: false,
+            ..*like
+        };
+        let (stdout, stderr) = (stream(&self.stdout), stream(&self.stderr));
+        (Self { stdout, stderr, width: Width::Fixed(self.width()) }, collected)
     }
 
     /// Writes a line of the result to standard output. A terminal gets it wrapped at words.
@@ -190,6 +204,19 @@ impl Output {
             Width::Terminal => comfy_table::Table::new().width().filter(|width| *width > 0).map(usize::from),
         };
         width.unwrap_or(USUAL_WIDTH).max(40)
+    }
+}
+
+/// Collects what is written.
+struct Collector(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Collector {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

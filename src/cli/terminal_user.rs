@@ -6,6 +6,7 @@ mod round;
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -194,14 +195,18 @@ async fn prompt_through(
         let is_pending = state.pending_items().iter().any(|pending| pending.is_same_request(&item));
         let replied = if is_pending {
             let asking = ask_about(prompt, follow, run, asked);
+            let settled = operator.settled(run, &item, POLL);
             follow.left_open.insert(named(&item));
-            tokio::select! {
-                answered = asking => {
+            tokio::pin!(asking, settled);
+            loop {
+                tokio::select! {
+                answered = &mut asking => {
                     // An unreadable terminal counts as no person.
                     let Some(answered) = answered else { return Ok(()) };
-                    Ok(answered)
+                    break Ok(answered);
                 }
-                length = operator.settled(run, &item, POLL) => Err(length),
+                length = &mut settled => break Err(length),
+                () = tokio::time::sleep(POLL), if follow.is_calling() => announce_news(follow, run, out).await?,
                 // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
                 interrupt = follow.interrupts.next() => match interrupt {
                     Interrupt::Stop => {
@@ -216,6 +221,7 @@ async fn prompt_through(
                     }
                     Interrupt::Leave => return Err(CliError::Terminated(run.clone())),
                 },
+                }
             }
         } else {
             // Another process answered it while an earlier question was open.
@@ -294,6 +300,18 @@ async fn prompt_through(
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// Shows what became of the calls in progress above the open question.
+async fn announce_news(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
+    let (mut collecting, collected) = out.collecting();
+    follow.catch_up(run, u64::MAX, &mut collecting).await?;
+    let lines = std::mem::take(&mut *collected.lock().unwrap_or_else(PoisonError::into_inner));
+    let lines = String::from_utf8_lossy(&lines);
+    if !lines.is_empty() && !prompt::announce(&lines) {
+        out.bytes(lines.as_bytes());
     }
     Ok(())
 }

@@ -106,6 +106,11 @@ pub(super) fn claim_terminal() {
     terminal::claim();
 }
 
+/// Shows whole lines, which are escaped, above the question of the open prompt. Returns whether there is a prompt.
+pub(super) fn announce(text: &str) -> bool {
+    terminal::announce(text)
+}
+
 /// Whether this process has a terminal at which a user can answer.
 pub(super) fn is_person_at_terminal() -> bool {
     std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok()

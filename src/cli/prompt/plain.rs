@@ -62,6 +62,11 @@ impl Console for Terminal {
 
 pub(super) fn claim() {}
 
+/// Never shows anything: a question here cannot be drawn again.
+pub(super) fn announce(_: &str) -> bool {
+    false
+}
+
 /// Always empty: no keys are read while a run executes.
 pub(in crate::cli) fn typed_ahead() -> String {
     String::new()

@@ -372,6 +372,22 @@ fn a_call_is_asked_about_while_another_is_in_progress() {
 }
 
 #[test]
+fn the_end_of_a_call_is_shown_above_the_open_question_and_what_is_typed_stays() {
+    let desk = slow_and_guarded("slow-call=3");
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("d").sees("why (the model reads it): ");
+    shell.types("not n").sees("not n");
+    shell.sees("odd · echo · ");
+    shell.sees("why (the model reads it): not n");
+    assert!(facts(&desk, "approval.decided").is_empty());
+    let shown = shell.types("ow\r").sees("All done.");
+    assert!(!shown.contains("odd · echo"), "{shown}");
+    assert_eq!(facts(&desk, "approval.decided")[0]["decision"]["reason"], "not now");
+    shell.sees("[0] ready> ");
+}
+
+#[test]
 fn the_calls_in_progress_are_named_above_the_question() {
     let desk = slow_and_guarded("slow-call=2");
     let slow = |n| format!("{{ id: slow{n}, name: mcp_odd_echo, arguments: {{ text: '{n}' }} }}, ");

@@ -181,6 +181,8 @@ struct OpenPrompt {
     id: PromptId,
     /// A byte on this pipe makes the prompt redraw; closing the pipe withdraws the prompt.
     commands: PipeWriter,
+    /// Texts that the prompt shows above its question when it redraws.
+    notices: Vec<String>,
 }
 
 /// Identifies a prompt.
@@ -224,8 +226,23 @@ pub(super) fn open() -> Option<(PromptId, Arc<Device>, PipeReader)> {
     let (reader, commands) = io::pipe().ok()?;
     shared.last += 1;
     let id = PromptId(shared.last);
-    shared.prompt = Some(OpenPrompt { id, commands });
+    shared.prompt = Some(OpenPrompt { id, commands, notices: Vec::new() });
     Some((id, device, reader))
+}
+
+/// Shows whole lines above the question of the open prompt. Returns whether there is a prompt.
+pub(super) fn announce(text: &str) -> bool {
+    let mut shared = shared();
+    let Some(prompt) = &mut shared.prompt else { return false };
+    prompt.notices.push(text.to_owned());
+    prompt.commands.write_all(b"n").is_ok()
+}
+
+/// Takes the lines to show above the question.
+pub(super) fn take_notices(id: PromptId) -> Vec<String> {
+    let mut shared = shared();
+    let prompt = shared.prompt.as_mut().filter(|prompt| prompt.id == id);
+    prompt.map(|prompt| std::mem::take(&mut prompt.notices)).unwrap_or_default()
 }
 
 /// Puts the terminal into line mode and returns the former mode.

@@ -280,13 +280,20 @@ impl Console for Terminal {
             }
             Accepts::Text | Accepts::Lines | Accepts::Key | Accepts::Choice(_) => {}
         }
+        self.write(&device::take_notices(self.id).concat())?;
         view.draw(&line)?;
         let mut rings_after = bell::after(accepts);
         loop {
             let keys = match self.next_event(rings_after)? {
                 PromptEvent::Keys(keys) => keys,
                 PromptEvent::Resumed => {
-                    view.begin_again();
+                    match &device::take_notices(self.id)[..] {
+                        [] => view.begin_again(),
+                        notices => {
+                            view.erase()?;
+                            self.write(&notices.concat())?;
+                        }
+                    }
                     view.draw(&line)?;
                     continue;
                 }
@@ -426,6 +433,11 @@ impl Drop for TerminalGuard {
     fn drop(&mut self) {
         device::end();
     }
+}
+
+/// Shows whole lines, which are escaped, above the question of the open prompt. Returns whether there is a prompt.
+pub(super) fn announce(text: &str) -> bool {
+    device::announce(text)
 }
 
 /// Claims the terminal, because a question can come at any time: from now on no typed input reaches the shell.

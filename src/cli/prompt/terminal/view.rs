@@ -71,6 +71,16 @@ impl View {
         if is_full && column == 0 { Ok(()) } else { self.device.write("\n") }
     }
 
+    /// Erases the question and the answer, for other output in their place.
+    pub(super) fn erase(&mut self) -> io::Result<()> {
+        let text = match self.device.is_smart() {
+            true => self.erased(self.device.columns()),
+            false => "\n".to_owned(),
+        };
+        self.begin_again();
+        self.device.write(&text)
+    }
+
     /// Resets the view after other output.
     pub(super) fn begin_again(&mut self) {
         (self.before, self.after, self.is_there) = (String::new(), String::new(), false);
