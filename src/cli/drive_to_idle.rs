@@ -108,7 +108,7 @@ pub(super) async fn settle(
     if report.status.is_ended() && follow.seen == seen_before && follow.display.is_told() {
         had_ended(&report, again, out);
     } else if report.status == Status::Failed && is_retryable && follow.display.is_told() {
-        again.retrying(&run).iter().for_each(|line| out.note(line));
+        out.note(again.retrying(&run));
     }
     if report.status == Status::Pending && app.settings.store == StoreSettings::Memory && !follow.display.is_json() {
         out.warning(

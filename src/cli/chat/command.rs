@@ -15,6 +15,7 @@ pub(super) enum Command {
     Trace,
     Resume,
     Cancel,
+    Retry,
     Compact,
     Fork,
     New,
@@ -22,7 +23,7 @@ pub(super) enum Command {
 }
 
 /// The commands as `/help` lists them: name, argument, effect.
-const COMMANDS: [(&str, &str, &str); 16] = [
+const COMMANDS: [(&str, &str, &str); 17] = [
     ("/help", "", "lists the commands"),
     ("/tools", "", "lists the agent's tools, and which require approval"),
     ("/model", "[NAME]", "lists the models, or asks another one from the next message on"),
@@ -35,6 +36,7 @@ const COMMANDS: [(&str, &str, &str); 16] = [
     ("/trace", "", "the spans of the last turn as a waterfall"),
     ("/resume", "", "asks for the answers that the last turn waits for, as Enter does"),
     ("/cancel", "", "cancels the last turn, if it is pending"),
+    ("/retry", "", "asks the model again where the last turn ended, in its place"),
     ("/compact", "", "replaces the beginning of the conversation by a summary"),
     ("/fork", "", "the next message begins a copy of this conversation, which stays as it is"),
     ("/new", "", "begins a new conversation"),
@@ -68,6 +70,7 @@ impl Command {
             "/trace" => takes_none(Self::Trace),
             "/resume" => takes_none(Self::Resume),
             "/cancel" => takes_none(Self::Cancel),
+            "/retry" => takes_none(Self::Retry),
             "/compact" => takes_none(Self::Compact),
             "/fork" => takes_none(Self::Fork),
             "/new" => takes_none(Self::New),

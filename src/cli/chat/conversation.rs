@@ -24,7 +24,7 @@ use crate::core::policy::Verdict;
 use crate::core::run::{JournalEntry, PendingItem, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{Grant, GrantFilter};
-use crate::runner::{Agent, Execution, Fork, NewSession, Request, SessionCompaction, SessionMessage};
+use crate::runner::{Agent, Execution, Fork, NewSession, Request, Retry, SessionCompaction, SessionMessage};
 use crate::service::events_of;
 
 /// The number of turns that a continued conversation begins with.
@@ -267,6 +267,12 @@ impl<'a> Conversation<'a> {
                 let run = self.last_run().await?;
                 self.app.runner.cancel(&run, Some("cancelled in the conversation".to_owned()), None).await?;
                 out.note(format!("cancelled {run}"));
+            }
+            Command::Retry => {
+                let retry = Retry { mode: self.chosen_policy().map(str::to_owned), ..Retry::default() };
+                let execution = self.app.runner.retry(&self.last_run().await?, retry).await?;
+                let copied = copied(self.app, &execution.run).await?;
+                self.follow(execution, &copied, out).await?;
             }
             Command::Compact => {
                 let session = self.session.clone().ok_or_else(nothing_yet)?;

@@ -52,10 +52,12 @@ impl RepeatedFlags {
         line(words, self.config.iter().chain(&self.changes))
     }
 
-    /// The command that retries a failed run; none in a conversation, whose next message does.
-    pub(in crate::cli) fn retrying(&self, run: &RunId) -> Option<String> {
-        (!self.in_conversation)
-            .then(|| format!("try again with:\n  {}", self.command(&["runs", "retry", run.as_str()])))
+    /// The command that retries a failed run.
+    pub(in crate::cli) fn retrying(&self, run: &RunId) -> String {
+        match self.in_conversation {
+            true => "/retry asks the model again".to_owned(),
+            false => format!("try again with:\n  {}", self.command(&["runs", "retry", run.as_str()])),
+        }
     }
 
     /// The command line of a command that executes no run and only needs to find the store.

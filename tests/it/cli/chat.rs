@@ -332,6 +332,26 @@ fn a_message_that_enter_ends_during_a_turn_is_sent_after_it() {
 }
 
 #[test]
+fn a_failed_turn_is_retried_in_its_place() {
+    let failing = "turns: [{ fail: { code: provider_unavailable, message: too busy } }]";
+    let desk = Desk::playing(failing);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("  desk:", "  desk:\n    limits: { max_attempts: 1 }"));
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("failed:");
+    shell.sees("/retry asks the model again");
+    shell.sees("> ");
+    left(&mut shell);
+    desk.write("conversation.yaml", "turns: [{ say: Here I am. }, { say: Here I am. }]");
+    let mut shell = chat(&desk, "-c");
+    shell.runs("/retry").sees("Here I am.");
+    shell.sees("> ");
+    left(&mut shell);
+    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(user_texts(&desk, &session), ["Hello"]);
+}
+
+#[test]
 fn tab_lists_the_candidates_and_a_name_without_a_file_is_told() {
     let desk = Desk::playing(TURNS);
     desk.write("notes-a.txt", "");
