@@ -149,6 +149,12 @@ impl Init {
                 out.line(format!("\n{} {warning}", paint.yellow("no model:")));
             }
         }
+        if starter.policy.as_deref() == Some("accept-edits") && !starter.servers.is_empty() {
+            let ids = list(starter.servers.iter().map(|(id, _)| id));
+            out.line(format!(
+                "\naccept-edits allows calls of trusted servers only: add `trusted: true` to those of {ids} that you trust"
+            ));
+        }
         let here = self.folder == Path::new(".");
         let enter = if here { String::new() } else { format!("cd {} && ", shell_word(&self.folder.to_string_lossy())) };
         let message = if starter.has_demo_server() { DEMO_MESSAGE } else { USUAL_MESSAGE };

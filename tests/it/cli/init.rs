@@ -83,8 +83,13 @@ fn servers_of_an_editor_are_written_without_their_values() {
     assert!(wrote.out.contains("git: GIT_TOKEN in place of"), "{}", wrote.out);
     assert!(wrote.out.contains("export GIT_TOKEN="), "the next command works only with it: {}", wrote.out);
 
-    desk.toolgate(&["init", "--force", "--mcp-config", "mcp.json", "--server", "shop"]).expect(0);
+    let chosen = ["init", "--force", "--mcp-config", "mcp.json", "--server", "shop", "--policy", "accept-edits"];
+    let told = desk.toolgate(&chosen).expect(0).out;
+    assert!(told.contains("add `trusted: true` to those of shop that you trust"), "{told}");
     assert!(written(&desk).contains("servers: [demo, shop]"));
+    let with_model = desk.command(&chosen).env("TOOLGATE_MODEL_URL", "http://127.0.0.1:9/v1").output().unwrap();
+    assert!(with_model.status.success());
+    assert!(written(&desk).contains("servers: [shop]"));
     let unknown = desk.toolgate(&["init", "--force", "--mcp-config", "mcp.json", "--server", "x"]).expect(2);
     assert!(unknown.err.contains("no usable server `x`; the files have: git, shop"), "{}", unknown.err);
 }
