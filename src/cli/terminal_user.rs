@@ -30,7 +30,7 @@ use crate::core::run::{Answer, Coverage, PendingCall, PendingItem, Resume, Resum
 use crate::runner::{Report, RunnerError};
 use crate::service::binding_digest;
 
-/// The poll interval for answers of other processes while a prompt is open.
+/// The poll interval for answers of other processes, and for results of calls in progress, while a prompt is open.
 const POLL: Duration = Duration::from_millis(500);
 
 /// How many calls in progress are named above a prompt.
@@ -45,6 +45,16 @@ enum Recorded {
     No(String),
     /// The item accepts no answer any more: it expired, or changed.
     TooLate,
+}
+
+/// How a question about an item ended.
+enum QuestionEnd {
+    Replied(Box<(Prompt<Terminal>, Reply)>),
+    /// The item no longer waits: another process answered it, or it expired. The journal had this length.
+    Settled(u64),
+    Interrupted(Interrupt),
+    /// The terminal cannot be read, which counts as no person.
+    Unreadable,
 }
 
 /// What the person at the prompts did.
@@ -179,7 +189,6 @@ async fn prompt_through(
     let Some(mut prompt) = prompt::at_terminal() else { return Ok(()) };
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
-    let operator = follow.app.operator();
     loop {
         let Some(asked) = round.asked() else {
             let changed = changed_files(round, &prompted.shown);
@@ -193,46 +202,22 @@ async fn prompt_through(
         let (item, further) = (asked.item.clone(), asked.further.clone());
         let state = follow.app.runner.load(run).await?;
         let is_pending = state.pending_items().iter().any(|pending| pending.is_same_request(&item));
-        let replied = if is_pending {
+        let ended = if is_pending {
             let asking = ask_about(prompt, follow, run, asked);
-            let settled = operator.settled(run, &item, POLL);
             follow.left_open.insert(named(&item));
-            tokio::pin!(asking, settled);
-            loop {
-                tokio::select! {
-                answered = &mut asking => {
-                    // An unreadable terminal counts as no person.
-                    let Some(answered) = answered else { return Ok(()) };
-                    break Ok(answered);
-                }
-                length = &mut settled => break Err(length),
-                () = tokio::time::sleep(POLL), if follow.is_calling() => announce_news(follow, run, out).await?,
-                // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
-                interrupt = follow.interrupts.next() => match interrupt {
-                    Interrupt::Stop => {
-                        prompted.is_interrupted = true;
-                        let changed = changed_files(round, &prompted.shown);
-                        if !changed.is_empty() {
-                            out.note(format!("\n  {FILE_CHANGED}"));
-                            round.reopen(&changed);
-                        }
-                        follow.left_open.extend(round.remaining().map(named));
-                        return Ok(());
-                    }
-                    Interrupt::Leave => return Err(CliError::Terminated(run.clone())),
-                },
-                }
-            }
+            wait_for_reply(asking, follow, run, &item, out).await?
         } else {
             // Another process answered it while an earlier question was open.
-            Err(state.length())
+            QuestionEnd::Settled(state.length())
         };
-        let reply = match replied {
-            Ok((returned, reply)) => {
+        let reply = match ended {
+            QuestionEnd::Replied(replied) => {
+                let (returned, reply) = *replied;
                 prompt = returned;
                 reply
             }
-            Err(length) => {
+            QuestionEnd::Unreadable => return Ok(()),
+            QuestionEnd::Settled(length) => {
                 drop(open.take());
                 version = length;
                 follow.left_open.remove(&named(&item));
@@ -249,6 +234,18 @@ async fn prompt_through(
                 round.next();
                 continue;
             }
+            // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
+            QuestionEnd::Interrupted(Interrupt::Stop) => {
+                prompted.is_interrupted = true;
+                let changed = changed_files(round, &prompted.shown);
+                if !changed.is_empty() {
+                    out.note(format!("\n  {FILE_CHANGED}"));
+                    round.reopen(&changed);
+                }
+                follow.left_open.extend(round.remaining().map(named));
+                return Ok(());
+            }
+            QuestionEnd::Interrupted(Interrupt::Leave) => return Err(CliError::Terminated(run.clone())),
         };
         match reply {
             Reply::LeftPending => round.next(),
@@ -304,7 +301,30 @@ async fn prompt_through(
     Ok(())
 }
 
-/// Shows what became of the calls in progress above the open question.
+/// Waits until the question about an item ends, and shows what becomes of the calls in progress above it.
+async fn wait_for_reply(
+    asking: impl Future<Output = Option<(Prompt<Terminal>, Reply)>>,
+    follow: &mut Follow<'_>,
+    run: &RunId,
+    item: &PendingItem,
+    out: &mut Output,
+) -> Result<QuestionEnd, CliError> {
+    let operator = follow.app.operator();
+    let settled = operator.settled(run, item, POLL);
+    tokio::pin!(asking, settled);
+    loop {
+        tokio::select! {
+            answered = &mut asking => {
+                return Ok(answered.map_or(QuestionEnd::Unreadable, |replied| QuestionEnd::Replied(Box::new(replied))));
+            }
+            length = &mut settled => return Ok(QuestionEnd::Settled(length)),
+            interrupt = follow.interrupts.next() => return Ok(QuestionEnd::Interrupted(interrupt)),
+            () = tokio::time::sleep(POLL), if follow.is_calling() => announce_news(follow, run, out).await?,
+        }
+    }
+}
+
+/// Shows the results of calls that were in progress above the open question.
 async fn announce_news(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
     let (mut collecting, collected) = out.collecting();
     follow.catch_up(run, u64::MAX, &mut collecting).await?;

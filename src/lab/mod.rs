@@ -9,3 +9,4 @@ pub mod message_flaws;
 pub mod recording;
 pub mod scenario;
 mod xml;
+pub mod yaml;

@@ -12,7 +12,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::time_arg::Moment;
-use crate::cli::view::any_command;
+use crate::cli::view::any_arguments_warning;
 use crate::core::run::{Coverage, Decision, PendingItem, Scope};
 use crate::core::tool::Arguments;
 
@@ -92,7 +92,7 @@ impl Approve {
         let chosen = self.calls.choose(app, &run).await?;
         if decision.coverage == Coverage::Tool {
             let calls = chosen.items().iter().filter_map(PendingItem::call);
-            let wide = calls.filter_map(|call| any_command(&call, decision.scope));
+            let wide = calls.filter_map(|call| any_arguments_warning(&call, decision.scope));
             wide.for_each(|line| out.warning(line));
         }
         self.on.give(app, &run, chosen.decided(&decision), out).await

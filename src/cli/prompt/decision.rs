@@ -171,7 +171,8 @@ impl<C: Console> Prompt<C> {
         Ok(is_approved.then(|| answers.collect()))
     }
 
-    /// An approval of all further calls of the tool. Where an argument says what runs, it takes a second key.
+    /// An approval of all further calls of the tool. Where an argument says what runs, or which file
+    /// changes, it takes a second key.
     fn any_arguments(
         &mut self,
         asked: &AskedItem,
@@ -179,7 +180,7 @@ impl<C: Console> Prompt<C> {
         scope: Scope,
     ) -> io::Result<Option<Decision>> {
         let wide = || approval(scope, Some(Coverage::Tool), None);
-        let Some(warning) = view::any_command(call, scope) else { return Ok(Some(wide())) };
+        let Some(warning) = view::any_arguments_warning(call, scope) else { return Ok(Some(wide())) };
         self.say(&format!("  {warning}"))?;
         for waiting in asked.further.iter().filter_map(PendingItem::call).filter(|further| further.name == call.name) {
             let arguments = arguments_line(&waiting.arguments.to_value(), COMPACT);

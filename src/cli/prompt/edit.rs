@@ -5,7 +5,7 @@ use std::io;
 
 use super::console::{Accepts, Console};
 use super::editable_arguments::{parsed, text_of};
-use super::{Prompt, RefusedEdit};
+use super::{Prompt, UnsentEdit};
 use crate::cli::argument_lines::{PresentFile, argument_lines, difference_lines};
 use crate::cli::paint::Paint;
 use crate::core::id::CallId;
@@ -26,15 +26,15 @@ impl<C: Console> Prompt<C> {
     }
 
     fn keep_edit(&mut self, call: &CallId, text: String, error: Option<String>) {
-        self.refused_edit = Some(RefusedEdit { call: call.clone(), text, error });
+        self.unsent_edit = Some(UnsentEdit { call: call.clone(), text, error });
     }
 
     /// Asks for other arguments. `None` if they stay as they are.
     pub(super) fn edited(&mut self, call: &PendingCall<'_>) -> io::Result<Option<Arguments>> {
         let before = call.arguments.to_value();
-        let refused = self.refused_edit.take().filter(|refused| refused.call == *call.id);
+        let refused = self.unsent_edit.take().filter(|refused| refused.call == *call.id);
         let (mut text, mut error) = match refused {
-            Some(RefusedEdit { text, error, .. }) => (text, error),
+            Some(UnsentEdit { text, error, .. }) => (text, error),
             None => (text_of(&before), None),
         };
         loop {

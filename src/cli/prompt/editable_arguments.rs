@@ -5,22 +5,14 @@ use serde_json::Value;
 use crate::cli::answers::{NOT_AN_OBJECT, edited_arguments};
 use crate::config;
 use crate::core::tool::Arguments;
-
-const STEP: &str = "  ";
+use crate::lab::yaml;
 
 /// The arguments as text. [`parsed`] returns the same arguments from it.
 pub(super) fn text_of(arguments: &Value) -> String {
-    let json = format!("{arguments:#}\n");
-    if !has_lines(arguments) {
-        return json;
-    }
-    let mut yaml = String::new();
-    write(arguments, "", &mut yaml);
-    let yaml = yaml.trim_start_matches('\n').to_owned();
-    match parsed(&yaml) {
-        Ok(read) if read.to_value() == *arguments => yaml,
-        Ok(_) | Err(_) => json,
-    }
+    let members = arguments.as_object().filter(|_| yaml::has_block(arguments));
+    let yaml = members.map(yaml::write);
+    let is_exact = |yaml: &String| parsed(yaml).is_ok_and(|read| read.to_value() == *arguments);
+    yaml.filter(is_exact).unwrap_or_else(|| format!("{arguments:#}\n"))
 }
 
 /// Reads the arguments that an editor saved.
@@ -37,54 +29,6 @@ pub(super) fn parsed(text: &str) -> Result<Arguments, String> {
     }
 }
 
-/// Whether a text of several lines is in the value.
-fn has_lines(value: &Value) -> bool {
-    match value {
-        Value::String(text) => is_block(text),
-        Value::Array(items) => items.iter().any(has_lines),
-        Value::Object(members) => members.values().any(has_lines),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// Whether a text has several lines, and only characters that a YAML block has.
-fn is_block(text: &str) -> bool {
-    text.trim_end_matches('\n').contains('\n') && !text.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t'))
-}
-
-fn write(value: &Value, margin: &str, yaml: &mut String) {
-    let inner = format!("{margin}{STEP}");
-    match value {
-        Value::Object(members) if has_lines(value) => {
-            for (name, value) in members {
-                yaml.push_str(&format!("\n{margin}{}:", Value::from(name.as_str())));
-                write(value, &inner, yaml);
-            }
-        }
-        Value::Array(items) if has_lines(value) => {
-            for item in items {
-                yaml.push_str(&format!("\n{margin}-"));
-                write(item, &inner, yaml);
-            }
-        }
-        Value::String(text) if is_block(text) => {
-            let (lines, kept) = match text.strip_suffix('\n') {
-                None => (text.as_str(), "-"),
-                Some(lines) if lines.ends_with('\n') => (lines, "+"),
-                Some(lines) => (lines, ""),
-            };
-            yaml.push_str(&format!(" |{}{kept}", STEP.len()));
-            for line in lines.split('\n') {
-                let margin = if line.is_empty() { "" } else { margin };
-                yaml.push_str(&format!("\n{margin}{line}"));
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
-            yaml.push_str(&format!(" {value}"));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -96,13 +40,13 @@ mod tests {
     fn a_text_of_several_lines_is_edited_as_lines() {
         let arguments = json!({
             "path": "a.py", "content": "import os\n\n  x = \"1\"\n",
-            "edits": [{"oldText": "a\nb", "newText": "a"}], "dry": false,
+            "edits": [{"oldText": "  a\nb", "newText": "a"}], "dry": false,
         });
         let text = text_of(&arguments);
         assert_eq!(
             text,
-            "\"path\": \"a.py\"\n\"content\": |2\n  import os\n\n    x = \"1\"\n\"edits\":\n  -\n    \"oldText\": |2-\n      a\n      \
-             b\n    \"newText\": \"a\"\n\"dry\": false"
+            "path: a.py\ncontent: |\n  import os\n\n    x = \"1\"\nedits:\n  - oldText: |2-\n        a\n      b\n    newText: a\n\
+             dry: false\n"
         );
         assert_eq!(parsed(&text).unwrap().to_value(), arguments);
     }

@@ -29,7 +29,7 @@ pub(super) use self::console::{Console, Recall};
 pub(super) use self::escape_key::EscapeKey;
 pub(super) use self::grant_choice::{CallRecord, PastCalls};
 pub(super) use self::menu::Menu;
-pub(super) use self::terminal::{Terminal, TerminalGuard, Withdrawal, typed_ahead};
+pub(super) use self::terminal::{Terminal, TerminalGuard, Withdrawal, announce, typed_ahead};
 use super::answers::{json_or_text, who};
 use super::argument_lines::{PresentFile, argument_lines};
 use super::text::{COMPACT, block, compact};
@@ -48,11 +48,11 @@ const TWICE: &str = "Warning: this call had begun when its server asked, and was
 pub(super) struct Prompt<C> {
     console: C,
     /// The last arguments that the person wrote and that were refused. The next edit of the call begins with them.
-    refused_edit: Option<RefusedEdit>,
+    unsent_edit: Option<UnsentEdit>,
 }
 
 /// Arguments that a person wrote and that were refused, or given up.
-struct RefusedEdit {
+struct UnsentEdit {
     call: CallId,
     text: String,
     /// `None` if the person gave the edit up.
@@ -106,11 +106,6 @@ pub(super) fn claim_terminal() {
     terminal::claim();
 }
 
-/// Shows whole lines, which are escaped, above the question of the open prompt. Returns whether there is a prompt.
-pub(super) fn announce(text: &str) -> bool {
-    terminal::announce(text)
-}
-
 /// Whether this process has a terminal at which a user can answer.
 pub(super) fn is_person_at_terminal() -> bool {
     std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok()
@@ -125,7 +120,7 @@ impl Prompt<Terminal> {
 
 impl<C: Console> Prompt<C> {
     fn new(console: C) -> Self {
-        Self { console, refused_edit: None }
+        Self { console, unsent_edit: None }
     }
 
     /// Shows a heading for the next questions.

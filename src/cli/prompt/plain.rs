@@ -63,7 +63,7 @@ impl Console for Terminal {
 pub(super) fn claim() {}
 
 /// Never shows anything: a question here cannot be drawn again.
-pub(super) fn announce(_: &str) -> bool {
+pub(in crate::cli) fn announce(_: &str) -> bool {
     false
 }
 

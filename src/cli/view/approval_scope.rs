@@ -43,7 +43,7 @@ pub(in crate::cli) fn decided(decision: &Decision) -> String {
 
 /// The warning about an approval of all further calls of a tool, where an argument says what runs or which file
 /// changes. `None` for one call.
-pub(in crate::cli) fn any_command(call: &PendingCall<'_>, scope: Scope) -> Option<String> {
+pub(in crate::cli) fn any_arguments_warning(call: &PendingCall<'_>, scope: Scope) -> Option<String> {
     let reach = match scope {
         Scope::Once => return None,
         Scope::Session => "in this session",

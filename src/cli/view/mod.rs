@@ -23,7 +23,7 @@ pub(super) use activity::Activities;
 pub(super) use approval::{
     because, by_way_of, circumstances, clock, marked, origin, second_look_at_arguments, term, whole,
 };
-pub(super) use approval_scope::{any_command, decided};
+pub(super) use approval_scope::{any_arguments_warning, decided};
 pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
 pub(super) use feedback::feedback_lines;

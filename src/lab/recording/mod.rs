@@ -19,7 +19,6 @@ mod recorded_servers;
 #[cfg(test)]
 mod tests;
 mod text;
-mod yaml;
 
 pub use compare::{Comparison, Side, compare};
 pub use difference::Difference;

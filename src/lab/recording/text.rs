@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::file::Recording;
-use super::yaml;
+use crate::yaml;
 
 /// The first lines of a YAML file.
 const HEADING: &str =

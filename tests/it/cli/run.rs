@@ -337,14 +337,20 @@ fn ctrl_c_cancels_the_run_and_says_so_in_the_journal() {
     assert_eq!(desk.journal("last").last().unwrap()["ending"]["status"], "cancelled");
 }
 
-#[test]
-fn a_run_of_a_killed_process_resumes() {
+/// A desk whose run was killed while its model did not answer; the next attempt answers.
+fn killed_in_the_second_turn() -> Desk {
     let desk = Desk::playing(HANGS);
     let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     until_second_turn(&mut child);
     child.kill().unwrap();
     child.wait().unwrap();
     desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
+    desk
+}
+
+#[test]
+fn a_run_of_a_killed_process_resumes() {
+    let desk = killed_in_the_second_turn();
 
     let resumed = desk.toolgate(&["resume", "last"]).expect(0);
 
@@ -356,12 +362,7 @@ fn a_run_of_a_killed_process_resumes() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_conversation_shows_what_a_killed_process_did_and_continues_it() {
-    let desk = Desk::playing(HANGS);
-    let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    until_second_turn(&mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
+    let desk = killed_in_the_second_turn();
 
     let mut shell = Shell::at(&desk);
     shell.runs("toolgate chat -c").sees("the last turn has not ended; press Enter to continue it");

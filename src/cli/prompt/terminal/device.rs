@@ -230,8 +230,8 @@ pub(super) fn open() -> Option<(PromptId, Arc<Device>, PipeReader)> {
     Some((id, device, reader))
 }
 
-/// Shows whole lines above the question of the open prompt. Returns whether there is a prompt.
-pub(super) fn announce(text: &str) -> bool {
+/// Shows whole lines, which are escaped, above the question of the open prompt. Returns whether there is a prompt.
+pub(in crate::cli) fn announce(text: &str) -> bool {
     let mut shared = shared();
     let Some(prompt) = &mut shared.prompt else { return false };
     prompt.notices.push(text.to_owned());

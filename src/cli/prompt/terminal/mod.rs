@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_current_process_group};
 
+pub(in crate::cli) use self::device::announce;
 use self::device::{BURST, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::Line;
@@ -433,11 +434,6 @@ impl Drop for TerminalGuard {
     fn drop(&mut self) {
         device::end();
     }
-}
-
-/// Shows whole lines, which are escaped, above the question of the open prompt. Returns whether there is a prompt.
-pub(super) fn announce(text: &str) -> bool {
-    device::announce(text)
 }
 
 /// Claims the terminal, because a question can come at any time: from now on no typed input reaches the shell.

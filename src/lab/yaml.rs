@@ -1,5 +1,5 @@
-//! YAML writer for recordings: a readable layout that depends on the value alone. Small values stand on one line, texts
-//! of several lines are block scalars, and every scalar that YAML could read as another type is quoted.
+//! YAML writer for text that people edit: a readable layout that depends on the value alone. Small values stand on one line,
+//! texts of several lines are block scalars, and every scalar that YAML could read as another type is quoted.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ const LONGEST_LINE: usize = 110;
 const RESERVED: [&str; 12] = ["", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".nan"];
 
 /// The YAML of an object, with a line for each member.
-pub(super) fn write(members: &Map<String, Value>) -> String {
+pub fn write(members: &Map<String, Value>) -> String {
     let mut text = String::new();
     write_members(&mut text, members, 0);
     text
@@ -63,24 +63,22 @@ fn write_item(text: &mut String, item: &Value, indent: usize) {
     text.push_str(lines.get(indent + 2..).unwrap_or_default());
 }
 
-/// Whether a text is written as a block scalar: it has lines, and none of them has a form that a block cannot keep.
+/// Whether a text is written as a block scalar: it has lines, and only characters that a block keeps.
 fn is_block(text: &str) -> bool {
-    let keeps = |line: &str| !line.ends_with([' ', '\t']) && !line.contains(|c: char| c.is_control());
-    let is_usual =
-        |c: char| c == '\n' || !(c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}'));
-    text.trim_end_matches('\n').contains('\n')
-        && !text.starts_with([' ', '\t', '\n'])
-        && text.chars().all(is_usual)
-        && text.lines().all(keeps)
+    let is_kept =
+        |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}'));
+    text.trim_end_matches('\n').contains('\n') && text.chars().all(is_kept)
 }
 
 fn write_block(text: &mut String, lines: &str, indent: usize) {
     let body = lines.trim_end_matches('\n');
     let ends = lines.len() - body.len();
+    // White space at the beginning would count as indentation.
+    text.push_str(if body.starts_with([' ', '\t', '\n']) { " |2" } else { " |" });
     text.push_str(match ends {
-        0 => " |-\n",
-        1 => " |\n",
-        _ => " |+\n",
+        0 => "-\n",
+        1 => "\n",
+        _ => "+\n",
     });
     for line in body.split('\n') {
         if !line.is_empty() {
@@ -107,7 +105,8 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-fn has_block(value: &Value) -> bool {
+/// Whether the value has a text that is written as a block.
+pub fn has_block(value: &Value) -> bool {
     match value {
         Value::String(text) => is_block(text),
         Value::Array(items) => items.iter().any(has_block),
@@ -171,19 +170,19 @@ mod tests {
     fn small_values_stand_on_one_line_and_texts_in_blocks() {
         let value = json!({
             "task": "Find Ada", "calls": [{"tool": "find", "arguments": {"name": "Ada", "on": "yes", "n": "1"}}],
-            "text": "Invoice\n\ntotal: 5\n", "last": "a\nb",
+            "text": "Invoice\n\ntotal: 5\n", "last": "a\nb", "code": ["\tx\n  y \n"],
         });
         assert_eq!(
             written(value),
             "task: Find Ada\ncalls:\n  - { tool: find, arguments: { name: Ada, \"on\": \"yes\", \"n\": \"1\" } }\n\
-             text: |\n  Invoice\n\n  total: 5\nlast: |-\n  a\n  b\n"
+             text: |\n  Invoice\n\n  total: 5\nlast: |-\n  a\n  b\ncode:\n  - |2\n    \tx\n      y \n"
         );
     }
 
     fn values() -> impl Strategy<Value = Value> {
         let text = prop_oneof![
             "[a-z :#'\"\\-\\[\\]{}&*!|>%@`,?~]{0,12}",
-            "([a-z ]{0,6}\n){1,4}[a-z]{0,3}",
+            "([a-z \t#]{0,6}\n){1,4}[a-z \t]{0,3}",
             "\\PC{0,8}",
             any::<String>(),
             Just("true".to_owned()),
