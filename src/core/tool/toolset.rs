@@ -253,9 +253,12 @@ impl Toolset {
     /// A sentence for each rule and pattern of the configuration that matches no tool.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let pattern = |written: &String| {
-            let names = match written.starts_with("mcp_") || written.starts_with("ext_") {
-                true => "",
-                false => ": the names of MCP tools begin with `mcp_<server>_`, those of external tools with `ext_`",
+            let is_own_name = |(key, name): (&str, &str)| {
+                !key.starts_with("servers.") && !name.starts_with("mcp_") && !name.starts_with("ext_")
+            };
+            let names = match written.split_once(": ").is_some_and(is_own_name) {
+                true => ": the names of MCP tools begin with `mcp_<server>_`, those of external tools with `ext_`",
+                false => "",
             };
             format!("`{written}` of the agent matches no tool; correct or remove it{names}")
         };

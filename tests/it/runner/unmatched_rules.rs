@@ -64,7 +64,7 @@ async fn a_rule_about_a_server_that_did_not_start_is_not_unmatched() {
 async fn a_pattern_of_the_agent_that_matches_no_tool_is_a_warning() {
     let given = a_clerk_that_pushes().that(|agent| {
         agent.tools = ToolFilter { deny: vec!["mcp_git_psuh".into(), "mcp_*_delete".into()], ..ToolFilter::default() };
-        agent.priorities = vec![("mcp_files_raed".into(), 5), ("mcp_files_read".into(), 5)];
+        agent.priorities = vec![("mcp_files_raed".into(), 5), ("mcp_files_read".into(), 5), ("push".into(), 5)];
     });
     let world = given.ready().await;
 
@@ -72,7 +72,11 @@ async fn a_pattern_of_the_agent_that_matches_no_tool_is_a_warning() {
 
     let run = world.runner.load(&report.run_id).await.unwrap();
     let warnings: Vec<String> = run.tools().unwrap().warnings().collect();
-    let expected = ["tools.deny: mcp_git_psuh", "priorities: mcp_files_raed"]
-        .map(|written| format!("`{written}` of the agent matches no tool; correct or remove it"));
-    assert_eq!((report.status, warnings), (Status::Completed, expected.to_vec()));
+    let expected = [
+        "`tools.deny: mcp_git_psuh` of the agent matches no tool; correct or remove it",
+        "`priorities: mcp_files_raed` of the agent matches no tool; correct or remove it",
+        "`priorities: push` of the agent matches no tool; correct or remove it: the names of MCP tools begin with \
+         `mcp_<server>_`, those of external tools with `ext_`",
+    ];
+    assert_eq!((report.status, warnings), (Status::Completed, expected.map(String::from).to_vec()));
 }
