@@ -266,7 +266,7 @@ mod tests {
         let (first, cap) = (Duration::from_millis(100), Duration::from_secs(1));
         assert_eq!(delays(Backoff::Exponential { first, cap, factor: 3 }), [100, 300, 900, 1000, 1000, 1000, 1000]);
         assert_eq!(delays(Backoff::Constant(first)), [100; 7]);
-        assert_eq!(delay_before(usual, 2, &failure, 0), Duration::ZERO);
+        assert_eq!(delay_before(usual, 2, &failure, 0), Duration::from_millis(250));
         assert_eq!(delay_before(usual, 2, &failure.clone().after_ms(Some(1200)), 0), Duration::from_millis(1200));
         assert_eq!(delay_before(usual, 2, &failure.after_ms(Some(9_999_999)), 0), Duration::from_secs(120));
     }

@@ -54,7 +54,7 @@ impl Default for Limits {
             max_cost_usd: None,
             deadline_s: None,
             max_corrections: 3,
-            max_attempts: 3,
+            max_attempts: 5,
             max_result_bytes: DEFAULT_RESULT_BYTES,
         }
     }

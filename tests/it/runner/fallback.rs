@@ -64,8 +64,8 @@ async fn a_provider_lost_in_a_tool_loop_is_replaced_by_its_fallback() {
 
     assert_eq!((report.status, report.output.unwrap().text.as_str()), (Status::Completed, "Done."));
     let models = asked(&world.runner, &report.run_id).await;
-    assert_eq!(models, ["scripted", "scripted", "scripted", "scripted", "backup", "backup"]);
-    assert_eq!(world.clock.slept().len(), 2, "time is given before an attempt at the same model alone");
+    assert_eq!(models, ["scripted", "scripted", "scripted", "scripted", "scripted", "scripted", "backup", "backup"]);
+    assert_eq!(world.clock.slept().len(), 4, "time is given before an attempt at the same model alone");
     assert_eq!(world.servers.calls().len(), 2);
 }
 
@@ -216,7 +216,7 @@ async fn what_every_attempt_used_is_counted() {
         given_an_agent().with_the_model(Broken::new(Some(usage))).with_a_fallback("backup", answer).ready().await;
     let report = world.run().await;
     assert_eq!(report.status, Status::Completed);
-    assert_eq!((report.budget.usage.input_tokens, report.budget.usage.output_tokens), (Some(121), Some(5)));
+    assert_eq!((report.budget.usage.input_tokens, report.budget.usage.output_tokens), (Some(135), Some(5)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,7 +34,7 @@ fn down() -> Value {
 async fn a_fork_of_a_failed_run_asks_the_model_and_hears_its_message() {
     let world = given_an_agent().whose_model_says(json!([down()])).ready().await;
     let source = world.run().await;
-    assert_eq!((source.status, asked(&world, &source).await), (Status::Failed, 3));
+    assert_eq!((source.status, asked(&world, &source).await), (Status::Failed, 5));
     let repaired = given_an_agent().whose_model_says(json!([say("Better.")])).sharing(&world).await;
 
     let plain = fork_in(&repaired.runner, &source, None).await;
@@ -51,7 +51,7 @@ async fn a_fork_of_a_failed_run_has_all_its_attempts() {
 
     let copy = fork(&world, &source, None).await;
 
-    assert_eq!((copy.status, asked(&world, &copy).await), (Status::Failed, 6), "three of them copied");
+    assert_eq!((copy.status, asked(&world, &copy).await), (Status::Failed, 10), "five of them copied");
 }
 
 fn a_deletion_that_fails_when_denied() -> Given {
