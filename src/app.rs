@@ -266,12 +266,6 @@ impl App {
         limits.chain(hints.unwrap_or_default()).collect()
     }
 
-    /// The MCP servers that are being started or have not listed their tools yet.
-    pub fn starting_servers(&self) -> Vec<ServerId> {
-        let is_starting = |status: &ServerStatus| matches!(status.state, ServerState::Starting | ServerState::Listing);
-        self.servers.status().into_iter().filter(is_starting).map(|status| status.id).collect()
-    }
-
     /// Releases active runs, so that another process resumes them without waiting for their leases, stops the servers, and
     /// exports the spans of what was executed, for at most five seconds. Failures are logged: the process ends by a signal.
     pub async fn abandon(mut self) {

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::paint::Paint;
 use super::prompt;
 use super::text::one_line;
-use super::view::{Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, ShownGrants};
+use super::view::{Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, ShownGrants, StartingServers};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
 use crate::core::lifecycle::{Content, Delta, LifecycleEvent, LifecycleKind};
@@ -228,8 +228,8 @@ impl<'a> Follow<'a> {
     pub(super) fn show_activities(&self, out: &mut Output) {
         let Some(unfinished) = self.display.unfinished() else { return };
         let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
-        let starting = self.app.starting_servers();
-        let activities = self.activities.lines(Instant::now(), &starting, look);
+        let servers = StartingServers::new(self.app.server_status());
+        let activities = self.activities.lines(Instant::now(), &servers, look);
         let lines: Vec<String> = unfinished.iter().cloned().chain(activities).chain(typed_ahead(out)).collect();
         out.passing(&lines);
     }

@@ -9,6 +9,7 @@ use crate::cli::text::{COMPACT, arguments_line, duration, list, one_line};
 use crate::core::id::{CallId, ServerId};
 use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::tool::{Origin, ToolRef};
+use crate::mcp::{ServerState, ServerStatus};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long one frame is shown, in milliseconds.
@@ -34,6 +35,29 @@ enum Actor {
     Servers,
     Model,
     Call(CallId),
+}
+
+/// The servers that are not ready yet, and those that could not start, with the first line of the reason.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct StartingServers {
+    starting: Vec<ServerId>,
+    failed: Vec<(ServerId, String)>,
+}
+
+impl StartingServers {
+    pub(in crate::cli) fn new(servers: Vec<ServerStatus>) -> Self {
+        let mut progress = Self::default();
+        for ServerStatus { id, state, last_error, .. } in servers {
+            match state {
+                ServerState::Starting | ServerState::Listing => progress.starting.push(id),
+                ServerState::BackingOff { .. } | ServerState::Failed { .. } => {
+                    progress.failed.push((id, last_error.map(|error| error.message).unwrap_or_default()));
+                }
+                ServerState::Idle | ServerState::Ready | ServerState::Closed => {}
+            }
+        }
+        progress
+    }
 }
 
 impl Activities {
@@ -98,23 +122,29 @@ impl Activities {
         calls.map(|Activity { name, remark, .. }| format!("{name} ({})", one_line(remark, COMPACT / 2)))
     }
 
-    /// One line for each activity, none wider than the terminal. `starting` are the servers that are not ready yet.
-    pub(in crate::cli) fn lines(&self, now: Instant, starting: &[ServerId], look: DisplaySettings) -> Vec<String> {
-        let lasting = self.0.iter().map(|activity| (activity, now.saturating_duration_since(activity.since)));
-        // A resumed run may have all its servers already.
-        let is_shown = |activity: &Activity| activity.of != Actor::Servers || !starting.is_empty();
-        let lasting = lasting.filter(|(activity, lasts)| lasts.as_millis() >= SHOWN_AFTER && is_shown(activity));
-        let shown = lasting.map(|(activity, lasts)| {
+    /// One line for each activity, none wider than the terminal. While a server is not ready, one for each that failed.
+    pub(in crate::cli) fn lines(&self, now: Instant, servers: &StartingServers, look: DisplaySettings) -> Vec<String> {
+        let mut lines = Vec::new();
+        for Activity { of, name, remark, since } in &self.0 {
+            let lasts = now.saturating_duration_since(*since);
+            // A resumed run may have all its servers already.
+            if lasts.as_millis() < SHOWN_AFTER || (*of == Actor::Servers && servers.starting.is_empty()) {
+                continue;
+            }
             let position = usize::try_from(lasts.as_millis() / FRAME).unwrap_or(0) % FRAMES.len();
             let frame = FRAMES.get(position).copied().unwrap_or_default();
-            let head = format!("{} · {} s", activity.name, lasts.as_secs());
-            let head = one_line(&head, look.width.saturating_sub(6));
+            let head = one_line(&format!("{name} · {} s", lasts.as_secs()), look.width.saturating_sub(6));
             let room = look.width.saturating_sub(head.chars().count() + 8);
-            let remark = if activity.of == Actor::Servers { &list(starting) } else { &activity.remark };
+            let remark = if *of == Actor::Servers { &list(&servers.starting) } else { remark };
             let remark = if room < 8 { String::new() } else { one_line(remark, room) };
-            format!("  {} {head}  {}", look.paint.cyan(frame), look.paint.dim(remark))
-        });
-        shown.collect()
+            lines.push(format!("  {} {head}  {}", look.paint.cyan(frame), look.paint.dim(remark)));
+            let failed = servers.failed.iter().filter(|_| *of == Actor::Servers);
+            lines.extend(failed.map(|(server, reason)| {
+                let failed = one_line(&format!("{server}: {reason}"), look.width.saturating_sub(6));
+                format!("  {} {failed}", look.paint.red("✗"))
+            }));
+        }
+        lines
     }
 
     fn begin(&mut self, of: Actor, name: String, remark: String, since: Instant) {
@@ -167,9 +197,9 @@ mod tests {
         let progress = Progress { progress: 2.0, total: Some(4.0), message: Some("halfway".into()) };
         let delta = Delta::Progress { call: "2".into(), progress };
         activities.apply(&event(LifecycleKind::Fragment { delta, from: None }), began);
-        let look = DisplaySettings { paint: Paint::Plain, width: 60 };
-        assert!(activities.lines(began, &[], look).is_empty(), "a short call does not flicker");
-        let lines = activities.lines(began + Duration::from_millis(3_050), &[], look);
+        let (look, ready) = (DisplaySettings { paint: Paint::Plain, width: 60 }, StartingServers::default());
+        assert!(activities.lines(began, &ready, look).is_empty(), "a short call does not flicker");
+        let lines = activities.lines(began + Duration::from_millis(3_050), &ready, look);
         assert!(lines[0].starts_with("  ⠋ work · slow · 3 s  text: \"xxx"), "{lines:?}");
         assert!(lines[1].starts_with("  ⠋ work · slow · 3 s  ") && lines[1].contains("halfway"), "{lines:?}");
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{lines:?}");
@@ -179,13 +209,16 @@ mod tests {
     fn servers_are_shown_only_while_one_is_not_ready() {
         let (mut activities, began) = (Activities::default(), Instant::now());
         activities.apply(&event(LifecycleKind::Resumed { trace_id: TraceId([1; 16]) }), began);
-        let look = DisplaySettings { paint: Paint::Plain, width: 60 };
+        let (look, ready) = (DisplaySettings { paint: Paint::Plain, width: 60 }, StartingServers::default());
         let later = began + Duration::from_secs(1);
-        assert_eq!(
-            activities.lines(later, &["shop".into(), "web".into()], look),
-            ["  ⠋ connecting to the tool servers · 1 s  shop, web"]
-        );
-        assert!(activities.lines(later, &[], look).is_empty());
+        let reason = "`no-such-server` was not found; install it, or correct `command`".to_owned();
+        let failed = vec![("notes".into(), reason)];
+        let servers = StartingServers { starting: vec!["shop".into(), "web".into()], failed };
+        let lines = activities.lines(later, &servers, look);
+        assert_eq!(lines[0], "  ⠋ connecting to the tool servers · 1 s  shop, web");
+        assert!(lines[1].starts_with("  ✗ notes: `no-such-server` was not found; install"), "{lines:?}");
+        assert!(lines.len() == 2 && lines[1].chars().count() <= 60, "{lines:?}");
+        assert!(activities.lines(later, &ready, look).is_empty());
     }
 
     #[test]
@@ -198,11 +231,11 @@ mod tests {
             tool_access: ToolAccess::Enabled,
         };
         activities.apply(&event(called), began);
-        let look = DisplaySettings { paint: Paint::Plain, width: 60 };
+        let (look, ready) = (DisplaySettings { paint: Paint::Plain, width: 60 }, StartingServers::default());
         let later = began + Duration::from_secs(1);
-        assert_eq!(activities.lines(later, &[], look), ["  ⠋ model main · 1 s  Esc interrupts"]);
+        assert_eq!(activities.lines(later, &ready, look), ["  ⠋ model main · 1 s  Esc interrupts"]);
         let delta = Delta::Text { text: "It".into() };
         activities.apply(&event(LifecycleKind::Fragment { delta, from: None }), later);
-        assert!(activities.lines(later, &[], look).is_empty());
+        assert!(activities.lines(later, &ready, look).is_empty());
     }
 }

@@ -19,7 +19,7 @@ mod usage;
 mod waterfall;
 mod words;
 
-pub(super) use activity::Activities;
+pub(super) use activity::{Activities, StartingServers};
 pub(super) use approval::{
     because, by_way_of, circumstances, clock, marked, origin, second_look_at_arguments, term, whole,
 };
