@@ -142,7 +142,11 @@ impl<C: Console> Prompt<C> {
     fn say_approval(&mut self, item: &PendingItem, call: &PendingCall<'_>) -> io::Result<Vec<String>> {
         let lines = self.say_arguments(&call.arguments)?;
         let circumstances = view::circumstances(item, jiff::Timestamp::now());
-        circumstances.iter().try_for_each(|line| self.say(&format!("  {line}")))?;
+        let paint = self.console.paint();
+        for line in circumstances {
+            let line = if line.starts_with('!') { line } else { paint.dim(line) };
+            self.say(&format!("  {line}"))?;
+        }
         Ok(lines)
     }
 

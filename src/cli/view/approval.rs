@@ -45,7 +45,9 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
 
 /// The reason why the call requires approval, with the rule and the policy.
 pub(in crate::cli) fn because(reason: &str, rule: Option<&str>, policy: Option<&PolicyMark>) -> String {
+    // Without a rule, the reason names the policy.
     let rule = rule.map(|rule| format!("rule {}", escape_untrusted(rule)));
+    let policy = policy.filter(|policy| rule.is_some() || !reason.contains(&format!("policy `{}`", policy.name)));
     let source: Vec<String> = rule.into_iter().chain(policy.map(marked)).collect();
     let source = if source.is_empty() { String::new() } else { format!(" ({})", source.join(", ")) };
     format!("because: {}{source}", escape_untrusted(reason))

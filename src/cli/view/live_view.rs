@@ -62,6 +62,8 @@ pub(in crate::cli) struct LiveView {
     last_error: Option<Failure>,
     /// The calls in progress.
     executing: BTreeMap<CallId, CallRef>,
+    /// Whether the beginning of this process's work on the run was shown.
+    has_begun: bool,
     /// Whether the messages of the user are quoted in a conversation, because no prompt has shown them.
     quotes: bool,
     /// Whether a prompt, or a message of the demonstration, follows each call that requires approval.
@@ -101,6 +103,7 @@ impl LiveView {
             grants: ShownGrants::default(),
             last_error: None,
             executing: BTreeMap::new(),
+            has_begun: false,
             quotes: false,
             prompts: false,
             decided_here: BTreeSet::new(),
@@ -157,6 +160,7 @@ impl LiveView {
         let mut shown = self.end_of_stream();
         self.note(event);
         shown.extend(self.lines(event).into_iter().map(LiveOutput::Line));
+        self.has_begun |= matches!(event.fact, LifecycleKind::Started { .. } | LifecycleKind::Resumed { .. });
         shown
     }
 
@@ -221,7 +225,10 @@ impl LiveView {
                 lines.extend(input.iter().map(|text| self.quote(text)));
                 lines
             }
-            LifecycleKind::Resumed { .. } if self.answer == AnswerPlacement::Conversation => Vec::new(),
+            // The answers of this process continue it.
+            LifecycleKind::Resumed { .. } if self.has_begun || self.answer == AnswerPlacement::Conversation => {
+                Vec::new()
+            }
             LifecycleKind::Resumed { .. } => {
                 vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} resumed", event.run_id)))]
             }
