@@ -239,7 +239,7 @@ impl ResumeRun {
                 let execution = self.claim_run(app, &run, message, trace, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
-            seen = app.runner.message(&run, text).await?.version;
+            seen = app.runner.message(&run, Message::user(text.clone())).await?.version;
         }
         let names_a_question = |answer: &Answer| answer.decision().is_some() || answer.elicitation().is_some();
         if answers.answers.iter().any(|(_, answer)| names_a_question(answer)) {

@@ -68,6 +68,7 @@ pub use toolgate_core::run::{Answer, Resume};
 pub use toolgate_core::tool::result::ResultCheck;
 pub use toolgate_driver::{Agent, ElicitationHold, Fallback, NamedModel, ServerResults, SessionRules, ToolLimit};
 
+use toolgate_core::chat::Message;
 use toolgate_core::id::{AgentName, CallId, RunId};
 use toolgate_core::run::{Channel, Event, Input, JournalEntry, Run, Spec, Status};
 use toolgate_core::tool::Toolset;
@@ -122,8 +123,7 @@ impl AgentRunner {
     }
 
     /// Adds a message to a run. An active run receives it at its next turn; a pending run keeps it.
-    pub async fn message(&self, run: &RunId, text: &str) -> Result<Report, RunnerError> {
-        let message = toolgate_core::chat::Message::user(text);
+    pub async fn message(&self, run: &RunId, message: Message) -> Result<Report, RunnerError> {
         self.record_input(run, &Input::Message(message)).await
     }
 

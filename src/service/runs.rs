@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tokio::sync::OnceCell;
 use toolgate_core::address::AllowedClasses;
 use toolgate_core::blob::{Blob, BlobHandle};
+use toolgate_core::chat::Message;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{AgentName, RunId};
 use toolgate_core::run::{Answerable, Channel, Input, JournalEntry, Resume, Run, Started};
@@ -250,7 +251,7 @@ impl TenantRun {
     /// Adds a message.
     pub async fn add_message(&self, text: &str) -> Result<Report, ServiceError> {
         self.require_may_steer().await?;
-        self.with_current(self.runner.message(self.id(), text).await.map_err(ServiceError::from)).await
+        self.with_current(self.runner.message(self.id(), Message::user(text)).await.map_err(ServiceError::from)).await
     }
 
     /// A fork of the run, in the same tenant and in the name of the caller. `to_error` adds the places in the request to

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::command::Command;
 use crate::app::App;
-use crate::cli::answers::who;
+use crate::cli::answers::{denial, who};
 use crate::cli::approvals::{grant_lines, print_revoked, revoke};
 use crate::cli::attach::attach;
 use crate::cli::drive_to_idle::{Tasks, settle};
@@ -17,18 +17,21 @@ use crate::cli::runs::{copied, print_waterfall};
 use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
-use crate::cli::view::{ASKS_AGAIN, CONTINUES, RepeatedFlags, ShownGrants, spent};
+use crate::cli::view::{RepeatedFlags, ShownGrants, can_continue_with_message, continuing_keys, spent};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
-use crate::core::run::{JournalEntry, PendingItem, Status, Trigger};
+use crate::core::run::{Answer, Channel, Decision, JournalEntry, PendingItem, Resume, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{Grant, GrantFilter};
-use crate::runner::{Agent, Execution, Fork, NewSession, Request, Retry, SessionCompaction, SessionMessage};
+use crate::runner::{Agent, Execution, Fork, NewSession, Report, Request, Retry, SessionCompaction, SessionMessage};
 use crate::service::events_of;
 
 /// The number of turns that a continued conversation begins with.
 const SHOWN_TURNS: usize = 3;
+
+/// The reason of a denial by a message.
+const SAID_INSTEAD: &str = "the user did not approve this call, and sent a message in its place";
 
 /// A conversation: a session, and what its next message is sent with.
 pub(super) struct Conversation<'a> {
@@ -114,13 +117,11 @@ impl<'a> Conversation<'a> {
         RunChoice { model: model.or_else(|| flags.model.clone()), policy: policy.or_else(|| flags.policy.clone()) }
     }
 
-    /// The key that continues the last turn, as text: the turn waits for an answer of the person, or was interrupted. `None` if
-    /// it ended.
-    pub(super) async fn continuation(&self) -> Result<Option<&'static str>, CliError> {
+    /// The state of the last turn; `None` if it ended.
+    pub(super) async fn unended(&self) -> Result<Option<Report>, CliError> {
         let Some(run) = self.newest_run().await? else { return Ok(None) };
         let report = self.app.runner.report(&run).await?;
-        let asks = report.pending.iter().any(PendingItem::wants_answer);
-        Ok((!report.status.is_ended()).then_some(if asks { ASKS_AGAIN } else { CONTINUES }))
+        Ok((!report.status.is_ended()).then_some(report))
     }
 
     /// Prints the last turns of the session as they were shown while they ran.
@@ -170,9 +171,10 @@ impl<'a> Conversation<'a> {
 
     /// Sends a message: starts the next run of the session.
     pub(super) async fn send(&mut self, text: String, out: &mut Output) -> Result<(), CliError> {
-        if let (false, Some(keys)) = (self.forks, self.continuation().await?) {
+        let unended = if self.forks { None } else { self.unended().await? };
+        if let Some(turn) = unended.as_ref().filter(|turn| !can_continue_with_message(&turn.pending)) {
             let error = CliError::usage("the last turn has not ended, so the message was not sent");
-            return Err(error.with_remedy(format!("{keys}; Up recalls the message")));
+            return Err(error.with_remedy(format!("{}; Up recalls the message", continuing_keys(&turn.pending))));
         }
         let files = mentioned_files(&text);
         let as_text =
@@ -186,6 +188,13 @@ impl<'a> Conversation<'a> {
         }
         let mut message = Message::user(text);
         message.content.extend(self.attachments.iter().cloned().chain(mentioned));
+        if let Some(turn) = unended {
+            if message.content.iter().any(|part| part.as_text().is_none()) {
+                let error = CliError::usage("an attachment can only be sent with the first message of a turn");
+                return Err(error.with_remedy(continuing_keys(&turn.pending)));
+            }
+            return self.send_to(&turn, message, out).await;
+        }
         let runner = &self.app.runner;
         let mode = self.chosen_policy().map(str::to_owned);
         let execution = match &self.last {
@@ -205,6 +214,23 @@ impl<'a> Conversation<'a> {
         (self.forks, self.has_unsent_choice, self.attachments) = (false, false, Vec::new());
         let copied = copied(self.app, &execution.run).await?;
         self.follow(execution, &copied, out).await
+    }
+
+    /// Continues a turn that has not ended with a message. The calls that wait for approval are denied.
+    async fn send_to(&mut self, turn: &Report, message: Message, out: &mut Output) -> Result<(), CliError> {
+        let run = &turn.run_id;
+        let known = self.app.runner.journal(run).await?;
+        self.app.runner.message(run, message).await?;
+        self.attachments = Vec::new();
+        let approvals: Vec<PendingItem> = turn.pending.iter().filter(|item| item.wants_answer()).cloned().collect();
+        if !approvals.is_empty() {
+            let denied = || Decision { via: Channel::Terminal, ..denial(Some(SAID_INSTEAD.to_owned())) };
+            let calls = approvals.iter().filter_map(PendingItem::call_id);
+            let denials: Resume = calls.map(|call| (call.clone(), Answer::from(denied()))).collect();
+            self.app.operator().record_as_shown(run, denials.partial(), &approvals).await?;
+        }
+        let execution = self.app.runner.resume_or_follow(run).await?;
+        self.follow(execution, &known, out).await
     }
 
     /// The session, created with the first message.
@@ -252,7 +278,7 @@ impl<'a> Conversation<'a> {
                 self.attachments.push(attach(Path::new(&file))?);
                 out.note(format!("{} to the next message", count(self.attachments.len(), "attachment")));
             }
-            Command::Approvals if self.continuation().await?.is_some() => self.resume(out).await?,
+            Command::Approvals if self.unended().await?.is_some() => self.resume(out).await?,
             Command::Approvals => self.approvals(out).await?,
             Command::Revoke(grant) => {
                 let revoked = revoke(self.app, &[grant], &who()).await?;

@@ -17,6 +17,7 @@ use super::prompt_line::{Entered, LineInput, next_line};
 use super::session_arg;
 use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::text::{age, count, one_line};
+use super::view::continuing_keys;
 use crate::app::App;
 use crate::config::StoreSettings;
 use crate::core::chat::{Part, Role};
@@ -111,7 +112,7 @@ impl Chat {
             let entered =
                 next_line(&conversation.question(), LineInput::Message(recall.clone()), &mut interrupts).await;
             let line = match entered {
-                Entered::Line(line) if line.trim().is_empty() && conversation.continuation().await?.is_none() => {
+                Entered::Line(line) if line.trim().is_empty() && conversation.unended().await?.is_none() => {
                     continue;
                 }
                 Entered::Line(line) => line,
@@ -225,8 +226,8 @@ impl Chat {
             recall.messages = texts.filter(|text: &String| !text.trim().is_empty()).collect();
             conversation.show_history(&messages, out).await?;
         }
-        if let Some(keys) = conversation.continuation().await? {
-            out.note(format!("the last turn has not ended; {keys}"));
+        if let Some(turn) = conversation.unended().await? {
+            out.note(format!("the last turn has not ended; {}", continuing_keys(&turn.pending)));
         }
         // Servers start while the user types.
         let (runner, agent) = (app.runner.clone(), conversation.agent().clone());

@@ -28,7 +28,7 @@ pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
 pub(super) use feedback::feedback_lines;
 pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView, ShownGrants};
-pub(super) use pending::{ASKS_AGAIN, CONTINUES, RepeatedFlags, pending_lines};
+pub(super) use pending::{RepeatedFlags, can_continue_with_message, continuing_keys, pending_lines};
 pub(super) use question::{answering, question_lines};
 pub(super) use summary::RunSummary;
 pub(super) use usage::{MissingUsage, UsageJson, cost, dollars, spent, tokens};

@@ -25,10 +25,24 @@ pub(in crate::cli) struct RepeatedFlags {
     in_conversation: bool,
 }
 
-/// How a person at the prompt of a conversation answers the pending items of its last turn.
-pub(in crate::cli) const ASKS_AGAIN: &str = "press Enter to answer and continue the turn; /cancel gives it up";
-/// The same for a turn that was interrupted and waits for no answer.
-pub(in crate::cli) const CONTINUES: &str = "press Enter to continue it; /cancel gives it up";
+/// The keys that continue the last turn of a conversation, which has these pending items and has not ended.
+pub(in crate::cli) fn continuing_keys(items: &[PendingItem]) -> &'static str {
+    if can_continue_with_message(items) {
+        match items.iter().any(PendingItem::wants_answer) {
+            true => {
+                "press Enter to answer and continue the turn; a message denies what waits for approval and continues it with the message; /cancel gives it up"
+            }
+            false => "press Enter or send a message to continue it; /cancel gives it up",
+        }
+    } else {
+        "press Enter to answer and continue the turn; /cancel gives it up"
+    }
+}
+
+/// Whether a message can continue a turn with these pending items: a denial settles all that wait for an answer.
+pub(in crate::cli) fn can_continue_with_message(items: &[PendingItem]) -> bool {
+    items.iter().filter(|item| item.wants_answer()).all(|item| matches!(item, PendingItem::Approval(_)))
+}
 
 impl RepeatedFlags {
     /// Creates it from words, one for each flag or value: `config` names the configuration, `changes` overrides it.
@@ -88,7 +102,7 @@ pub(in crate::cli) fn pending_lines(
     let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(items)))];
     lines.extend(items.iter().flat_map(|item| item_lines(item, again, look, now)));
     if again.in_conversation {
-        lines.push(ASKS_AGAIN.to_owned());
+        lines.push(continuing_keys(items).to_owned());
         return lines;
     }
     let resume = ["resume", run.as_str()];

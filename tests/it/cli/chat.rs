@@ -142,8 +142,6 @@ fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
     shell.types("q").sees("pending: the run waits for 1 answer");
     assert!(!shell.sees("press Enter to answer").contains("toolgate resume"), "no command of the shell fits here");
     shell.sees("> ");
-    shell.runs("And now?").sees("the message was not sent");
-    shell.sees("> ");
     shell.types("\r").sees("[q] later: ");
     shell.types("\x1b").sees("press Enter to answer");
     shell.sees("> ");
@@ -155,6 +153,29 @@ fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
     shell.runs("/approvals").sees("no grant is in force");
     shell.sees("> ");
     left(&mut shell);
+}
+
+#[test]
+fn a_message_in_place_of_an_approval_denies_the_call_and_continues_the_turn() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    shell.runs("One").sees("Forty-two.");
+    shell.sees("> ");
+    shell.runs("Two").sees("As I said.");
+    shell.sees("> ");
+    shell.runs("Note it").sees("[q] later: ");
+    shell.types("\x1b").sees("a message denies what waits for approval");
+    shell.sees("> ");
+    shell.runs("Rather tell her").sees("denied");
+    shell.sees("Noted.");
+    shell.sees("> ");
+    left(&mut shell);
+    let facts = desk.journal("last");
+    let denials: Vec<&str> = facts.iter().filter_map(|fact| fact["decision"]["reason"].as_str()).collect();
+    assert_eq!(denials, ["the user did not approve this call, and sent a message in its place"]);
+    let added = facts.iter().find(|fact| fact["type"] == "message.added").unwrap();
+    assert!(added.to_string().contains("Rather tell her"), "{added}");
+    assert!(facts.iter().all(|fact| fact["type"] != "tool.started"), "the call did not run");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use toolgate::core::chat::Message;
 use toolgate::core::run::Status;
 
 use super::world::{Given, Kept, answer_to, given_an_agent, names, on_every_store, said, say};
@@ -126,7 +127,7 @@ async fn a_message_is_heard_at_the_next_turn() {
     let execution = world.start().await;
     tokio::time::sleep(Duration::from_millis(50)).await;
 
-    world.runner.message(&execution.run, "Quickly, please.").await.unwrap();
+    world.runner.message(&execution.run, Message::user("Quickly, please.")).await.unwrap();
     let report = execution.until_idle().await.unwrap();
 
     assert_eq!(said(&report)[2..4], ["user: call_1_1 -> read done", "user: Quickly, please."]);

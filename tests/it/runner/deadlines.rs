@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolgate::core::chat::Message;
 use toolgate::core::id::{CallId, RunId};
 use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::run::{
@@ -340,7 +341,7 @@ async fn a_message_to_an_overdue_run_is_read_when_it_resumes() {
     let run = world.run().await.run_id;
     tokio::time::advance(Duration::from_secs(61)).await;
 
-    let told = world.runner.message(&run, "Never mind.").await.unwrap();
+    let told = world.runner.message(&run, Message::user("Never mind.")).await.unwrap();
     let done = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().until_idle().await.unwrap();
 
     assert_eq!((told.status, told.pending.len(), done.status), (Status::Pending, 1, Status::Completed));

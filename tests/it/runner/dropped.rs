@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::Notify;
+use toolgate::core::chat::Message;
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::Status;
@@ -117,7 +118,7 @@ on_every_store! {
         let run = world.run().await.run_id;
         let told = world.sink.told().len();
 
-        dropped_after_its_append(&world, world.runner.message(&run, "Hurry")).await;
+        dropped_after_its_append(&world, world.runner.message(&run, Message::user("Hurry"))).await;
 
         let is_told = async {
             while world.sink.told().len() == told {

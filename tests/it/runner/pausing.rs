@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use toolgate::core::chat::Message;
 use toolgate::core::id::RunId;
 use toolgate::core::run::{Channel, Limits, ResumeError, Status};
 use toolgate::runner::{AgentRunner, Fork, Report, Resume, RunnerError};
@@ -124,7 +125,7 @@ async fn row_4_23_a_message_to_a_paused_run_is_kept() {
     pause(&world.runner, &execution.run).await;
     let run = execution.until_idle().await.unwrap().run_id;
 
-    let told = world.runner.message(&run, "Quickly, please.").await.unwrap();
+    let told = world.runner.message(&run, Message::user("Quickly, please.")).await.unwrap();
 
     assert_eq!((told.status, kinds(&told)), (Status::Pending, vec!["pause"]));
     assert_eq!(world.resume(&run, on()).await.unwrap().status, Status::Completed);

@@ -1,6 +1,7 @@
 //! Rejected resumes. Nothing is written.
 
 use serde_json::json;
+use toolgate::core::chat::Message;
 use toolgate::core::error::ErrorCode;
 use toolgate::core::run::{Input, ResumeError, Status};
 use toolgate::core::tool::{Outcome, ToolOutput};
@@ -94,7 +95,7 @@ async fn an_ended_run_accepts_nothing() {
     let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
     let run = world.run().await.run_id;
 
-    let message = world.runner.message(&run, "One more thing").await.unwrap_err();
+    let message = world.runner.message(&run, Message::user("One more thing")).await.unwrap_err();
     let cancel = world.runner.cancel(&run, None, None).await.unwrap_err();
     let result = world.resume(&run, results([priced("call_1_1")])).await.unwrap_err();
 
@@ -109,7 +110,7 @@ async fn a_message_of_white_space_is_refused_before_and_during_a_run() {
     let world = two_orders().await;
     let waiting = world.run().await;
     for blank in ["", " \n\t"] {
-        let refused = world.runner.message(&waiting.run_id, blank).await.unwrap_err();
+        let refused = world.runner.message(&waiting.run_id, Message::user(blank)).await.unwrap_err();
         assert_eq!(refused, RunnerError::Refused(vec![ResumeError::EmptyMessage]));
         let refused = world.runner.execute(Request::new("clerk", blank)).await.unwrap_err();
         assert_eq!(refused, RunnerError::EmptyMessage);

@@ -1,6 +1,7 @@
 //! Messages of a session that got no reply: the next run reads them with its own (issue 39, row 23).
 
 use serde_json::{Value, json};
+use toolgate::core::chat::Message;
 use toolgate::core::chat::Part;
 use toolgate::core::run::{Input, Status};
 use toolgate::runner::{AgentRunner, Report, Request};
@@ -59,7 +60,7 @@ on_every_store! {
         let turns = json!([{"calls": [{"name": "ext_order"}]}]);
         let world = given_an_agent().with_an_external_tool("order").whose_model_says(turns).kept(kept).await;
         let pending = world.runner.execute(in_chat(world.request())).await.unwrap();
-        world.runner.message(&pending.run_id, "Make it tea").await.unwrap();
+        world.runner.message(&pending.run_id, Message::user("Make it tea")).await.unwrap();
         world.runner.cancel(&pending.run_id, None, None).await.unwrap();
 
         let world = repaired(&world, &["One.", "Tea it is."]).await;

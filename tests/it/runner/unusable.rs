@@ -1,6 +1,7 @@
 //! Input that no run accepts: longer than a model could read, nested deeper than a journal can store, or duplicated.
 
 use serde_json::{Map, Value, json};
+use toolgate::core::chat::Message;
 use toolgate::core::json::MAX_DEPTH;
 use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::run::{
@@ -153,7 +154,7 @@ async fn messages_and_names_are_bounded_and_cancel_reasons_truncated() {
     let (run, long) = (&waiting.run_id, "x".repeat(TOO_LONG));
     let until = waiting.pending[0].expires_at().unwrap() + std::time::Duration::from_secs(60);
 
-    let said = world.runner.message(run, &long).await.unwrap_err();
+    let said = world.runner.message(run, Message::user(&*long)).await.unwrap_err();
     let extended = world.runner.extend(run, "call_1_1".into(), until, long.clone(), Channel::Api).await.unwrap_err();
     let before = world.runner.report(run).await.unwrap();
     world.runner.cancel(run, Some(long), None).await.unwrap();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use toolgate::core::chat::Message;
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
@@ -250,7 +251,7 @@ async fn a_message_to_a_run_does_not_disturb_its_held_call() {
     let mut execution = started(&runner).await;
     let run = execution.run.clone();
     asked(&mut execution).await;
-    runner.message(&run, "and be quick").await.unwrap();
+    runner.message(&run, Message::user("and be quick")).await.unwrap();
     let joined = runner.resume_run(&run, Input::Resume(given(&runner, &run, &ada(), false).await), None).await.unwrap();
     assert_eq!(joined.until_idle().await.unwrap().status, Status::Completed);
     assert_eq!(wire.calls(), ["echo"]);
