@@ -76,23 +76,30 @@ pub(super) fn changed_file(arguments: &Map<String, Value>) -> Option<&str> {
     PATHS.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
-/// The change of the file that the call names, folded to a few lines: the difference of an edit, or the new content. Empty
-/// for other calls.
+/// The change of the file that the call names, folded to a few lines: the difference of an edit, or the new content. A
+/// content has no marks of a difference, because the former one is not known after the call. Empty for other calls.
 pub(super) fn folded_change(arguments: &Map<String, Value>, columns: usize, paint: Paint) -> Vec<String> {
     if changed_file(arguments).is_none() {
         return Vec::new();
     }
-    let lines: Vec<DifferenceLine> =
-        changes(arguments).flat_map(|(before, after)| difference(before, after, FOLDED_CONTEXT)).collect();
+    let changed = |(before, after): (Option<&str>, &str)| match before {
+        Some(before) => difference(before, after, FOLDED_CONTEXT),
+        None => after.lines().map(|line| (None, format!("| {}", visible(line)))).collect(),
+    };
+    let lines: Vec<DifferenceLine> = changes(arguments).flat_map(changed).collect();
     let hidden = lines.len().saturating_sub(FOLDED);
     let shown = lines.into_iter().take(FOLDED);
-    let shown = shown.map(|(tag, line)| marked(tag, &cut(&line, columns.saturating_sub(STEP.len())), paint));
+    let shown = shown.map(|(tag, line)| {
+        let mark = if tag.is_some() { STEP.len() } else { 0 };
+        marked(tag, &cut(&line, columns.saturating_sub(mark)), paint)
+    });
     shown.chain((hidden > 0).then(|| paint.dim(format!("… {}", count(hidden, "more line"))))).collect()
 }
 
-/// The texts before and after each change: of a new content, of an edit, or of a list of edits.
-fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (&str, &str)> {
-    let content = || CONTENTS.iter().find_map(|name| Some(("", arguments.get(*name)?.as_str()?)));
+/// The texts before and after each change: of a new content, whose former one the call does not name, of an edit, or of a
+/// list of edits.
+fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (Option<&str>, &str)> {
+    let content = || CONTENTS.iter().find_map(|name| Some((None, arguments.get(*name)?.as_str()?)));
     let edits = arguments.values().filter_map(Value::as_array).flatten().filter_map(Value::as_object);
     let own = Edit::of(arguments).map(Edit::sides).or_else(content);
     own.into_iter().chain(edits.filter_map(Edit::of).map(Edit::sides))
@@ -131,8 +138,8 @@ impl<'a> Edit<'a> {
         EDITS.iter().find_map(|(old, new)| Some(Self { old, new, before: text(old)?, after: text(new)?, replaces_all }))
     }
 
-    fn sides(self) -> (&'a str, &'a str) {
-        (self.before, self.after)
+    fn sides(self) -> (Option<&'a str>, &'a str) {
+        (Some(self.before), self.after)
     }
 }
 
@@ -253,7 +260,7 @@ pub(super) fn difference_lines(before: &str, after: &str, paint: Paint) -> Vec<S
     difference(before, after, CONTEXT).into_iter().map(|(tag, line)| marked(tag, &line, paint)).collect()
 }
 
-/// A line of a difference; without a tag, a gap between two groups of changes.
+/// A line of a difference; without a tag, a gap between two groups of changes, or a line of a content.
 type DifferenceLine = (Option<ChangeTag>, String);
 
 /// The changed lines, each group with this many unchanged ones around it.
@@ -421,7 +428,7 @@ mod tests {
         let edits = json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}, {"oldText": "1", "newText": ""}]});
         assert_eq!(folded(edits), ["- x", "+ y", "- 1"]);
         let written = folded(json!({"path": "a", "content": format!("山山山山山山\n{}", "\u{202e}\n".repeat(12))}));
-        assert_eq!((written[0].as_str(), written[1].as_str(), written.len()), ("+ 山山山…", "+ \\u{202e}", 9));
+        assert_eq!((written[0].as_str(), written[1].as_str(), written.len()), ("| 山山山…", "| \\u{202e}", 9));
         assert_eq!(written[8], "… 5 more lines");
         assert_eq!(folded(json!({"to": "kim", "text": "Hello"})), [] as [&str; 0]);
     }

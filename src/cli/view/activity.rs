@@ -71,14 +71,15 @@ impl Activities {
                 self.begin(Actor::Servers, text("connecting to the tool servers"), String::new(), now);
             }
             LifecycleKind::ToolsListed { .. } => self.end(&Actor::Servers),
-            LifecycleKind::ModelCalled { model, .. } | LifecycleKind::ModelRetrying { model, .. } => {
+            LifecycleKind::ModelCalled { model, attempt, .. } => {
                 self.end(&Actor::Servers);
-                self.begin(Actor::Model, format!("model {model}"), text("Esc interrupts"), now);
+                let attempt = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+                self.begin(Actor::Model, format!("model {model}{attempt}"), text("Esc interrupts"), now);
             }
             LifecycleKind::ModelFailed { error, .. } => {
                 self.end(&Actor::Model);
-                let wait = error.retry_after_ms.map(|wait| format!("the provider asks to wait {}", duration(wait)));
-                self.begin(Actor::Model, text("before the next attempt"), wait.unwrap_or_default(), now);
+                let wait = error.retry_after_ms.map(|wait| format!("{}, as the provider asks", duration(wait)));
+                self.begin(Actor::Model, text("waiting to retry"), wait.unwrap_or_default(), now);
             }
             LifecycleKind::ModelReplied { .. } | LifecycleKind::ModelCallRefused { .. } => self.end(&Actor::Model),
             LifecycleKind::CompactionStarted { model, .. } => {
@@ -174,6 +175,8 @@ mod tests {
 
     use super::*;
     use crate::cli::paint::Paint;
+    use crate::core::chat::Usage;
+    use crate::core::error::{ErrorCode, Failure};
     use crate::core::run::ToolAccess;
     use crate::core::tool::Progress;
     use crate::core::trace::TraceId;
@@ -224,16 +227,29 @@ mod tests {
     #[test]
     fn the_model_is_shown_until_its_text_arrives() {
         let (mut activities, began) = (Activities::default(), Instant::now());
-        let called = LifecycleKind::ModelCalled {
+        let called = |attempt| LifecycleKind::ModelCalled {
             model: "main".into(),
             fallback: false,
-            attempt: 1,
+            attempt,
             tool_access: ToolAccess::Enabled,
         };
-        activities.apply(&event(called), began);
+        activities.apply(&event(called(1)), began);
         let (look, ready) = (DisplaySettings { paint: Paint::Plain, width: 60 }, StartingServers::default());
         let later = began + Duration::from_secs(1);
         assert_eq!(activities.lines(later, &ready, look), ["  ⠋ model main · 1 s  Esc interrupts"]);
+        let error = Failure::new(ErrorCode::ProviderUnavailable, "overloaded").after_ms(Some(30_000));
+        let failed = LifecycleKind::ModelFailed {
+            model: "main".into(),
+            attempt: 1,
+            error,
+            usage: Usage::default(),
+            cumulative: Usage::default(),
+            duration_ms: 9,
+        };
+        activities.apply(&event(failed), began);
+        assert_eq!(activities.lines(later, &ready, look), ["  ⠋ waiting to retry · 1 s  30.0 s, as the provider asks"]);
+        activities.apply(&event(called(2)), began);
+        assert_eq!(activities.lines(later, &ready, look), ["  ⠋ model main, attempt 2 · 1 s  Esc interrupts"]);
         let delta = Delta::Text { text: "It".into() };
         activities.apply(&event(LifecycleKind::Fragment { delta, from: None }), later);
         assert!(activities.lines(later, &ready, look).is_empty());
