@@ -227,6 +227,11 @@ impl App {
         self.servers.start();
     }
 
+    /// Lets runs continue without the MCP servers that are not ready yet.
+    pub fn skip_starting_servers(&self) {
+        self.servers.skip_waits();
+    }
+
     /// The status of the MCP servers.
     pub fn server_status(&self) -> Vec<mcp::ServerStatus> {
         self.servers.status()

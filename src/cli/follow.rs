@@ -219,6 +219,11 @@ impl<'a> Follow<'a> {
         self.activities.calls()
     }
 
+    /// Whether the run waits for servers that are not ready.
+    pub(super) fn waits_for_servers(&self) -> bool {
+        self.activities.waits_for_servers() && StartingServers::new(self.app.server_status()).is_any()
+    }
+
     /// Whether activities are shown while they last.
     pub(super) fn shows_activities(&self, out: &Output) -> bool {
         self.display.is_live() && out.shows_passing()

@@ -49,6 +49,11 @@ impl Server {
         }
     }
 
+    /// Ends the wait of runs for its tools, until it is ready.
+    pub(super) fn skip_wait(&self) {
+        self.supervisor.skip_wait();
+    }
+
     /// Starts it now, unless its settings are `Start::Lazy`.
     pub(super) fn start(&self) {
         match self.settings.start {

@@ -74,6 +74,12 @@ impl Servers {
         self.servers.values().for_each(|server| server.start());
     }
 
+    /// Ends the wait of runs for servers that are not ready yet: a run continues without their tools, and its next turn has
+    /// those that are ready by then.
+    pub fn skip_waits(&self) {
+        self.servers.values().for_each(|server| server.skip_wait());
+    }
+
     /// Reports the finished exchanges of all servers to `watcher` from now on.
     pub fn watched_by(self, watcher: &Watcher) -> Self {
         self.servers.values().for_each(|server| server.watched_by(watcher.clone()));

@@ -27,7 +27,8 @@ const REFRESH: Duration = Duration::from_millis(100);
 pub(super) const STOPPED: &str = "stopped at the terminal";
 
 /// Shows events until the run is idle. The first Ctrl-C cancels the run, and the next one stops following it. If the
-/// first one pauses the run, the second cancels it. At a terminal, Esc does the same as the first Ctrl-C.
+/// first one pauses the run, the second cancels it. At a terminal, Esc does the same as the first Ctrl-C; while the run waits
+/// for servers, Esc lets it go on without those that are not ready.
 pub(in crate::cli) async fn until_idle(
     follow: &mut Follow<'_>,
     execution: Execution,
@@ -51,13 +52,17 @@ pub(in crate::cli) async fn until_idle(
             // Every event that is ready is shown before the report.
             biased;
             interrupt = next_interrupt(&mut follow.interrupts, escape.as_mut()) => match interrupt {
-                Interrupt::Leave => return Err(CliError::Terminated(run)),
-                Interrupt::Stop if follow.is_cancelled => return Err(CliError::Interrupted),
-                Interrupt::Stop if follow.on_interrupt == OnInterrupt::Pause && !is_paused => {
+                Pressed::Signal(Interrupt::Leave) => return Err(CliError::Terminated(run)),
+                _ if follow.is_cancelled => return Err(CliError::Interrupted),
+                Pressed::Escape if follow.waits_for_servers() => {
+                    app.skip_starting_servers();
+                    escape = EscapeKey::watch();
+                }
+                _ if follow.on_interrupt == OnInterrupt::Pause && !is_paused => {
                     is_paused = true;
                     pause(follow, &run, out).await?;
                 }
-                Interrupt::Stop => cancel(follow, &run, "interrupted at the terminal", out).await?,
+                Pressed::Escape | Pressed::Signal(Interrupt::Stop) => cancel(follow, &run, "interrupted at the terminal", out).await?,
             },
             item = events.next() => match item? {
                 Some(StreamItem::Event(event)) => {
@@ -112,12 +117,18 @@ pub(in crate::cli) async fn until_idle(
     Ok(report)
 }
 
-/// The next interrupt, or Esc in its place.
-async fn next_interrupt(interrupts: &mut Interrupts, escape: Option<&mut EscapeKey>) -> Interrupt {
-    let Some(escape) = escape else { return interrupts.next().await };
+/// What the person pressed, or a signal that does the same.
+enum Pressed {
+    Escape,
+    Signal(Interrupt),
+}
+
+/// The next interrupt, or Esc.
+async fn next_interrupt(interrupts: &mut Interrupts, escape: Option<&mut EscapeKey>) -> Pressed {
+    let Some(escape) = escape else { return Pressed::Signal(interrupts.next().await) };
     tokio::select! {
-        interrupt = interrupts.next() => interrupt,
-        () = escape.pressed() => Interrupt::Stop,
+        interrupt = interrupts.next() => Pressed::Signal(interrupt),
+        () = escape.pressed() => Pressed::Escape,
     }
 }
 

@@ -58,6 +58,11 @@ impl StartingServers {
         }
         progress
     }
+
+    /// Whether one is not ready yet.
+    pub(in crate::cli) fn is_any(&self) -> bool {
+        !self.starting.is_empty()
+    }
 }
 
 impl Activities {
@@ -68,7 +73,7 @@ impl Activities {
         match &event.fact {
             LifecycleKind::Started { .. } | LifecycleKind::Resumed { .. } => {
                 self.0.clear();
-                self.begin(Actor::Servers, text("connecting to the tool servers"), String::new(), now);
+                self.begin(Actor::Servers, text("connecting to servers"), String::new(), now);
             }
             LifecycleKind::ToolsListed { .. } => self.end(&Actor::Servers),
             LifecycleKind::ModelCalled { model, attempt, .. } => {
@@ -117,6 +122,11 @@ impl Activities {
         }
     }
 
+    /// Whether the run waits for its servers, ready or not.
+    pub(in crate::cli) fn waits_for_servers(&self) -> bool {
+        self.0.iter().any(|activity| activity.of == Actor::Servers)
+    }
+
     /// The calls in progress: each with its name, and its arguments or its progress.
     pub(in crate::cli) fn calls(&self) -> impl Iterator<Item = String> {
         let calls = self.0.iter().filter(|activity| matches!(activity.of, Actor::Call(_)));
@@ -129,14 +139,17 @@ impl Activities {
         for Activity { of, name, remark, since } in &self.0 {
             let lasts = now.saturating_duration_since(*since);
             // A resumed run may have all its servers already.
-            if lasts.as_millis() < SHOWN_AFTER || (*of == Actor::Servers && servers.starting.is_empty()) {
+            if lasts.as_millis() < SHOWN_AFTER || (*of == Actor::Servers && !servers.is_any()) {
                 continue;
             }
             let position = usize::try_from(lasts.as_millis() / FRAME).unwrap_or(0) % FRAMES.len();
             let frame = FRAMES.get(position).copied().unwrap_or_default();
             let head = one_line(&format!("{name} · {} s", lasts.as_secs()), look.width.saturating_sub(6));
             let room = look.width.saturating_sub(head.chars().count() + 8);
-            let remark = if *of == Actor::Servers { &list(&servers.starting) } else { remark };
+            let remark = match of {
+                Actor::Servers => &format!("Esc skips {}", list(&servers.starting)),
+                Actor::Model | Actor::Call(_) => remark,
+            };
             let remark = if room < 8 { String::new() } else { one_line(remark, room) };
             lines.push(format!("  {} {head}  {}", look.paint.cyan(frame), look.paint.dim(remark)));
             let failed = servers.failed.iter().filter(|_| *of == Actor::Servers);
@@ -218,7 +231,7 @@ mod tests {
         let failed = vec![("notes".into(), reason)];
         let servers = StartingServers { starting: vec!["shop".into(), "web".into()], failed };
         let lines = activities.lines(later, &servers, look);
-        assert_eq!(lines[0], "  ⠋ connecting to the tool servers · 1 s  shop, web");
+        assert_eq!(lines[0], "  ⠋ connecting to servers · 1 s  Esc skips shop, web");
         assert!(lines[1].starts_with("  ✗ notes: `no-such-server` was not found; install"), "{lines:?}");
         assert!(lines.len() == 2 && lines[1].chars().count() <= 60, "{lines:?}");
         assert!(activities.lines(later, &ready, look).is_empty());

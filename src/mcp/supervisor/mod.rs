@@ -8,6 +8,7 @@
 //! - It waits for a start that is under way, or due within [`READY_TIMEOUT`]. Otherwise it fails at once, with the last
 //!   failure and the time of the next attempt. The very first start has its whole budget; during a later one, a
 //!   request for the tools waits at most that long, and hardly at all once the server failed twice in a row.
+//! - No request waits for the tools of a server that the user does not wait for, until the server is ready.
 //! - A request waits only once for a server that does not list its tools. After that the server is left out, with the
 //!   reason, and asked again in the background with growing pauses: neither a turn nor another run waits for it a
 //!   second time.
@@ -70,6 +71,8 @@ pub(super) struct Supervisor<D: Dial> {
     watched: WatcherSlot,
     /// Notified when a list fails.
     list_failed: Notify,
+    /// Whether the user does not wait for the server, which is not ready yet.
+    is_skipped: watch::Sender<bool>,
     /// The limiter of concurrent starts.
     starts: StartLimiter,
     /// How many restarts were requested.
@@ -125,6 +128,7 @@ impl<D: Dial> Supervisor<D> {
             demand: Demand { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
             watched: WatcherSlot::default(),
             list_failed: Notify::new(),
+            is_skipped: watch::Sender::new(false),
             starts,
             restarts: watch::Sender::new(0),
             has_keeper: AtomicBool::new(false),
@@ -244,10 +248,20 @@ impl<D: Dial> Supervisor<D> {
             // A run asks before each turn and before each tier, and must not wait for an unavailable server each time.
             _ => IMREADY_TIMEOUT,
         };
-        let failure = match timeout(longest, self.ask_if_need_be(begun, awaited, meta)).await {
-            Ok(answered) => answered.err(),
-            Err(_) => {
-                let reason = self.still_waiting(longest);
+        let mut is_skipped = self.is_skipped.subscribe();
+        let unanswered = tokio::select! {
+            biased;
+            answered = timeout(longest, self.ask_if_need_be(begun, awaited, meta)) => {
+                answered.map_err(|_| self.still_waiting(longest))
+            }
+            _ = is_skipped.wait_for(|is_skipped| *is_skipped) => Err(self.sentence("is not ready yet, and was not waited for")),
+        };
+        let failure = match unanswered {
+            Ok(answered) => {
+                self.is_skipped.send_replace(false);
+                answered.err()
+            }
+            Err(reason) => {
                 if self.connection_state().link().is_some() {
                     self.cache.mark_overdue(reason.clone());
                 }
@@ -255,6 +269,13 @@ impl<D: Dial> Supervisor<D> {
             }
         };
         self.cache.offer(&self.server, trusted, failure)
+    }
+
+    /// Ends the wait of requests for the tools, if the server is not ready yet, and lets none wait until it is.
+    pub(super) fn skip_wait(&self) {
+        if !self.cache.has_any() {
+            self.is_skipped.send_replace(true);
+        }
     }
 
     async fn ask_if_need_be(

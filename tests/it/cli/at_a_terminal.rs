@@ -190,8 +190,21 @@ fn a_server_that_takes_its_time_to_start_is_shown() {
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     let slow = "command: sh, args: [-c, 'sleep 1; exec toolgate demo-server']";
     desk.write("toolgate.yaml", &config.replace("command: toolgate, args: [demo-server]", slow));
-    let screen = at_a_terminal(&desk, &["run", "Hello"], &[("connecting to the tool servers", "")]).expect(0);
+    let screen = at_a_terminal(&desk, &["run", "Hello"], &[("connecting to servers", "")]).expect(0);
     assert!(screen.text.contains("shop"), "{}", screen.text);
+}
+
+#[test]
+fn esc_lets_a_run_go_on_without_a_server_that_is_not_ready() {
+    let desk = Desk::playing("turns: [{ say: done }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write(
+        "toolgate.yaml",
+        &config.replace("command: toolgate, args: [demo-server]", "command: sleep, args: ['600']"),
+    );
+    let screen = at_a_terminal(&desk, &["run", "Hello"], &[("Esc skips shop", "\x1b")]).expect(0);
+    assert!(screen.text.contains("`shop` is not ready yet, and was not waited for"), "{}", screen.text);
+    assert!(screen.text.contains("done"), "{}", screen.text);
 }
 
 #[test]

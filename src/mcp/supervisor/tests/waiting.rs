@@ -32,6 +32,30 @@ async fn a_server_that_never_lists_is_waited_for_once_and_asked_again_in_the_bac
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_the_user_does_not_wait_for_is_offered_when_it_is_ready() {
+    let (supervisor, _) = given([Takes(50)]);
+    let begun = Instant::now();
+    let (first, ()) = tokio::join!(offer(&supervisor), async {
+        seconds(5).await;
+        supervisor.skip_wait();
+    });
+    let reason = "the MCP server `shop` is not ready yet, and was not waited for";
+    assert_eq!((missing(first).as_str(), begun.elapsed().as_secs()), (reason, 5));
+    assert_eq!(
+        (missing(offer(&supervisor).await).as_str(), begun.elapsed().as_secs()),
+        (reason, 5),
+        "nor by a later turn"
+    );
+    let generation = supervisor.generation();
+    seconds(50).await;
+    assert!(supervisor.generation() > generation, "so that runs ask again");
+    assert_eq!(names(&offer(&supervisor).await), ["tool"]);
+    supervisor.skip_wait();
+    assert_eq!(names(&offer(&supervisor).await), ["tool"], "a server with tools is not skipped");
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_overdue_list_delays_no_other_request() {
     let (supervisor, world) = given([]);
     world.announces.store(false, Ordering::Relaxed);
