@@ -11,10 +11,10 @@ else
 fi
 
 # Called by a section: one line for the summary.
-note() { printf '%s' "$*" >"$work/note"; }
+note() { printf '%s' "$*" >"$work/$section.note"; }
 
 # Called by a section: counts as these numbers of passed, failed and skipped tests instead of one.
-count() { printf '%s %s %s\n' "$1" "$2" "$3" >"$work/count"; }
+count() { printf '%s %s %s\n' "$1" "$2" "$3" >"$work/$section.count"; }
 
 # Called by a section that cannot run, with the reason.
 skip() {
@@ -23,18 +23,17 @@ skip() {
   exit "$exit_skipped"
 }
 
-# Runs a command beside the sections that follow, in a process group of its own; a section collects its output.
-background() {
-  local name=$1
-  shift
+# Starts a section beside those before it, in a process group of its own. `run_section` waits for it.
+begin_section() {
   set -m
   (
+    section=$1
     set +e
-    (set -e; "$@") >"$work/$name.log" 2>&1 </dev/null
-    echo "$?" >"$work/$name.status.new"
-    mv "$work/$name.status.new" "$work/$name.status"
+    (set -e; "section_$1") >"$work/$1.log" 2>&1 </dev/null
+    echo "$?" >"$work/$1.status.new"
+    mv "$work/$1.status.new" "$work/$1.status"
   ) &
-  echo "$!" >"$work/$name.pid"
+  echo "$!" >"$work/$1.pid"
   set +m
 }
 
@@ -43,8 +42,7 @@ stop_background() {
   for job in $(jobs -p); do kill -- "-$job" 2>/dev/null || true; done
 }
 
-# Waits for a command in the background, prints its output and returns its status. A section is a subshell, which cannot
-# `wait` for it.
+# Waits for a section in the background, prints its output and returns its status. A subshell cannot `wait` for it.
 collect() {
   while [[ ! -e $work/$1.status ]]; do
     if ! kill -0 "$(<"$work/$1.pid")" 2>/dev/null && [[ ! -e $work/$1.status ]]; then
@@ -65,17 +63,16 @@ read_processor() {
   processor=$(LC_ALL=C awk 'NR == 2 { split($1 $2, t, /[ms]/); printf "%.0f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$work/times")
 }
 
-# Runs `section_$1` in a shell of its own that stops at the first failing command.
+# Runs `section_$1` in a shell of its own that stops at the first failing command, or waits for it if it began before.
 run_section() {
-  local name=$1 status=0 started=$SECONDS before result colour counted
-  rm -f "$work/note" "$work/count"
+  local name=$1 section=$1 status=0 started=$SECONDS before result colour counted
   printf '\n%s== %s ==%s\n' "$bold" "$name" "$plain"
   read_processor
   before=$processor
   set +e
   (
     set -e
-    "section_$name"
+    if [[ -e $work/$name.pid ]]; then collect "$name"; else "section_$name"; fi
   )
   status=$?
   set -e
@@ -85,9 +82,9 @@ run_section() {
     "$exit_skipped") result=skipped colour=$yellow counted="0 0 1" ;;
     *) result=FAILED colour=$red counted="0 1 0" ;;
   esac
-  [[ ! -e $work/count ]] || counted=$(<"$work/count")
+  [[ ! -e $work/$name.count ]] || counted=$(<"$work/$name.count")
   add_counts $counted
-  report+=("$name|$result|$((SECONDS - started))|$((processor - before))|$(cat "$work/note" 2>/dev/null || true)")
+  report+=("$name|$result|$((SECONDS - started))|$((processor - before))|$(cat "$work/$name.note" 2>/dev/null || true)")
   printf '%s-- %s %s in %d s%s\n' "$colour" "$name" "$result" "$((SECONDS - started))" "$plain"
 }
 
