@@ -147,7 +147,7 @@ impl Driver<'_> {
         match (judgement.verdict, call.reapproval_reason()) {
             (Verdict::Deny, _) => CallVerdict::Rejected {
                 reason: Rejection::Denied,
-                message: format!("Denied by policy `{}`: {}", policy.name, judgement.reason),
+                message: policy.denial(&judgement.reason),
                 problems: Vec::new(),
             },
             // Requires approval, whatever the policy allows and whatever was granted before.

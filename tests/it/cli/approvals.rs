@@ -394,6 +394,10 @@ fn suggested_rules_pass_a_strict_check_for_any_approval() {
     let calls = [
         r#"{ id: path, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "/srv/data/../x" } }"#,
         r#"{ id: url, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "https://example.com/?a=.*" } }"#,
+    let planned = desk.toolgate(&["run", "--policy", "plan", "Again"]).expect(0);
+    assert!(planned.out.contains("Denied by policy `plan`"), "{}", planned.out);
+    let after_plan = approvals(&desk, &suggest).expect(0).out;
+    assert_eq!(after_plan, printed, "the preset denies every call, which says nothing about these");
         r#"{ id: quotes, name: mcp_shop_add_note, arguments: { customer_id: "C-1002", text: "it's \"so\" \\ ${x} \n#" } }"#,
         r#"{ id: refund, name: ext_run_command, arguments: { command: "git diff; rm -rf /", path: "/srv", cwd: ~ } }"#,
     ];
