@@ -10,7 +10,7 @@ use super::file_permissions::exposed_files;
 use super::models::Models;
 use crate::config::{AgentSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
-use crate::core::policy::{KnownNames, Policy, Rule, UnmatchedRule};
+use crate::core::policy::{KnownNames, Policy, Rule};
 use crate::mcp::StdioSettings;
 
 /// A sentence with the remedy for each setting that has no effect or is unsafe. Opens nothing.
@@ -43,10 +43,6 @@ fn of_agent(settings: &Settings, agent: &AgentSettings) -> Vec<String> {
     let mut warnings = Vec::new();
     for policy in policies {
         warnings.extend(policy.unmatched_rules(&known).iter().map(ToString::to_string));
-        warnings.extend(policy.unmatched_allow_rules(&known).into_iter().map(|rule| {
-            let UnmatchedRule { policy, rule, pattern, .. } = rule;
-            format!("rule `{rule}` of policy `{policy}` allows nothing: no tool has the name (`{pattern}`); correct the name")
-        }));
     }
     warnings.extend(ineffective_hints(settings, agent));
     let known = KnownNames { servers: &agent.servers, unlisted: &agent.servers, ..known };

@@ -78,6 +78,16 @@ pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
     duration(u64::try_from(now.duration_since(since).as_millis()).unwrap_or(0))
 }
 
+/// Seconds in the largest unit that they fill: `40 s`, `3 min`, `5 h`, `2 d`.
+pub(super) fn brief_duration(seconds: i64) -> String {
+    match seconds.max(0) {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3_600 => format!("{} min", seconds / 60),
+        seconds @ 3_600..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
 /// Bytes in readable units: `85 bytes`, `12 kB`, `3.4 MB`.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
@@ -115,6 +125,12 @@ pub(super) fn shell_word(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_brief_duration_has_one_unit() {
+        let seconds = [-5, 59, 60, 3_599, 3_600, 172_799, 172_800];
+        assert_eq!(seconds.map(brief_duration), ["0 s", "59 s", "1 min", "59 min", "1 h", "47 h", "2 d"]);
+    }
 
     #[test]
     fn a_long_value_is_truncated_to_one_line_with_a_mark() {

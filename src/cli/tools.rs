@@ -159,7 +159,7 @@ fn verdict(agent: &Agent, policy: &Policy, tools: &Toolset, tool: &Tool) -> Stri
     let hidden = if tool.hidden { ", hidden" } else { "" };
     let ToolJudgement { judgement, depends_on_arguments } = policy.judge_tool(&subject(agent, tool));
     // Calls that a misspelled rule may have meant require approval whatever their arguments are.
-    let is_meant = tools.unmatched_rules().iter().any(|rule| rule.may_mean(tool));
+    let is_meant = tools.unmatched_rules().iter().any(|rule| rule.may_restrict(tool));
     let verdict = match depends_on_arguments && !is_meant {
         true => "depends",
         false if is_meant => judgement.verdict.max(Verdict::Ask).as_str(),

@@ -55,6 +55,18 @@ pub struct ServerDefinition {
     pub hidden: Vec<String>,
 }
 
+impl ServerDefinition {
+    /// Whether it is the demo server of toolgate, as `PATH` finds it.
+    pub fn is_demo(&self) -> bool {
+        self.summary == "toolgate demo-server"
+    }
+
+    /// The lines with the server as a trusted one.
+    pub fn trusted_yaml(&self) -> String {
+        format!("{}    trusted: true\n", self.yaml)
+    }
+}
+
 /// Reads the servers of such files, without disabled ones. Of the servers that a file has for one folder, only those for
 /// `project` and the folders above it, the nearest first, and before those for every folder. Files can share a variable
 /// only for the same value.

@@ -1,5 +1,7 @@
 //! "Did you mean …?" suggestions.
 
+use toolgate_core::similar::distance;
+
 /// The kind of words that are keys.
 const KEYS: &str = "keys";
 
@@ -77,29 +79,9 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Edit distance of two words: insertions, deletions, replacements and swaps of neighbours, ignoring case and the
-/// difference between `-` and `_`.
-fn distance(from: &str, to: &str) -> usize {
-    let plain = |text: &str| text.to_lowercase().replace('-', "_");
-    strsim::osa_distance(&plain(from), &plain(to))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn edits_are_counted() {
-        for (from, to, edits) in [
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-            ("on-deny", "on_deny", 0),
-            ("modle", "model", 1),
-            ("gti", "git", 1),
-        ] {
-            assert_eq!(distance(from, to), edits, "{from} {to}");
-        }
-    }
 
     #[test]
     fn a_key_of_another_program_leads_to_the_one_that_is_meant() {

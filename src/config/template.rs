@@ -1,5 +1,7 @@
 //! Starter configuration of `toolgate init`: it works at once, and explains itself. Without choices it needs no key.
 
+use std::collections::BTreeSet;
+
 use toolgate_core::id::ServerId;
 
 use super::mcp_import::{ServerDefinition, quoted};
@@ -21,6 +23,8 @@ pub struct Starter {
     pub has_model: bool,
     /// The MCP servers. The demo server of toolgate is added if there are none, or a script stands in for the model.
     pub servers: Vec<(ServerId, ServerDefinition)>,
+    /// Those of them whose hints are trusted.
+    pub trusted: BTreeSet<ServerId>,
     /// The policy of the agent; `default` if there is none.
     pub policy: Option<String>,
 }
@@ -74,7 +78,11 @@ impl Starter {
             let conversation = include_str!("../../examples/config/starter/conversation.yaml").to_owned();
             files.push(TemplateFile { name: "conversation.yaml", text: conversation });
         }
-        let written: String = self.servers.iter().map(|(_, definition)| definition.yaml.as_str()).collect();
+        let yaml = |(id, definition): &(ServerId, ServerDefinition)| match self.trusted.contains(id) {
+            true => definition.trusted_yaml(),
+            false => definition.yaml.clone(),
+        };
+        let written: String = self.servers.iter().map(yaml).collect();
         if self.has_demo_server() {
             text = text.replace("  # git:\n", &format!("{written}  # git:\n"));
         } else {
@@ -144,6 +152,10 @@ mod tests {
             assert!(file.text.contains(line), "{line}: {}", file.text);
         }
         assert!(!file.text.contains("without a key") && !file.text.contains("demo"), "{}", file.text);
+
+        let trusted = Starter { trusted: ["git".into()].into(), ..starter };
+        let text = &trusted.files()[0].text;
+        assert!(text.contains("      command: uvx\n    trusted: true\n\nagents:"), "{text}");
 
         let scripted = Starter { servers, ..Starter::default() };
         let text = &scripted.files()[0].text;

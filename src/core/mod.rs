@@ -14,6 +14,7 @@ pub mod pattern;
 pub mod policy;
 pub mod redact;
 pub mod run;
+pub mod similar;
 pub mod sse;
 pub mod timestamp;
 pub mod tool;

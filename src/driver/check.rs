@@ -127,7 +127,8 @@ impl Driver<'_> {
         let subject = Subject { tool, agent, principal, arguments: call.arguments().as_object() };
         let policy = self.agent.policy_of(spec);
         let judgement = policy.judge_with_links(&subject, &self.links(policy, tool, subject.arguments).await);
-        let unmatched = run.tools().and_then(|tools| tools.unmatched_rules().iter().find(|rule| rule.may_mean(tool)));
+        let unmatched =
+            run.tools().and_then(|tools| tools.unmatched_rules().iter().find(|rule| rule.may_restrict(tool)));
         match (judgement.verdict, unmatched) {
             (Verdict::Allow, Some(rule)) => rule.judgement(judgement),
             (Verdict::Allow | Verdict::Ask | Verdict::Deny, _) => judgement,
@@ -146,7 +147,7 @@ impl Driver<'_> {
         match (judgement.verdict, call.reapproval_reason()) {
             (Verdict::Deny, _) => CallVerdict::Rejected {
                 reason: Rejection::Denied,
-                message: format!("Denied by policy `{}`: {}", policy.name, judgement.reason),
+                message: policy.denial(&judgement.reason),
                 problems: Vec::new(),
             },
             // Requires approval, whatever the policy allows and whatever was granted before.

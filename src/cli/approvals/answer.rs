@@ -65,7 +65,7 @@ impl Answer {
 
     async fn resume(&self, app: &App, run: &RunId) -> Result<Resume, CliError> {
         let call = CallId::from(self.call.as_str());
-        let waiting = app.operator().inbox_of(run).await?;
+        let waiting = app.operator().inbox_of(run).await?.waiting;
         let here = waiting.iter().find(|waiting| *waiting.call() == call);
         let resume = Resume::default().partial();
         match here.map(|waiting| (waiting.item.form(), waiting.version)) {

@@ -89,7 +89,7 @@ impl CallSelection {
     /// Resolves the selection. Each decision is bound to the call that is pending now, or to the digest that the user
     /// saw.
     pub(super) async fn choose(&self, app: &App, run: &RunId) -> Result<SelectedCalls, CliError> {
-        let mut waiting = app.operator().inbox_of(run).await?;
+        let mut waiting = app.operator().inbox_of(run).await?.waiting;
         waiting.retain(InboxItem::is_approval);
         if self.calls.is_empty() {
             waiting.retain(|waiting| self.up_to.is_none_or(|event| asked_at(&waiting.item) <= event));
@@ -124,6 +124,6 @@ fn asked_at(item: &PendingItem) -> u64 {
 
 /// Lists the calls of a run that require approval, for an error message.
 pub(super) async fn that_wait(app: &App, run: &RunId) -> Result<String, CliError> {
-    let waiting = app.operator().inbox_of(run).await?;
+    let waiting = app.operator().inbox_of(run).await?.waiting;
     Ok(list(waiting.iter().map(|waiting| waiting.call().to_string())))
 }

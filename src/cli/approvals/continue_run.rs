@@ -128,7 +128,8 @@ impl ContinueOptions {
             out.json(&ResultLine::refused(&app.runner.report(run).await?, &error));
         } else {
             let again = setup::again(&self.config, &self.changes);
-            for waiting in app.operator().inbox_of(run).await?.iter().filter(|waiting| drifted.contains(waiting.call()))
+            for waiting in
+                app.operator().inbox_of(run).await?.waiting.iter().filter(|waiting| drifted.contains(waiting.call()))
             {
                 whole(waiting, &again, out).into_iter().for_each(|line| out.line(line));
             }

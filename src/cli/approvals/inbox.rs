@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::list;
+use super::list::{self, external_line, whose};
 use crate::app::App;
 use crate::cli::drive_to_idle::{Tasks, settle};
 use crate::cli::error::CliError;
@@ -18,11 +18,15 @@ use crate::cli::prompt_line::{Entered, LineInput, next_line};
 use crate::cli::report;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{count, one_line};
-use crate::cli::view::{ShownGrants, term};
+use crate::cli::view::ShownGrants;
+use crate::cli::wrap::wrap;
 use crate::core::id::RunId;
 use crate::core::run::{AnswerForm, PendingCall};
 use crate::core::tool::summary;
 use crate::service::{Inbox, InboxFilter, InboxItem};
+
+/// The most lines of a pending item, because the prompts show the items whole.
+const ITEM_LINES: usize = 4;
 
 /// Asks about the pending approvals and questions of all runs, until none is left or the person leaves.
 pub(super) async fn decide(config: &ConfigFlag, out: &mut Output) -> Result<Exit, CliError> {
@@ -34,9 +38,14 @@ pub(super) async fn decide(config: &ConfigFlag, out: &mut Output) -> Result<Exit
 
 async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, CliError> {
     let again = setup::again(config, &ConfigOverrides::default());
-    let mut left = BTreeSet::new();
+    let (mut left, mut is_first) = (BTreeSet::new(), true);
     loop {
-        let waiting = waiting(app, out).await?;
+        let Inbox { waiting, external, unreadable } = app.operator().inbox(&InboxFilter::default()).await?;
+        list::warn_of_unreadable(&unreadable, out);
+        let now = Timestamp::now();
+        if std::mem::take(&mut is_first) {
+            external.iter().filter_map(|item| external_line(item, now)).for_each(|line| out.note(line));
+        }
         if waiting.is_empty() {
             out.note("there are no pending approvals or questions");
             return Ok(Exit::Done);
@@ -45,7 +54,7 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
             out.note("left pending; `toolgate approvals` asks again");
             return Ok(Exit::Done);
         }
-        let runs = by_run(&waiting, out);
+        let runs = by_run(&waiting, out, now);
         out.note(format!("\n{} in {}", count(waiting.len(), "pending item"), count(runs.len(), "run")));
         let chosen = match &runs[..] {
             [(only, _)] => Some(only.clone()),
@@ -67,44 +76,37 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
     }
 }
 
-/// What is pending in all runs.
-async fn waiting(app: &App, out: &mut Output) -> Result<Vec<InboxItem>, CliError> {
-    let Inbox { waiting, unreadable } = app.operator().inbox(&InboxFilter::default()).await?;
-    list::warn_of_unreadable(&unreadable, out);
-    Ok(waiting)
-}
-
-/// The runs, each with its agent, its task, and a line for each item, because the prompts show the items whole.
-fn by_run(waiting: &[InboxItem], out: &Output) -> Vec<(RunId, String)> {
-    let room = out.width().saturating_sub(8).max(24);
-    let mut runs: Vec<(RunId, String)> = Vec::new();
+/// The runs, each with its items, agent, age and task.
+fn by_run(waiting: &[InboxItem], out: &Output, now: Timestamp) -> Vec<(RunId, String)> {
+    let room = out.width().saturating_sub(12).max(24);
+    let mut runs: Vec<(&InboxItem, String)> = Vec::new();
     for item in waiting {
-        let line = format!("\n  {}", item_line(item, room));
-        match runs.iter_mut().find(|(run, _)| *run == item.run_id) {
-            Some((_, lines)) => lines.push_str(&line),
-            None => {
-                let task = one_line(&format!("agent {}: {}", item.agent, item.context.task), room);
-                runs.push((item.run_id.clone(), task + &line));
-            }
+        // The menu indents each line of an option alike.
+        let line = wrap(&one_line(&item_line(item), room * ITEM_LINES), room).replace('\n', "\n    ");
+        match runs.iter_mut().find(|(first, _)| first.run_id == item.run_id) {
+            Some((_, lines)) => lines.push_str(&format!("\n{line}")),
+            None => runs.push((item, line)),
         }
     }
-    runs
+    let with_task = |(first, lines): (&InboxItem, String)| {
+        let task = one_line(&first.context.task, room);
+        (first.run_id.clone(), format!("{lines}\n  {}: {task}", whose(first, now)))
+    };
+    runs.into_iter().map(with_task).collect()
 }
 
-/// What waits, in a line.
-fn item_line(item: &InboxItem, room: usize) -> String {
+/// What waits.
+fn item_line(item: &InboxItem) -> String {
     let Some(PendingCall { tool, arguments, .. }) = item.item.call() else { return String::new() };
     let called = || summary(&tool.origin, &arguments);
-    let line = match item.item.form() {
+    match item.item.form() {
         AnswerForm::Choice(ask) => format!("the model asks: {}", ask.question),
         AnswerForm::Elicitation { .. } => format!("{} asks for input", called()),
         AnswerForm::Decision(_)
         | AnswerForm::Result { .. }
         | AnswerForm::Background(_)
         | AnswerForm::Continue { .. } => called(),
-    };
-    let term = term(&item.item, Timestamp::now()).map(|term| format!("  {term}")).unwrap_or_default();
-    one_line(&format!("{line}{term}"), room)
+    }
 }
 
 /// The run that the person chooses; `None` to leave.

@@ -57,7 +57,7 @@ impl Show {
 
     async fn waiting(&self, app: &App) -> Result<Vec<InboxItem>, CliError> {
         let run = find(app, &self.run).await?;
-        let mut waiting = app.operator().inbox_of(&run).await?;
+        let mut waiting = app.operator().inbox_of(&run).await?.waiting;
         let Some(call) = &self.call else {
             return if waiting.is_empty() { Err(nothing_waits(&run)) } else { Ok(waiting) };
         };

@@ -1,17 +1,19 @@
 //! Choices of `toolgate init`: by flags, or by the answers of a person.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::offers::{self, OfferedServer, POLICIES};
+use super::offers::{self, BELIEVES_HINTS, OfferedServer, POLICIES};
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::prompt::{Console, Prompt};
 use crate::cli::surroundings;
 use crate::cli::text::list;
-use crate::config::{PROVIDERS, Starter, StarterModel};
+use crate::config::{PROVIDERS, ServerDefinition, Starter, StarterModel};
+use crate::core::id::ServerId;
 
 /// The choices as flags.
 #[derive(Args, Debug)]
@@ -41,13 +43,19 @@ pub(super) struct Choices {
     /// The approval policy: default, accept-edits, dont-ask, delegate, plan or bypass
     #[arg(long, value_name = "NAME", value_parser = POLICIES.map(|(name, _)| name))]
     policy: Option<String>,
+
+    /// Writes `trusted: true` for this server: policies believe what it says of its tools, such as that one only reads
+    /// (repeatable)
+    #[arg(long, value_name = "ID")]
+    trust: Vec<String>,
 }
 
 impl Choices {
     /// Whether a person may be asked: no flag chooses anything.
     pub(super) fn are_open(&self) -> bool {
-        let Self { yes, model, model_url, mcp_config, server, policy } = self;
-        !yes && model.is_none() && model_url.is_none() && mcp_config.is_empty() && server.is_empty() && policy.is_none()
+        let Self { yes, model, model_url, mcp_config, server, policy, trust } = self;
+        let chooses_servers = !mcp_config.is_empty() || !server.is_empty() || !trust.is_empty();
+        !yes && model.is_none() && model_url.is_none() && !chooses_servers && policy.is_none()
     }
 
     /// The choices without a question.
@@ -85,7 +93,22 @@ impl Choices {
             (true, true) => server.unset().is_empty(),
         };
         let servers = offered.into_iter().filter(is_named).map(definition).collect();
-        Ok(Starter { model, has_model: offers::names_model(), servers, policy: self.policy.clone() })
+        let (has_model, policy) = (offers::names_model(), self.policy.clone());
+        self.with_trust(Starter { model, has_model, servers, policy, ..Starter::default() })
+    }
+
+    /// The starter with the servers of `--trust` as trusted ones. The demo server is trusted in any case.
+    fn with_trust(&self, starter: Starter) -> Result<Starter, CliError> {
+        let demo = starter.has_demo_server().then_some("demo").into_iter();
+        let written: Vec<&str> = demo.chain(starter.servers.iter().map(|(id, _)| id.as_str())).collect();
+        if let Some(unknown) = self.trust.iter().find(|id| !written.contains(&id.as_str())) {
+            let message =
+                format!("--trust does not know the server `{unknown}`; the configuration has: {}", list(written));
+            return Err(
+                CliError::not_found(message).with_remedy("choose its file with --mcp-config, or it with --server")
+            );
+        }
+        Ok(Starter { trusted: self.trust.iter().map(|id| id.as_str().into()).collect(), ..starter })
     }
 
     fn model(&self, text: &str) -> Result<StarterModel, CliError> {
@@ -105,7 +128,7 @@ impl Choices {
     }
 }
 
-fn definition(server: OfferedServer) -> (crate::core::id::ServerId, crate::config::ServerDefinition) {
+fn definition(server: OfferedServer) -> (ServerId, ServerDefinition) {
     (server.id.as_str().into(), server.definition)
 }
 
@@ -160,5 +183,19 @@ fn answers(
     let policies: Vec<String> = POLICIES.iter().map(|(name, meaning)| format!("{name}: {meaning}")).collect();
     let Some(policy) = prompt.choose("Which calls need your approval?", &policies, 0)? else { return Ok(None) };
     let policy = POLICIES.get(policy).map(|(name, _)| (*name).to_owned());
-    Ok(Some(Starter { model, has_model: offers::names_model(), servers: chosen, policy }))
+    let mut trusted = BTreeSet::new();
+    if policy.as_deref() == Some(BELIEVES_HINTS) && !chosen.is_empty() {
+        prompt.heading(&format!(
+            "{BELIEVES_HINTS} believes what a trusted server says of its tools (readOnlyHint, …), and lets them read, \
+             edit and delete files without approval."
+        ))?;
+        let about: Vec<String> = chosen.iter().map(|(id, server)| format!("{id}: {}", server.summary)).collect();
+        let is_own = |(index, (_, server)): (usize, &(ServerId, ServerDefinition))| server.is_demo().then_some(index);
+        let usual: Vec<usize> = chosen.iter().enumerate().filter_map(is_own).collect();
+        let Some(picked) = prompt.choose_several("Which of these servers do you trust?", &about, &usual)? else {
+            return Ok(None);
+        };
+        trusted = picked.iter().filter_map(|index| chosen.get(*index)).map(|(id, _)| id.clone()).collect();
+    }
+    Ok(Some(Starter { model, has_model: offers::names_model(), servers: chosen, trusted, policy }))
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use self::choices::Choices;
+use self::offers::BELIEVES_HINTS;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
@@ -32,7 +33,8 @@ Examples:
   toolgate init                           in a terminal, asks for model, servers and policy
   toolgate init support-desk              writes into that folder, and creates the folder
   toolgate init --yes                     asks nothing, and takes what it finds here
-  toolgate init --model anthropic --mcp-config ~/.cursor/mcp.json --policy accept-edits
+  toolgate init --model anthropic --mcp-config ~/.cursor/mcp.json
+  toolgate init --mcp-config ~/.cursor/mcp.json --policy accept-edits --trust files
   toolgate init --model qwen3 --model-url http://localhost:11434/v1
 
 With a flag, and without a terminal, it asks nothing. Keys and other values of editors' files are
@@ -149,10 +151,11 @@ impl Init {
                 out.line(format!("\n{} {warning}", paint.yellow("no model:")));
             }
         }
-        if starter.policy.as_deref() == Some("accept-edits") && !starter.servers.is_empty() {
+        let believes_hints = starter.policy.as_deref() == Some(BELIEVES_HINTS);
+        if believes_hints && starter.trusted.is_empty() && !starter.servers.is_empty() {
             let ids = list(starter.servers.iter().map(|(id, _)| id));
             out.line(format!(
-                "\naccept-edits allows calls of trusted servers only: add `trusted: true` to those of {ids} that you trust"
+                "\n{BELIEVES_HINTS} allows calls of trusted servers only: add `trusted: true` to those of {ids} that you trust"
             ));
         }
         let here = self.folder == Path::new(".");

@@ -11,12 +11,15 @@ use crate::config::{Api, PROVIDERS, Provider, ServerDefinition, StarterModel};
 /// The presets, each with what it means.
 pub(super) const POLICIES: [(&str, &str); 6] = [
     ("default", "every call of an MCP tool requires your approval"),
-    ("accept-edits", "servers that you mark `trusted` read, edit and delete files without approval; other calls ask"),
+    (BELIEVES_HINTS, "servers that you mark `trusted` read, edit and delete files without approval; other calls ask"),
     ("dont-ask", "each call that would require approval is denied, so a run never waits"),
     ("delegate", "only tools of your application run; calls of MCP tools are denied"),
     ("plan", "no call runs; the model describes what it would do"),
     ("bypass", "every call runs without approval"),
 ];
+
+/// The preset that believes the hints of trusted servers.
+pub(super) const BELIEVES_HINTS: &str = "accept-edits";
 
 /// The most models of a local server to offer.
 const MOST_MODELS: usize = 8;

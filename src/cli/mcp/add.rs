@@ -166,7 +166,7 @@ impl Add {
         })?;
         let mut definition = server.definition.map_err(CliError::usage)?;
         if self.trusted {
-            definition.yaml.push_str("    trusted: true\n");
+            definition.yaml = definition.trusted_yaml();
         }
         Ok(definition)
     }

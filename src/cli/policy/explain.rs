@@ -14,6 +14,7 @@ use crate::cli::text::{list, one_line};
 use crate::config::{self, Settings};
 use crate::core::id::{AgentName, Principal, ServerId};
 use crate::core::policy::{Example, Finding, Judgement, OnTimeout, Policy, Rule, Subject, Verdict};
+use crate::core::similar::{did_you_mean, similar};
 use crate::core::tool::{Annotations, Arguments, Builtin, Origin, Tool, ToolRef, escape_untrusted};
 use crate::ports::{Grant, GrantFilter};
 
@@ -160,10 +161,10 @@ impl Explain {
         if let Some(tool) = tools.get(&self.tool) {
             return Ok((tool.clone(), grants));
         }
-        let remedy = format!(
-            "available are: {}. `--server ID` or `--external` explains any other tool",
-            list(tools.iter().map(|tool| &tool.name))
-        );
+        let names = || tools.iter().map(|tool| tool.name.as_str());
+        let known = did_you_mean(similar(&self.tool, names()));
+        let known = known.unwrap_or_else(|| format!("available are: {}.", list(names())));
+        let remedy = format!("{known} `--server ID` or `--external` explains any other tool");
         Err(CliError::not_found(format!("agent {agent} has no tool `{}`", self.tool)).with_remedy(remedy))
     }
 }

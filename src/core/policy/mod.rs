@@ -9,6 +9,7 @@ pub mod analysis;
 mod chained_commands;
 mod command;
 mod condition;
+mod denial;
 mod example;
 mod example_check;
 mod explanation;

@@ -1,21 +1,28 @@
-//! Unmatched rules: rules that ask or deny by the name of a tool or server and match no tool of a run.
+//! Unmatched rules: rules with the name of a tool or server that match no tool of a run.
 //!
-//! Such a rule is probably misspelled, and the calls that it was meant to restrict would run. Until it is corrected, or
-//! says `allow_unmatched: true`, calls that it may have meant require approval. A rule is unmatched only if every tool
+//! Such a rule is probably misspelled. One that allows has no effect, and is reported. Of one that asks or denies, the
+//! calls that it was meant to restrict would run: until it is corrected, or says `allow_unmatched: true`, calls that it
+//! may have meant require approval. A rule is unmatched only if every tool
 //! that it could match is known: patterns for external tools, which each caller declares, and for servers whose tools are
 //! not listed, are never unmatched. Neither is a pattern that names no server (`*_delete_*`, `mcp_*_delete_*`).
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Judgement, Policy, Rule, Verdict};
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::{NamePattern, literal_start};
-use crate::tool::{Builtin, LeftOut, Origin, Tool, mcp_name};
+use crate::similar::{did_you_mean, similar};
+use crate::tool::{Builtin, LeftOut, Origin, Tool, escape_untrusted, mcp_name};
 
 /// The beginning of the names of all MCP tools, and of all external tools.
 const PREFIXES: [&str; 2] = ["mcp_", "ext_"];
 
-/// A rule that asks or denies and matches no tool.
+/// The most similar names of a pattern with wildcards.
+const MOST_SIMILAR: usize = 3;
+
+/// A rule that matches no tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnmatchedRule {
     pub policy: String,
@@ -26,6 +33,16 @@ pub struct UnmatchedRule {
     /// The servers whose tools it may have meant; empty for every server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerId>,
+    /// Whether the rule allows, so that no call requires approval because of it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub allows: bool,
+    /// The names of tools, or else of servers, that the pattern may mean.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub similar: Vec<String>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The names that the rules of a policy are compared with.
@@ -46,18 +63,9 @@ pub struct KnownNames<'a> {
 }
 
 impl Policy {
-    /// The rules for this agent and principal that ask or deny by name and match no tool.
+    /// The rules for this agent and principal that have a name and match no tool.
     pub fn unmatched_rules(&self, known: &KnownNames<'_>) -> Vec<UnmatchedRule> {
-        self.unmatched_where(known, Rule::restricts_by_name)
-    }
-
-    /// The rules for this agent and principal that allow by name and match no tool. They have no effect.
-    pub fn unmatched_allow_rules(&self, known: &KnownNames<'_>) -> Vec<UnmatchedRule> {
-        self.unmatched_where(known, |rule| rule.is_by_name() && !rule.restricts_by_name())
-    }
-
-    fn unmatched_where(&self, known: &KnownNames<'_>, is_meant: impl Fn(&Rule) -> bool) -> Vec<UnmatchedRule> {
-        let concerns = |rule: &&Rule| is_meant(rule) && rule.concerns(known.agent, known.principal);
+        let concerns = |rule: &&Rule| rule.is_by_name() && rule.concerns(known.agent, known.principal);
         self.rules.iter().filter(concerns).filter_map(|rule| self.unmatched(rule, known)).collect()
     }
 
@@ -73,7 +81,14 @@ impl Policy {
             return None;
         }
         let servers = known.servers.iter().filter(may_mean).cloned().collect();
-        Some(UnmatchedRule { policy: self.name.clone(), rule: rule.id.clone(), pattern: rule.name_pattern(), servers })
+        Some(UnmatchedRule {
+            policy: self.name.clone(),
+            rule: rule.id.clone(),
+            pattern: rule.name_pattern(),
+            servers,
+            allows: rule.verdict == Verdict::Allow,
+            similar: known.similar_to(rule),
+        })
     }
 }
 
@@ -93,6 +108,35 @@ impl KnownNames<'_> {
         let may_be_unlisted = self.unlisted.iter().any(|server| may_name_tool_of(text, server));
         !(is_tool || is_left_out || may_name_others(text) || may_be_unlisted)
     }
+
+    /// The names that a rule without a match may mean: of servers where its pattern fits no server, else of tools.
+    fn similar_to(&self, rule: &Rule) -> Vec<String> {
+        let wanted = rule.conditions();
+        let of_server = |tool: &&Tool| match &tool.origin {
+            Origin::Mcp { server, .. } => rule.fits_server(server),
+            Origin::External { .. } | Origin::Builtin { .. } => wanted.server.is_none(),
+        };
+        let tools = || self.tools.iter().filter(of_server);
+        let (pattern, names): (_, Vec<&str>) = match (&wanted.server, &wanted.tool, &wanted.tool_name) {
+            (Some(server), ..) if !self.servers.iter().any(|server| rule.fits_server(server)) => {
+                (server, self.servers.iter().map(ServerId::as_str).collect())
+            }
+            (_, Some(tool), _) => (tool, tools().map(|tool| tool.name.as_str()).collect()),
+            (_, None, Some(name)) => (name, tools().map(|tool| own_name(&tool.origin)).collect()),
+            (_, None, None) => return Vec::new(),
+        };
+        let start = literal_start(pattern);
+        if start == pattern {
+            return similar(start, names).into_iter().map(str::to_owned).collect();
+        }
+        // Of a pattern with wildcards, the beginning is compared with as much of each name.
+        let length = start.chars().count();
+        let beginning = |name: &str| name.chars().take(length).collect::<String>();
+        let beginnings: BTreeSet<String> = names.iter().map(|name| beginning(name)).collect();
+        let near = similar(start, beginnings.iter().map(String::as_str));
+        let is_near = |name: &&str| near.contains(&beginning(name).as_str());
+        names.into_iter().filter(is_near).take(MOST_SIMILAR).map(str::to_owned).collect()
+    }
 }
 
 impl Policy {
@@ -104,10 +148,10 @@ impl Policy {
 }
 
 impl UnmatchedRule {
-    /// Whether the rule may have meant this tool.
-    pub fn may_mean(&self, tool: &Tool) -> bool {
+    /// Whether calls of this tool require approval, because the rule may have meant to restrict them.
+    pub fn may_restrict(&self, tool: &Tool) -> bool {
         let Origin::Mcp { server, .. } = &tool.origin else { return false };
-        self.servers.is_empty() || self.servers.contains(server)
+        !self.allows && (self.servers.is_empty() || self.servers.contains(server))
     }
 
     /// The judgement of a call that the policy allows and the rule may have meant.
@@ -124,21 +168,26 @@ impl UnmatchedRule {
 
 impl std::fmt::Display for UnmatchedRule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { policy, rule, pattern, .. } = self;
-        write!(
-            f,
-            "rule `{rule}` of policy `{policy}` matches no tool (`{pattern}`): correct the name, or add \
-             `allow_unmatched: true` to the rule; until then the calls that it may have meant require approval"
-        )
+        let Self { policy, rule, pattern, allows, similar, .. } = self;
+        let similar: Vec<String> = similar.iter().map(|name| escape_untrusted(name)).collect();
+        let meant = did_you_mean(similar.iter().map(String::as_str));
+        let pattern = format!("`{pattern}`{}", meant.map(|meant| format!("; {meant}")).unwrap_or_default());
+        let remedy = "correct the name, or add `allow_unmatched: true` to the rule";
+        match allows {
+            true => write!(
+                f,
+                "rule `{rule}` of policy `{policy}` allows nothing: no tool has the name ({pattern}): {remedy}"
+            ),
+            false => write!(
+                f,
+                "rule `{rule}` of policy `{policy}` matches no tool ({pattern}): {remedy}; until then the calls that it may \
+                 have meant require approval"
+            ),
+        }
     }
 }
 
 impl Rule {
-    /// Whether it makes calls stricter by the name of a tool or server, and is meant to match one.
-    pub(super) fn restricts_by_name(&self) -> bool {
-        self.verdict != Verdict::Allow && self.is_by_name()
-    }
-
     /// Whether it names a tool or server, and is meant to match one.
     fn is_by_name(&self) -> bool {
         let wanted = self.conditions();
@@ -174,6 +223,12 @@ impl Rule {
         let tool = wanted.tool.as_deref();
         self.fits_server(server) && tool.is_none_or(|tool| may_name_tool_of(tool, server))
     }
+}
+
+/// The name of a tool at the party that runs it.
+fn own_name(origin: &Origin) -> &str {
+    let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = origin;
+    tool
 }
 
 /// Whether a pattern of visible names fits those of external or builtin tools, or names no server.

@@ -124,7 +124,7 @@ impl Toolset {
         for tool in Self::unique_names(offers, &mut left_out) {
             let is_renamed = tool.own_name.is_some();
             let tool = if is_renamed { rules.judged(tool) } else { tool };
-            let may_be_meant = unmatched_rules.iter().any(|rule| rule.may_mean(&tool));
+            let may_be_meant = unmatched_rules.iter().any(|rule| rule.may_restrict(&tool));
             let verdict = if may_be_meant { tool.verdict.max(Verdict::Ask) } else { tool.verdict };
             let hidden = tool.hidden || (rules.hide_unapproved && may_be_meant && verdict == Verdict::Ask);
             tools.push(Arc::new(Tool { verdict, hidden, ..tool }));
@@ -245,7 +245,7 @@ impl Toolset {
         self.authorizations.iter().filter(move |now| !is_known(now))
     }
 
-    /// The policy rules that ask or deny by name and match no tool.
+    /// The policy rules with a name that match no tool.
     pub fn unmatched_rules(&self) -> &[UnmatchedRule] {
         &self.unmatched_rules
     }

@@ -54,17 +54,21 @@ pub struct UnreadableRun {
 /// The pending items, oldest run first, and the runs that cannot be read.
 #[derive(Debug, Default)]
 pub struct Inbox {
+    /// The items that wait for a person.
     pub waiting: Vec<InboxItem>,
+    /// The external calls, which an application answers with their results.
+    pub external: Vec<InboxItem>,
     /// The runs that cannot be read.
     pub unreadable: Vec<UnreadableRun>,
 }
 
 impl Operator {
-    /// All items that wait for a person. An unreadable journal hides only the pending items of its own run.
+    /// All items that wait for a person or an application. An unreadable journal hides only the pending items of its own
+    /// run.
     pub async fn inbox(&self, filter: &InboxFilter) -> Result<Inbox, RunnerError> {
         let pending = self.rows(filter, Status::Pending).await?.into_iter();
         // The index decides, so that runs that wait for something else are not read.
-        let pending = pending.filter(|row| row.pending_counts.may_wait_for_people());
+        let pending = pending.filter(|row| row.pending_counts.results > 0 || row.pending_counts.may_wait_for_people());
         let mut runs: Vec<RunId> = pending.map(|row| row.id).collect();
         // A running run may already wait for an approval while other calls execute; the index does not show that yet.
         runs.extend(self.rows(filter, Status::Running).await?.into_iter().map(|row| row.id));
@@ -73,7 +77,10 @@ impl Operator {
         let mut found = Inbox::default();
         for run_id in runs {
             match self.inbox_of(&run_id).await {
-                Ok(waiting) => found.waiting.extend(waiting),
+                Ok(Inbox { waiting, external, .. }) => {
+                    found.waiting.extend(waiting);
+                    found.external.extend(external);
+                }
                 Err(error) if error.code() == ErrorCode::JournalCorrupt => {
                     let error = Failure::new(error.code(), error.to_string()).retryable(error.is_retryable());
                     found.unreadable.push(UnreadableRun { r#type: "unreadable", run_id, error });
@@ -84,11 +91,13 @@ impl Operator {
         Ok(found)
     }
 
-    /// The items of this run that wait for a person, in the order of its calls.
-    pub async fn inbox_of(&self, id: &RunId) -> Result<Vec<InboxItem>, RunnerError> {
+    /// The items of this run that wait for a person or an application, in the order of its calls.
+    pub async fn inbox_of(&self, id: &RunId) -> Result<Inbox, RunnerError> {
         let run = self.runner.load(id).await?;
         let started = run.started();
-        let waiting = run.pending_items().into_iter().filter(|item| item.form().is_for_people());
+        let is_external = |item: &PendingItem| matches!(item.form(), AnswerForm::Result { .. });
+        let items = run.pending_items().into_iter();
+        let items = items.filter(|item| item.form().is_for_people() || is_external(item));
         let listed = |item: PendingItem| {
             let call = item.call_id()?.clone();
             Some(InboxItem {
@@ -102,7 +111,8 @@ impl Operator {
                 call,
             })
         };
-        Ok(waiting.filter_map(listed).collect())
+        let (external, waiting) = items.filter_map(listed).partition(|listed| is_external(&listed.item));
+        Ok(Inbox { waiting, external, unreadable: Vec::new() })
     }
 
     async fn rows(&self, filter: &InboxFilter, status: Status) -> Result<Vec<RunRow>, RunnerError> {

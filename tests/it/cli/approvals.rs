@@ -54,11 +54,12 @@ fn pending_items_of_all_runs_are_listed_with_reason_and_age() {
     let desk = pending(NOTE);
     desk.toolgate(&["run", "--session", "s2", "Once more"]).expect(10);
     let listed = approvals(&desk, &["list"]).expect(0);
-    let summary = r#"note  shop: add_note(customer_id: "C-1001", text: "late")"#;
+    let summary = r#"shop: add_note(customer_id: "C-1001", text: "late")"#;
     assert_eq!(listed.out.matches(summary).count(), 2, "{}", listed.out);
-    for told in ["because: no rule of policy `accept-edits` matches this call (policy accept-edits@", "since 2"] {
-        assert!(listed.out.contains(told), "{told}: {}", listed.out);
-    }
+    let order =
+        [summary, "    agent desk, ", "    because: no rule of policy `accept-edits` matches this call", " note\n"];
+    let places = order.map(|told| listed.out.find(told).unwrap_or_else(|| panic!("{told}: {}", listed.out)));
+    assert!(places.is_sorted() && listed.out.contains("    agent desk, session s2, "), "{}", listed.out);
     assert!(listed.err.contains("2 pending items in 2 runs"), "{}", listed.err);
     for (filter, lines) in [("--session=s2", 1), ("--session=s3", 0), ("--agent=desk", 2), ("--run=last", 1)] {
         let listed = approvals(&desk, &["list", "--json", filter]).expect(0);
@@ -66,6 +67,16 @@ fn pending_items_of_all_runs_are_listed_with_reason_and_age() {
     }
     let nothing = approvals(&desk, &["list", "--agent", "unknown"]).expect(0);
     assert!(nothing.err.contains("there are no pending approvals or questions"), "{}", nothing.err);
+}
+
+#[test]
+fn an_external_call_is_listed_with_the_party_that_answers_it() {
+    let desk = pending(REFUND);
+    let listed = approvals(&desk, &["list"]).expect(0);
+    assert!(listed.out.starts_with("issue_refund(order_id: \"A-1077\")\n    agent desk, "), "{}", listed.out);
+    assert!(listed.out.contains("\n    your application answers it\n"), "{}", listed.out);
+    assert!(listed.err.contains("there are no pending approvals or questions"), "{}", listed.err);
+    assert_eq!(waiting(&desk), Vec::<Value>::new(), "JSON has what a person decides");
 }
 
 #[test]
@@ -344,6 +355,12 @@ fn expire_resumes_an_overdue_run_once() {
 }
 
 #[test]
+fn the_list_has_the_rest_of_a_deadline() {
+    let listed = approvals(&pending_for(900), &["list"]).expect(0).out;
+    assert!(listed.contains(" s, due in 14 min\n") || listed.contains(" s, due in 15 min\n"), "{listed}");
+}
+
+#[test]
 fn a_late_answer_is_rejected_and_leaves_the_run_to_expire() {
     let desk = pending_for(1);
     let late = loop {
@@ -383,6 +400,10 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
         "{}",
         seldom.err
     );
+    let planned = desk.toolgate(&["run", "--policy", "plan", "Again"]).expect(0);
+    assert!(planned.out.contains("Denied by policy `plan`"), "{}", planned.out);
+    let after_plan = approvals(&desk, &suggest).expect(0).out;
+    assert_eq!(after_plan, printed, "the preset denies every call, which says nothing about these");
     desk.toolgate(&["run", "Again"]).expect(10);
     approvals(&desk, &["deny", "last", "--all"]).expect(0);
     let refused = approvals(&desk, &[&suggest[..], &["--json"]].concat()).expect(0);

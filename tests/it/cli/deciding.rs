@@ -283,14 +283,15 @@ fn the_inbox_names_the_agent_and_the_task_of_each_run() {
     desk.toolgate(&["run", "Note the late parcel"]).expect(10);
     desk.toolgate(&["run", "Note the broken cup"]).expect(10);
     let mut shell = shell(&desk, "toolgate approvals");
-    shell.sees("1. agent desk");
+    shell.sees("1. shop: add_note");
+    shell.sees("agent desk, ");
     shell.sees("Note the late parcel");
     shell.sees("Esc: leave): ");
     shell.types("\x1b").sees("ready> ");
     // The arrow keys choose as well as the number.
-    shell.types("toolgate approvals\r").sees("\u{276f} 1. agent desk");
+    shell.types("toolgate approvals\r").sees("\u{276f} 1. shop: add_note");
     shell.sees("Esc: leave): ");
-    shell.types("\x1b[B").sees("\u{276f} 2. agent desk");
+    shell.types("\x1b[B").sees("\u{276f} 2. shop: add_note");
     shell.types("\r").sees(DECIDE);
     shell.types("l").sees("empty: none): ");
     shell.types("\x1b[B").sees("\u{276f} 1. the same");

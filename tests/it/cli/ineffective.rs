@@ -58,7 +58,7 @@ fn config_check_names_what_has_no_effect_and_fails_if_it_is_strict() {
         "agent `clerk`: rule `reading` of policy `careful` allows nothing, because hints count only from a server with",
         "rule `no-push` of policy `careful` matches no tool (`tool: git_push`)",
         "rule `production` of policy `careful` matches no tool (`server: prod`)",
-        "rule `staging` of policy `careful` allows nothing: no tool has the name (`server: stagign`)",
+        "rule `staging` of policy `careful` allows nothing: no tool has the name (`server: stagign`): correct the name, or",
     ] {
         assert!(checked.err.contains(expected), "{expected}\n{}", checked.err);
     }

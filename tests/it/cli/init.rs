@@ -87,6 +87,11 @@ fn servers_of_an_editor_are_written_without_their_values() {
     let told = desk.toolgate(&chosen).expect(0).out;
     assert!(told.contains("add `trusted: true` to those of shop that you trust"), "{told}");
     assert!(written(&desk).contains("servers: [demo, shop]"));
+    let told = desk.toolgate(&[&chosen[..], &["--trust", "shop"]].concat()).expect(0).out;
+    assert!(!told.contains("trusted: true"), "{told}");
+    assert!(written(&desk).contains("args: [demo-server]\n    trusted: true\n"), "{}", written(&desk));
+    let unknown = desk.toolgate(&[&chosen[..], &["--trust", "git"]].concat()).expect(2);
+    assert!(unknown.err.contains("--trust does not know the server `git`; the configuration has: demo, shop"));
     let with_model = desk.command(&chosen).env("TOOLGATE_MODEL_URL", "http://127.0.0.1:9/v1").output().unwrap();
     assert!(with_model.status.success());
     assert!(written(&desk).contains("servers: [shop]"));
@@ -136,6 +141,22 @@ mod asking {
         }
         let file = written(&desk);
         assert!(file.contains("policy: plan\n") && file.contains("shop]\n") && !file.contains("GIT_TOKEN"), "{file}");
+    }
+
+    #[test]
+    fn a_policy_that_believes_hints_asks_which_servers_are_trusted() {
+        let desk = Desk::empty();
+        desk.write(".mcp.json", MCP);
+        let typed = [("or none [2]: ", "1,2\n"), (NUMBER, "2\n"), ("or none [2]: ", "1\n")];
+        let screen = at_a_terminal(&desk, &["init"], &typed).expect(0);
+        for told in ["accept-edits believes what a trusted server says", "git: uvx mcp-server-git\r\n"] {
+            assert!(screen.text.contains(told), "{told}: {}", screen.text);
+        }
+        let file = written(&desk);
+        let (git, shop) = file.split_once("  shop:\n").unwrap();
+        let (_, git) = git.split_once("  git:\n").unwrap();
+        assert!(git.contains("    trusted: true\n"), "{file}");
+        assert!(!shop.contains("demo-server]\n    trusted: true\n"), "the demo server was only the default: {file}");
     }
 
     #[test]

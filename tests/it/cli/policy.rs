@@ -597,6 +597,10 @@ fn policy_explain_looks_at_what_the_servers_offer_now() {
     assert!(told.contains("`find_customer` of the trusted server shop; agent desk; no arguments"), "{told}");
     let missing = desk.toolgate(&["policy", "explain", "mcp_shop_fly"]);
     assert!(missing.code != 0 && missing.err.contains("has no tool `mcp_shop_fly`"), "{}", missing.err);
+    assert!(missing.err.contains("available are: "), "{}", missing.err);
+    let misspelt = desk.toolgate(&["policy", "explain", "mcp_shop_find_costumer"]).expect(2).err;
+    assert!(misspelt.contains("did you mean `mcp_shop_find_customer`?"), "{misspelt}");
+    assert!(!misspelt.contains("available are"), "{misspelt}");
 }
 
 #[test]

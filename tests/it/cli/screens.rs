@@ -204,10 +204,12 @@ fn an_approval_shows_what_would_run() {
 
 #[test]
 fn the_inbox_lists_what_waits() {
-    let desk = Desk::playing(NOTE);
-    for _ in 0..2 {
-        desk.toolgate(&["run", "Note the call"]).expect(10);
-    }
+    let refund = "{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1077 } }";
+    let desk = Desk::playing(&format!("turns: [{{ calls: [{refund}] }}, {{ say: done }}]"));
+    desk.toolgate(&["run", "Refund the shipping"]).expect(10);
+    desk.write("conversation.yaml", NOTE);
+    desk.toolgate(&["run", "Note the call"]).expect(10);
+    desk.toolgate(&["run", "--session", "monday", "Note the call"]).expect(10);
     scene("inbox", &desk, |shell| {
         shell.runs("toolgate approvals").sees("Esc: leave): ");
     });

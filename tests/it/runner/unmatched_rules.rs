@@ -26,10 +26,38 @@ async fn a_denial_of_a_misspelled_tool_makes_its_servers_calls_require_approval(
             _ => None,
         })
         .collect();
-    let reason = "rule `mcp_git_psuh` of policy `allow` matches no tool (`tool: mcp_git_psuh`): correct the name, or add \
-                  `allow_unmatched: true` to the rule; until then the calls that it may have meant require approval";
+    let reason = "rule `mcp_git_psuh` of policy `allow` matches no tool (`tool: mcp_git_psuh`; did you mean \
+                  `mcp_git_push`?): correct the name, or add `allow_unmatched: true` to the rule; until then the calls that it may have meant require approval";
     assert_eq!((report.status, asked), (Status::Pending, vec![("mcp_git_push", reason)]));
     assert_eq!(world.servers.calls(), ["call_1_2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_misspelled_rule_that_allows_is_a_warning_and_makes_no_call_ask() {
+    for (pattern, meant) in [
+        ("mcp_git_psuh", "; did you mean `mcp_git_push`?"),
+        ("mcp_files_raed*", "; did you mean `mcp_files_read`?"),
+        ("push", "; did you mean `mcp_git_push`?"),
+        ("mcp_git_checkout", ""),
+    ] {
+        let world = a_clerk_that_pushes().whose_policy_says(Verdict::Allow, pattern).ready().await;
+        let report = world.run().await;
+        let run = world.runner.load(&report.run_id).await.unwrap();
+        let warnings: Vec<String> = run.tools().unwrap().warnings().collect();
+        let warning = format!(
+            "rule `{pattern}` of policy `allow` allows nothing: no tool has the name (`tool: {pattern}`{meant}): correct \
+             the name, or add `allow_unmatched: true` to the rule"
+        );
+        assert_eq!((report.status, warnings), (Status::Completed, vec![warning]));
+    }
+    let given = a_clerk_that_pushes().whose_policy_says(Verdict::Allow, "mcp_git_psuh").that(|agent| {
+        let policy = std::sync::Arc::make_mut(&mut agent.policy);
+        policy.rules = policy.rules.drain(..).map(|rule| rule.with_allow_unmatched(true)).collect();
+    });
+    let world = given.ready().await;
+    let report = world.run().await;
+    let run = world.runner.load(&report.run_id).await.unwrap();
+    assert_eq!(run.tools().unwrap().warnings().count(), 0);
 }
 
 #[tokio::test(start_paused = true)]

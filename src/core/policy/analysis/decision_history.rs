@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::id::{AgentName, CallId, Principal, RunId};
+use crate::policy::denial::is_of_every_call;
 use crate::run::{CallHistory, CallVerdict, Coverage, DecisionKind, Event, History, JournalEntry, Rejection, Spec};
 use crate::tool::{Arguments, Origin};
 
@@ -16,7 +17,7 @@ pub struct DecisionHistory {
     /// The tools that are never suggested, each with the first reason found.
     pub barred: BTreeMap<Origin, ExclusionReason>,
     /// The calls that a person or a policy denied, by tool and [`arguments_hash`]. No rule covers them; rules for other
-    /// arguments may.
+    /// arguments may. Denials by presets that deny every call do not count.
     pub refused: BTreeMap<(Origin, String), RefusedCall>,
     /// The runs whose journals cannot be read, with the error.
     pub unread: Vec<String>,
@@ -106,7 +107,10 @@ fn refusal(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<
     let at = call.before(entry.seq);
     let tool = || call.tool().map(|tool| tool.origin.clone());
     let (origin, reason) = if let Event::CallChecked { verdict, .. } = &entry.event {
-        let CallVerdict::Rejected { reason: Rejection::Denied, .. } = verdict else { return None };
+        let CallVerdict::Rejected { reason: Rejection::Denied, message, .. } = verdict else { return None };
+        if is_of_every_call(message) {
+            return None;
+        }
         (tool()?, ExclusionReason::Denied { run: run.clone() })
     } else {
         let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
