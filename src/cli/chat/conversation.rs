@@ -240,7 +240,7 @@ impl<'a> Conversation<'a> {
     /// Executes a command.
     pub(super) async fn execute(&mut self, command: Command, out: &mut Output) -> Result<(), CliError> {
         match command {
-            Command::Help => Command::help().iter().for_each(|line| out.line(line)),
+            Command::Help => Command::help(out.width()).iter().for_each(|line| out.line(line)),
             Command::Tools => {
                 let mode = self.mode.as_deref();
                 tools::print(&self.agent, mode, &self.app.runner.tools(&self.agent.name, mode).await?, out);
