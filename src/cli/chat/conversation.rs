@@ -13,11 +13,11 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::mention::{mentioned_files, missing_files};
 use crate::cli::output::Output;
-use crate::cli::runs::{copied, print_waterfall};
+use crate::cli::runs::copied;
 use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
-use crate::cli::view::{ASKS_AGAIN, CONTINUES, RepeatedFlags, ShownGrants, spent};
+use crate::cli::view::{ASKS_AGAIN, CONTINUES, RepeatedFlags, ShownGrants};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
@@ -261,7 +261,7 @@ impl<'a> Conversation<'a> {
                 self.listed.retain(|listed| revoked.iter().all(|grant| grant.id != listed.id));
             }
             Command::Cost => self.cost(out).await?,
-            Command::Trace => print_waterfall(self.app, &self.last_run().await?, out).await?,
+            Command::Trace => self.trace(out).await?,
             Command::Resume => self.resume(out).await?,
             Command::Cancel => {
                 let run = self.last_run().await?;
@@ -361,14 +361,6 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    async fn cost(&self, out: &mut Output) -> Result<(), CliError> {
-        let session = self.session.as_ref().ok_or_else(nothing_yet)?;
-        let row = self.app.runner.session(&Tenant::default(), session).await?.ok_or_else(nothing_yet)?;
-        let runs = count(usize::try_from(row.runs).unwrap_or(usize::MAX), "run");
-        out.line(format!("{runs}, {}", spent(&row.total_usage())));
-        Ok(())
-    }
-
     async fn resume(&mut self, out: &mut Output) -> Result<(), CliError> {
         let run = self.last_run().await?;
         let status = self.app.runner.report(&run).await?.status;
@@ -381,7 +373,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// The latest run, for a command that needs one.
-    async fn last_run(&self) -> Result<RunId, CliError> {
+    pub(super) async fn last_run(&self) -> Result<RunId, CliError> {
         self.newest_run().await?.ok_or_else(nothing_yet)
     }
 
@@ -416,6 +408,6 @@ fn choice<'n>(
     Err(CliError::not_found(message))
 }
 
-fn nothing_yet() -> CliError {
+pub(super) fn nothing_yet() -> CliError {
     CliError::usage("this conversation has no message yet")
 }

@@ -215,6 +215,8 @@ fn commands_show_and_change_what_the_next_message_is_sent_with() {
         ("/fork", "the next message begins a copy"),
         ("Hello again", "As I said."),
         ("/compact", "nothing was replaced"),
+        ("/cost", "1 run, usage unknown"),
+        ("/trace", "chat played"),
         ("/agent", "● desk"),
         ("/new", "policy plan"),
     ] {
@@ -224,6 +226,8 @@ fn commands_show_and_change_what_the_next_message_is_sent_with() {
     left(&mut shell);
     let listed = sessions(&desk);
     assert_eq!(listed.len(), 2, "{listed:?}");
+    let usage: Value = serde_json::from_str(&desk.toolgate(&["usage", "--json"]).expect(0).out).unwrap();
+    assert_eq!(usage["total"]["runs"], 2, "a compaction that replaced nothing does not count: {usage}");
     let started = desk.journal("last").remove(0);
     assert_eq!(started["spec"]["mode"], Value::Null, "a compaction calls no tool: {started}");
     // The conversation goes on with the policy of its last message.
