@@ -14,6 +14,7 @@ pub(super) enum Command {
     Approvals,
     Revoke(String),
     Cost,
+    Show(Option<String>),
     Trace,
     Resume,
     Cancel,
@@ -25,7 +26,7 @@ pub(super) enum Command {
 }
 
 /// The commands as `/help` lists them: name, argument, effect.
-const COMMANDS: [(&str, &str, &str); 17] = [
+const COMMANDS: [(&str, &str, &str); 18] = [
     ("/help", "", "lists the commands"),
     ("/tools", "", "lists the agent's tools, and which require approval"),
     ("/model", "[NAME]", "lists the models, or asks another one from the next message on"),
@@ -35,6 +36,7 @@ const COMMANDS: [(&str, &str, &str); 17] = [
     ("/approvals", "", "asks for the answers that the last turn waits for, or lists the grants of this conversation"),
     ("/revoke", "GRANT", "revokes a grant, so that its calls require approval again"),
     ("/cost", "", "tokens and cost of this conversation"),
+    ("/show", "[CALL]", "a call whole, with its arguments and its result: the last one, or that of a number or an id"),
     ("/trace", "", "the spans of the last turn as a waterfall"),
     ("/resume", "", "asks for the answers that the last turn waits for, as Enter does"),
     ("/cancel", "", "cancels the last turn, if it is pending"),
@@ -78,6 +80,7 @@ impl Command {
             "/approvals" => takes_none(Self::Approvals),
             "/revoke" => argument.map(Self::Revoke).ok_or_else(|| "which grant? /approvals lists them".to_owned()),
             "/cost" => takes_none(Self::Cost),
+            "/show" => Ok(Self::Show(argument)),
             "/trace" => takes_none(Self::Trace),
             "/resume" => takes_none(Self::Resume),
             "/cancel" => takes_none(Self::Cancel),

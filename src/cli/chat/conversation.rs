@@ -13,11 +13,11 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::mention::{mentioned_files, missing_files};
 use crate::cli::output::Output;
-use crate::cli::runs::copied;
+use crate::cli::runs::{copied, copied_length};
 use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
-use crate::cli::view::{ASKS_AGAIN, CONTINUES, RepeatedFlags, ShownGrants};
+use crate::cli::view::{ASKS_AGAIN, CONTINUES, RepeatedFlags, SharedViewState};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
@@ -51,7 +51,7 @@ pub(super) struct Conversation<'a> {
     /// Whether a model or policy was chosen since the last message.
     has_unsent_choice: bool,
     attachments: Vec<Part>,
-    grants: ShownGrants,
+    pub(super) views: SharedViewState,
     /// The grants that `/approvals` listed.
     listed: Vec<Grant>,
 }
@@ -78,7 +78,7 @@ impl<'a> Conversation<'a> {
             has_completed: false,
             has_unsent_choice: false,
             attachments: Vec::new(),
-            grants: ShownGrants::default(),
+            views: SharedViewState::default(),
             listed: Vec::new(),
         })
     }
@@ -134,7 +134,7 @@ impl<'a> Conversation<'a> {
         }
         for run in last {
             let journal = self.app.runner.journal(run).await?;
-            let mut display = Display::history(&self.grants, out);
+            let mut display = Display::history(&self.views, copied_length(&journal), out);
             events_of(run, &journal).iter().for_each(|event| display.event(&event.event, out));
         }
         Ok(())
@@ -230,7 +230,7 @@ impl<'a> Conversation<'a> {
     async fn follow(&mut self, execution: Execution, known: &[JournalEntry], out: &mut Output) -> Result<(), CliError> {
         self.last = Some(execution.run.clone());
         self.session = Some(self.app.runner.load(&execution.run).await?.started().session.clone());
-        let display = Display::conversation(&self.grants, out);
+        let display = Display::conversation(&self.views, out);
         self.has_completed = false;
         let exit = settle(self.app, execution, known, display, Tasks::InTerminal.into(), &self.again, out).await?;
         self.has_completed = exit == Exit::Done;
@@ -261,6 +261,7 @@ impl<'a> Conversation<'a> {
                 self.listed.retain(|listed| revoked.iter().all(|grant| grant.id != listed.id));
             }
             Command::Cost => self.cost(out).await?,
+            Command::Show(call) => self.show_call(call.as_deref(), out).await?,
             Command::Trace => self.trace(out).await?,
             Command::Resume => self.resume(out).await?,
             Command::Cancel => {

@@ -191,6 +191,19 @@ fn an_answer_is_typeset() {
 }
 
 #[test]
+fn the_answer_of_a_stored_run_is_typeset_in_a_terminal_only() {
+    let desk = Desk::playing(ANSWER);
+    let plain = desk.toolgate(&["run", "Which orders are late?"]).expect(0);
+    assert!(plain.out.contains("**A-1077**"), "{}", plain.out);
+    let mut terminal = Terminal::at(&desk, 80);
+    running("toolgate runs show last")(&mut terminal.shell);
+    let screen = terminal.screen();
+    assert!(screen.contains("  | {bold|Three late orders}") && screen.contains("  | Orders {bold|A-1077}"), "{screen}");
+    let plain = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+    assert!(plain.contains("  | ## Three late orders") && plain.contains("**A-1077**"), "{plain}");
+}
+
+#[test]
 fn the_words_of_the_demonstration_hang_below_their_beginning() {
     let desk = Desk::empty();
     let mut terminal = Terminal::at(&desk, 80);
