@@ -18,6 +18,7 @@ use super::output::Output;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::text::list;
 use super::view::{AnswerPlacement, DisplaySettings, LiveView, RepeatedFlags};
+use super::wrap::hanging;
 use crate::app::App;
 use crate::config::{ModelSettings, Settings};
 use crate::core::id::RunId;
@@ -51,17 +52,14 @@ impl Demo {
         let config = ConfigFlag { config: Some(self.dir.join("toolgate.yaml")) };
         print_note(
             out,
-            "A customer writes to the support desk. The desk's agent has the tools of an MCP server, the shop,",
+            "A customer writes to the support desk. The desk's agent has the tools of an MCP server, the shop, and one \
+             tool that the shop's own application runs: issue_refund.",
         );
-        print_note(out, "and one tool that the shop's own application runs: issue_refund.");
         if is_played(&setup::settings(&config)?) {
             print_note(
                 out,
-                "Watch: turn 1 asks for three calls, and the one of higher priority runs first; turn 2 runs two at",
-            );
-            print_note(
-                out,
-                "once and is refused a third, whose argument does not fit the tool's schema; turn 3 corrects it.",
+                "Watch: turn 1 asks for three calls, and the one of higher priority runs first; turn 2 runs two at once \
+                 and is refused a third, whose argument does not fit the tool's schema; turn 3 corrects it.",
             );
         }
         let mut scene = Scene { config: &config, run: None };
@@ -146,15 +144,11 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
                 resume = resume.with(call, decision);
             }
             AnswerForm::Result { .. } => {
-                print_note(
-                    out,
-                    &format!("The run is pending: {name} is waiting for the application. No process has to wait;"),
+                let note = format!(
+                    "The run is pending: {name} is waiting for the application. No process has to wait; hours may pass. \
+                     The demo plays the application: it pays, and resumes the run from the database in a restarted program."
                 );
-                print_note(
-                    out,
-                    "hours may pass. The demo plays the application: it pays, and resumes the run from the",
-                );
-                print_note(out, "database in a restarted program.");
+                print_note(out, &note);
                 let result = json!({"status": "refunded", "reference": "R-2301"});
                 resume = resume.with(call, Answer::output(result));
             }
@@ -180,6 +174,8 @@ fn conclude(report: &Report, again: &RepeatedFlags, out: &mut Output) {
 }
 
 fn print_note(out: &mut Output, text: &str) {
-    let line = out.paint().cyan(format!("── {text}"));
-    out.line(line);
+    // Only a terminal needs the wrap.
+    let columns = if out.is_terminal() { out.width() } else { usize::MAX };
+    let paint = out.paint();
+    hanging("── ", text, columns).iter().for_each(|line| out.line(paint.cyan(line)));
 }

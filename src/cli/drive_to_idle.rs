@@ -70,6 +70,9 @@ pub(super) async fn settle(
     out: &mut Output,
 ) -> Result<Exit, CliError> {
     let run = execution.run.clone();
+    // No other process has the calls of a store in memory.
+    let has_calls_elsewhere = again.is_in_conversation() || app.settings.store != StoreSettings::Memory;
+    let display = if has_calls_elsewhere { display.naming_calls(again) } else { display };
     let mut follow = Follow::new(app, &run, known, display);
     follow.on_interrupt = options.on_interrupt;
     let seen_before = follow.seen;

@@ -9,7 +9,9 @@ use super::output::Output;
 use super::paint::Paint;
 use super::prompt;
 use super::text::one_line;
-use super::view::{Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, ShownGrants, StartingServers};
+use super::view::{
+    Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, RepeatedFlags, SharedViewState, StartingServers,
+};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
 use crate::core::lifecycle::{Content, Delta, LifecycleEvent, LifecycleKind};
@@ -35,7 +37,7 @@ impl Display {
         match (json, quiet, out.is_terminal()) {
             (true, _, _) => Self::Json,
             (false, true, _) => Self::Quiet,
-            (false, false, true) => Self::live(AnswerPlacement::Inline, ShownGrants::default(), out),
+            (false, false, true) => Self::live(AnswerPlacement::Inline, SharedViewState::default(), out),
             (false, false, false) => {
                 let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
                 Self::Lines(Box::new(LiveView::new(look, AnswerPlacement::Apart)))
@@ -43,22 +45,33 @@ impl Display {
         }
     }
 
-    /// The format of a conversation at a terminal, which has shown these grants.
-    pub(super) fn conversation(grants: &ShownGrants, out: &Output) -> Self {
-        Self::live(AnswerPlacement::Conversation, grants.clone(), out)
+    /// The format of a conversation at a terminal, whose views share this state.
+    pub(super) fn conversation(shared: &SharedViewState, out: &Output) -> Self {
+        Self::live(AnswerPlacement::Conversation, shared.clone(), out)
     }
 
     /// The format of the earlier turns of a conversation, with their messages.
-    pub(super) fn history(grants: &ShownGrants, out: &Output) -> Self {
-        match Self::conversation(grants, out) {
-            Self::Live(live_view) => Self::Live(Box::new(live_view.quoting())),
+    /// The first `copied` events are from another run.
+    pub(super) fn history(shared: &SharedViewState, copied: u64, out: &Output) -> Self {
+        let again = RepeatedFlags::default().in_conversation();
+        match Self::conversation(shared, out).naming_calls(&again) {
+            Self::Live(live_view) => Self::Live(Box::new(live_view.quoting().copying(copied))),
             other @ (Self::Lines(_) | Self::Json | Self::Quiet) => other,
         }
     }
 
-    fn live(answer: AnswerPlacement, grants: ShownGrants, out: &Output) -> Self {
+    /// The same, with the command that shows a call whose result is shortened.
+    pub(super) fn naming_calls(self, again: &RepeatedFlags) -> Self {
+        match self {
+            Self::Live(live_view) => Self::Live(Box::new(live_view.naming_calls(again.clone()))),
+            Self::Lines(live_view) => Self::Lines(Box::new(live_view.naming_calls(again.clone()))),
+            other @ (Self::Json | Self::Quiet) => other,
+        }
+    }
+
+    fn live(answer: AnswerPlacement, shared: SharedViewState, out: &Output) -> Self {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        let live_view = LiveView::new(look, answer).sharing(grants).prompting();
+        let live_view = LiveView::new(look, answer).sharing(shared).prompting();
         let typesets = look.paint == Paint::Colour && out.shows_passing();
         Self::Live(Box::new(if typesets { live_view.typesetting() } else { live_view }))
     }

@@ -40,10 +40,15 @@ pub(super) fn shown<'i>(ids: impl Iterator<Item = &'i str>, out: &Output) -> Vec
     let ids: Vec<&str> = ids.collect();
     let is_unique = |beginning: &str| ids.iter().filter(|id| id.starts_with(beginning)).count() == 1;
     let shown = |id: &&str| {
-        let beginning = id.get(..BEGINNING).filter(|beginning| id.starts_with("run_") && is_unique(beginning));
+        let beginning = Some(beginning(id)).filter(|beginning| is_unique(beginning));
         beginning.filter(|_| out.is_terminal()).unwrap_or(id).to_owned()
     };
     ids.iter().map(shown).collect()
+}
+
+/// The beginning of an id that has its whole time, in place of the id.
+pub(super) fn beginning(id: &str) -> &str {
+    id.get(..BEGINNING).filter(|_| id.starts_with("run_")).unwrap_or(id)
 }
 
 async fn all(app: &App) -> Result<Vec<RunId>, CliError> {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::wrap::{cut, visible_width};
-use crate::core::tool::{escape_untrusted, needs_escaping};
+use crate::core::tool::{escape_untrusted, with_escapes};
 
 /// The length limit of arguments or a result on one line.
 pub(super) const COMPACT: usize = 120;
@@ -16,7 +16,8 @@ pub(super) const COMPACT: usize = 120;
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     // Control characters of a tool's answer must not reach a terminal.
-    let line: String = words.join(" ").chars().map(|c| if needs_escaping(c) { '·' } else { c }).collect();
+    let line = words.join(" ");
+    let line: String = with_escapes(&line).map(|(c, is_escaped)| if is_escaped { '·' } else { c }).collect();
     cut(&line, max)
 }
 
@@ -139,6 +140,7 @@ mod tests {
         assert_eq!((cut.chars().count(), cut.ends_with('…')), (COMPACT, true));
         assert_eq!(one_line("a\n  b\u{1b}[31m", 80), "a b·[31m");
         assert_eq!(one_line("山田 太郎", 8), "山田 太…");
+        assert_eq!(one_line("👩\u{200d}👩\u{200d}👧 a\u{200d}b", 80), "👩\u{200d}👩\u{200d}👧 a·b");
         assert_eq!(ends("a\nb\n", 80), "a b");
         assert_eq!(ends(&"x".repeat(50), 10), "xxxxxxxxx…");
         let shown = ends(&format!("{}\n2 failed\n", "dots\n".repeat(50)), 30);

@@ -134,7 +134,7 @@ impl UsageReport {
         loop {
             let rows = runner.list(&page).await?;
             let is_recent = |row: &&RunRow| since.is_none_or(|since| row.created_at >= since);
-            for row in rows.iter().filter(is_recent) {
+            for row in rows.iter().filter(is_recent).filter(|row| !row.is_ineffective_compaction()) {
                 groups.entry(self.by.name(row)).or_default().add(row);
                 total.add(row);
             }

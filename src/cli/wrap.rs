@@ -63,7 +63,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a line may end between two characters.
-fn may_break(a: char, b: char) -> bool {
+pub(super) fn may_break(a: char, b: char) -> bool {
     let is_ideograph = |c: char| c.is_alphanumeric() && c.width() == Some(2);
     let is_opening = matches!(a, '「' | '『' | '（' | '【' | '〈' | '《' | '［');
     let is_before = a.is_alphanumeric() || a.width() == Some(2);
@@ -109,16 +109,40 @@ pub(super) fn cut(line: &str, columns: usize) -> String {
     shown.map(|(letter, _)| letter).chain(["…"]).collect()
 }
 
-/// The letters of a word with the columns of each. A sequence that sets a colour takes none.
-fn letters(word: &str) -> Vec<(&str, usize)> {
+/// The letters of a word with the columns of each. A sequence that sets a colour takes none, and a letter has the marks and
+/// the joined emoji that follow it.
+pub(super) fn letters(word: &str) -> Vec<(&str, usize)> {
     let (mut letters, mut rest) = (Vec::new(), word);
     while let Some(first) = rest.chars().next() {
         let colour = rest.strip_prefix("\x1b[").and_then(|codes| Some("\x1b[".len() + codes.find('m')? + 1));
-        let (letter, after) = rest.split_at(colour.unwrap_or(first.len_utf8()));
+        let (letter, after) = rest.split_at(colour.unwrap_or_else(|| letter_length(rest, first)));
         letters.push((letter, visible_width(letter)));
         rest = after;
     }
     letters
+}
+
+/// The length of the first letter of a text: the characters that take no further columns belong to it.
+fn letter_length(text: &str, first: char) -> usize {
+    let mut end = first.len_utf8();
+    for c in text.chars().skip(1).take_while(|c| *c != '\x1b') {
+        let longer = text.get(..end + c.len_utf8()).unwrap_or(text);
+        let is_part = c.width() == Some(0) || longer.width() == text.get(..end).map_or(0, |letter| letter.width());
+        if !is_part {
+            break;
+        }
+        end += c.len_utf8();
+    }
+    end
+}
+
+/// The beginning of a line and then a text, wrapped at words so that its further lines begin below its first word.
+pub(super) fn hanging(beginning: &str, text: &str, columns: usize) -> Vec<String> {
+    let indent = visible_width(beginning);
+    let lines = wrap(text, columns.saturating_sub(indent));
+    let lines = lines.lines().enumerate();
+    let begin = |position| if position == 0 { beginning.to_owned() } else { " ".repeat(indent) };
+    lines.map(|(position, line)| format!("{}{line}", begin(position))).collect()
 }
 
 /// The text without sequences that set colours.
@@ -163,6 +187,22 @@ mod tests {
     #[test]
     fn a_cut_line_fits_with_its_mark() {
         assert_eq!([cut("abcd", 4), cut("abcde", 4), cut("山田太郎", 6)], ["abcd", "abc…", "山田…"]);
+    }
+
+    #[test]
+    fn joined_emoji_are_one_letter_and_never_cut_apart() {
+        let family = "👩\u{200d}👩\u{200d}👧";
+        assert_eq!(letters(&format!("a{family}❤\u{fe0f}\x1b[0m")).len(), 4);
+        assert_eq!(
+            [cut(&format!("{family}ab"), 4), cut(&format!("{family}{family}"), 3)],
+            [format!("{family}ab"), format!("{family}…")]
+        );
+    }
+
+    #[test]
+    fn the_further_lines_of_a_description_hang_below_its_first_word() {
+        assert_eq!(hanging("  /a  ", "one two three", 13), ["  /a  one two", "      three"]);
+        assert_eq!(hanging("── ", "one", 80), ["── one"]);
     }
 
     #[test]

@@ -100,6 +100,12 @@ impl RunRow {
     pub fn status_word(&self) -> &'static str {
         if self.is_interrupted { Self::INTERRUPTED } else { self.status.as_str() }
     }
+
+    /// Whether the run is a compaction that replaced nothing: it completed without a reply of a model.
+    pub fn is_ineffective_compaction(&self) -> bool {
+        let has_reply = self.result.as_ref().is_none_or(|result| !result.models.is_empty());
+        self.trigger == Some(TriggerKind::Compaction) && self.status == Status::Completed && !has_reply
+    }
 }
 
 /// A filter of runs, and the order of the list.

@@ -18,7 +18,7 @@ use crate::cli::prompt_line::{Entered, LineInput, next_line};
 use crate::cli::report;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{count, one_line};
-use crate::cli::view::ShownGrants;
+use crate::cli::view::SharedViewState;
 use crate::cli::wrap::wrap;
 use crate::core::id::RunId;
 use crate::core::run::{AnswerForm, PendingCall};
@@ -71,7 +71,7 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
                 continue;
             }
         };
-        let display = Display::conversation(&ShownGrants::default(), out);
+        let display = Display::conversation(&SharedViewState::default(), out);
         settle(app, execution, &known, display, Tasks::InTerminal.into(), &again, out).await?;
     }
 }

@@ -1,5 +1,7 @@
 //! Commands of a conversation: lines that begin with a slash.
 
+use crate::cli::wrap::hanging;
+
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
@@ -12,6 +14,7 @@ pub(super) enum Command {
     Approvals,
     Revoke(String),
     Cost,
+    Show(Option<String>),
     Trace,
     Resume,
     Cancel,
@@ -23,7 +26,7 @@ pub(super) enum Command {
 }
 
 /// The commands as `/help` lists them: name, argument, effect.
-const COMMANDS: [(&str, &str, &str); 17] = [
+const COMMANDS: [(&str, &str, &str); 18] = [
     ("/help", "", "lists the commands"),
     ("/tools", "", "lists the agent's tools, and which require approval"),
     ("/model", "[NAME]", "lists the models, or asks another one from the next message on"),
@@ -33,6 +36,7 @@ const COMMANDS: [(&str, &str, &str); 17] = [
     ("/approvals", "", "asks for the answers that the last turn waits for, or lists the grants of this conversation"),
     ("/revoke", "GRANT", "revokes a grant, so that its calls require approval again"),
     ("/cost", "", "tokens and cost of this conversation"),
+    ("/show", "[CALL]", "a call whole, with its arguments and its result: the last one, or that of a number or an id"),
     ("/trace", "", "the spans of the last turn as a waterfall"),
     ("/resume", "", "asks for the answers that the last turn waits for, as Enter does"),
     ("/cancel", "", "cancels the last turn, if it is pending"),
@@ -41,6 +45,15 @@ const COMMANDS: [(&str, &str, &str); 17] = [
     ("/fork", "", "the next message begins a copy of this conversation, which stays as it is"),
     ("/new", "", "begins a new conversation"),
     ("/quit", "", "leaves, as Ctrl-D does"),
+];
+
+/// The keys as `/help` lists them after the commands: key, effect.
+const KEYS: [(&str, &str); 5] = [
+    ("Alt-Enter", "begins another line of the message, as Enter after \\ does"),
+    ("Up, Down", "recall earlier messages"),
+    ("Tab", "completes a command, or the path after @"),
+    ("Shift-Tab", "applies the next policy"),
+    ("Esc", "interrupts a turn"),
 ];
 
 impl Command {
@@ -67,6 +80,7 @@ impl Command {
             "/approvals" => takes_none(Self::Approvals),
             "/revoke" => argument.map(Self::Revoke).ok_or_else(|| "which grant? /approvals lists them".to_owned()),
             "/cost" => takes_none(Self::Cost),
+            "/show" => Ok(Self::Show(argument)),
             "/trace" => takes_none(Self::Trace),
             "/resume" => takes_none(Self::Resume),
             "/cancel" => takes_none(Self::Cancel),
@@ -86,13 +100,11 @@ impl Command {
         COMMANDS.iter().map(|(name, ..)| (*name).to_owned()).collect()
     }
 
-    /// The lines of `/help`.
-    pub(super) fn help() -> Vec<String> {
-        let line =
-            |(name, argument, effect): &(&str, &str, &str)| format!("  {:<16} {effect}", format!("{name} {argument}"));
-        let keys = "  Alt-Enter, or Enter after \\, begins another line of the message; Up and Down recall earlier ones; \
-                    Tab completes a command, or the path after @; Shift-Tab applies the next policy; Esc interrupts a turn";
-        COMMANDS.iter().map(line).chain([keys.to_owned()]).collect()
+    /// The lines of `/help` for a terminal of this width.
+    pub(super) fn help(columns: usize) -> Vec<String> {
+        let commands = COMMANDS.iter().map(|(name, argument, effect)| (format!("{name} {argument}"), *effect));
+        let keys = KEYS.iter().map(|(keys, effect)| ((*keys).to_owned(), *effect));
+        commands.chain(keys).flat_map(|(what, effect)| hanging(&format!("  {what:<16} "), effect, columns)).collect()
     }
 }
 
@@ -118,6 +130,14 @@ mod tests {
             let refused = Command::parse(line).unwrap().unwrap_err();
             assert!(refused.starts_with(reason), "{refused}");
         }
+    }
+
+    #[test]
+    fn descriptions_that_are_wrapped_hang_below_their_first_word() {
+        let help = Command::help(60);
+        assert!(help.iter().all(|line| line.chars().count() <= 60), "{help:#?}");
+        let compact = help.iter().position(|line| line.contains("/policy")).unwrap();
+        assert!(help[compact + 1].starts_with(&" ".repeat(19)), "{help:#?}");
     }
 
     #[test]

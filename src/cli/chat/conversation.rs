@@ -13,11 +13,11 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::mention::{mentioned_files, missing_files};
 use crate::cli::output::Output;
-use crate::cli::runs::{copied, print_waterfall};
+use crate::cli::runs::{copied, copied_length};
 use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
-use crate::cli::view::{RepeatedFlags, ShownGrants, can_continue_with_message, continuing_keys, spent};
+use crate::cli::view::{RepeatedFlags, SharedViewState, can_continue_with_message, continuing_keys};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
@@ -54,7 +54,7 @@ pub(super) struct Conversation<'a> {
     /// Whether a model or policy was chosen since the last message.
     has_unsent_choice: bool,
     attachments: Vec<Part>,
-    grants: ShownGrants,
+    pub(super) views: SharedViewState,
     /// The grants that `/approvals` listed.
     listed: Vec<Grant>,
 }
@@ -81,7 +81,7 @@ impl<'a> Conversation<'a> {
             has_completed: false,
             has_unsent_choice: false,
             attachments: Vec::new(),
-            grants: ShownGrants::default(),
+            views: SharedViewState::default(),
             listed: Vec::new(),
         })
     }
@@ -135,7 +135,7 @@ impl<'a> Conversation<'a> {
         }
         for run in last {
             let journal = self.app.runner.journal(run).await?;
-            let mut display = Display::history(&self.grants, out);
+            let mut display = Display::history(&self.views, copied_length(&journal), out);
             events_of(run, &journal).iter().for_each(|event| display.event(&event.event, out));
         }
         Ok(())
@@ -256,7 +256,7 @@ impl<'a> Conversation<'a> {
     async fn follow(&mut self, execution: Execution, known: &[JournalEntry], out: &mut Output) -> Result<(), CliError> {
         self.last = Some(execution.run.clone());
         self.session = Some(self.app.runner.load(&execution.run).await?.started().session.clone());
-        let display = Display::conversation(&self.grants, out);
+        let display = Display::conversation(&self.views, out);
         self.has_completed = false;
         let exit = settle(self.app, execution, known, display, Tasks::InTerminal.into(), &self.again, out).await?;
         self.has_completed = exit == Exit::Done;
@@ -266,7 +266,7 @@ impl<'a> Conversation<'a> {
     /// Executes a command.
     pub(super) async fn execute(&mut self, command: Command, out: &mut Output) -> Result<(), CliError> {
         match command {
-            Command::Help => Command::help().iter().for_each(|line| out.line(line)),
+            Command::Help => Command::help(out.width()).iter().for_each(|line| out.line(line)),
             Command::Tools => {
                 let mode = self.mode.as_deref();
                 tools::print(&self.agent, mode, &self.app.runner.tools(&self.agent.name, mode).await?, out);
@@ -287,7 +287,8 @@ impl<'a> Conversation<'a> {
                 self.listed.retain(|listed| revoked.iter().all(|grant| grant.id != listed.id));
             }
             Command::Cost => self.cost(out).await?,
-            Command::Trace => print_waterfall(self.app, &self.last_run().await?, out).await?,
+            Command::Show(call) => self.show_call(call.as_deref(), out).await?,
+            Command::Trace => self.trace(out).await?,
             Command::Resume => self.resume(out).await?,
             Command::Cancel => {
                 let run = self.last_run().await?;
@@ -387,14 +388,6 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    async fn cost(&self, out: &mut Output) -> Result<(), CliError> {
-        let session = self.session.as_ref().ok_or_else(nothing_yet)?;
-        let row = self.app.runner.session(&Tenant::default(), session).await?.ok_or_else(nothing_yet)?;
-        let runs = count(usize::try_from(row.runs).unwrap_or(usize::MAX), "run");
-        out.line(format!("{runs}, {}", spent(&row.total_usage())));
-        Ok(())
-    }
-
     async fn resume(&mut self, out: &mut Output) -> Result<(), CliError> {
         let run = self.last_run().await?;
         let status = self.app.runner.report(&run).await?.status;
@@ -407,7 +400,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// The latest run, for a command that needs one.
-    async fn last_run(&self) -> Result<RunId, CliError> {
+    pub(super) async fn last_run(&self) -> Result<RunId, CliError> {
         self.newest_run().await?.ok_or_else(nothing_yet)
     }
 
@@ -442,6 +435,6 @@ fn choice<'n>(
     Err(CliError::not_found(message))
 }
 
-fn nothing_yet() -> CliError {
+pub(super) fn nothing_yet() -> CliError {
     CliError::usage("this conversation has no message yet")
 }

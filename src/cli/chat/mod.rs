@@ -3,6 +3,7 @@
 
 mod command;
 mod conversation;
+mod inspection;
 
 use clap::Args;
 

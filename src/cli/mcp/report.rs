@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::connected_server::milliseconds;
 use super::target::LONGER_START;
@@ -12,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::terminal_escape;
 use crate::cli::text::{block, compact, duration, shell_word, size};
-use crate::cli::view::{answering, question_lines};
+use crate::cli::view::{ShownForms, answering, question_lines};
 use crate::core::chat::{Media, Part};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput, escape_untrusted};
@@ -193,14 +192,7 @@ impl Trial {
 /// Prints the result: text as text, structured content as JSON, other content as a summary line. Prints a result that
 /// the tool returns as both text and structured content only once.
 fn result(output: &ToolOutput, out: &mut Output) {
-    let (has_text, has_structured) = match &output.structured {
-        None => (true, false),
-        Some(structured) => match mirror(&output.joined_text(), structured) {
-            Mirror::Json => (false, true),
-            Mirror::Wrapped => (true, false),
-            Mirror::None => (true, true),
-        },
-    };
+    let ShownForms { has_text, has_structured } = ShownForms::of(output);
     for part in &output.content {
         match part {
             Part::Text { text } if has_text => out.verbatim(text.trim_end_matches('\n')),
@@ -217,29 +209,6 @@ fn result(output: &ToolOutput, out: &mut Output) {
     }
     if let Some(structured) = output.structured.as_ref().filter(|_| has_structured) {
         out.pretty(structured);
-    }
-}
-
-/// How the text repeats the structured content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mirror {
-    Json,
-    /// The text is the content of an object with the single member `result`. Frameworks wrap values that are not
-    /// objects in one.
-    Wrapped,
-    /// The text does not repeat it.
-    None,
-}
-
-fn mirror(text: &str, structured: &Value) -> Mirror {
-    let parsed = serde_json::from_str::<Value>(text).ok();
-    if parsed.as_ref() == Some(structured) {
-        return Mirror::Json;
-    }
-    let wrapped = structured.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("result"));
-    match wrapped {
-        Some(value) if value.as_str() == Some(text) || parsed.as_ref() == Some(value) => Mirror::Wrapped,
-        Some(_) | None => Mirror::None,
     }
 }
 
@@ -285,15 +254,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn repeated_content_is_recognised() {
-        assert_eq!(mirror(r#"{"b": 2, "a": 1}"#, &json!({"a": 1, "b": 2})), Mirror::Json);
-        assert_eq!(mirror("hello", &json!({"result": "hello"})), Mirror::Wrapped);
-        assert_eq!(mirror("[1,2]", &json!({"result": [1, 2]})), Mirror::Wrapped);
-        assert_eq!(mirror("three", &json!({"result": 3})), Mirror::None);
-        assert_eq!(mirror("hello", &json!({"result": "hello", "more": 1})), Mirror::None);
-    }
 
     #[test]
     fn a_problem_is_reported_with_pointer_and_received_value() {

@@ -165,10 +165,15 @@ impl Copy {
 /// The events that a run has from another one.
 pub(in crate::cli) async fn copied(app: &App, run: &RunId) -> Result<Vec<JournalEntry>, CliError> {
     let mut journal = app.runner.journal(run).await?;
-    let copied = match journal.first().map(|first| &first.event) {
-        Some(Event::Started(started)) => started.trigger.copied(),
-        Some(_) | None => 0,
-    };
+    let copied = copied_length(&journal);
     journal.retain(|entry| entry.seq < copied);
     Ok(journal)
+}
+
+/// How many events at the beginning of a journal are from another run.
+pub(in crate::cli) fn copied_length(journal: &[JournalEntry]) -> u64 {
+    match journal.first().map(|first| &first.event) {
+        Some(Event::Started(started)) => started.trigger.copied(),
+        Some(_) | None => 0,
+    }
 }

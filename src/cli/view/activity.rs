@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use super::DisplaySettings;
 use super::words::in_words;
+use crate::app::{ServerState, ServerStatus};
 use crate::cli::text::{COMPACT, arguments_line, duration, list, one_line};
 use crate::core::id::{CallId, ServerId};
 use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::tool::{Origin, ToolRef};
-use crate::mcp::{ServerState, ServerStatus};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long one frame is shown, in milliseconds.

@@ -1,14 +1,16 @@
 //! Live view of a run: one or two lines for each lifecycle event, with streamed text between them.
 
 mod call_lines;
-mod shown_grants;
+mod shared;
 mod stream;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(in crate::cli) use self::shown_grants::ShownGrants;
+pub(super) use self::call_lines::shortened;
+pub(in crate::cli) use self::shared::SharedViewState;
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock};
+use super::pending::RepeatedFlags;
 use super::typesetter::Typesetter;
 use super::usage::{MissingUsage, reported_usage, total};
 use super::words::left_out_lines;
@@ -57,7 +59,11 @@ pub(in crate::cli) struct LiveView {
     streamed: bool,
     /// Usage that attempts did not report.
     gaps: MissingUsage,
-    grants: ShownGrants,
+    shared: SharedViewState,
+    /// The number of events that the run has from another one. They have the time of the copy.
+    copied: u64,
+    /// The flags of the commands that show calls whole; without them, no command is named.
+    again: Option<RepeatedFlags>,
     /// The error of the last failed attempt.
     last_error: Option<Failure>,
     /// The calls in progress.
@@ -81,7 +87,7 @@ pub(in crate::cli) struct LiveView {
 }
 
 /// The prefix of each line of model text, so that no such line can imitate output of the program.
-const GUTTER: &str = "  | ";
+pub(super) const GUTTER: &str = "  | ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stream {
@@ -100,7 +106,9 @@ impl LiveView {
             unfinished: Vec::new(),
             streamed: false,
             gaps: MissingUsage::default(),
-            grants: ShownGrants::default(),
+            shared: SharedViewState::default(),
+            copied: 0,
+            again: None,
             last_error: None,
             executing: BTreeMap::new(),
             has_begun: false,
@@ -114,9 +122,19 @@ impl LiveView {
         }
     }
 
-    /// Shows the grants in force unless another view has shown the same.
-    pub(in crate::cli) fn sharing(self, grants: ShownGrants) -> Self {
-        Self { grants, ..self }
+    /// Shows the grants in force unless another view has shown the same, and numbers calls with those of other views.
+    pub(in crate::cli) fn sharing(self, shared: SharedViewState) -> Self {
+        Self { shared, ..self }
+    }
+
+    /// Leaves out the durations of the first events, which are from another run.
+    pub(in crate::cli) fn copying(self, copied: u64) -> Self {
+        Self { copied, ..self }
+    }
+
+    /// Names the command that shows a call whose result is shortened.
+    pub(in crate::cli) fn naming_calls(self, again: RepeatedFlags) -> Self {
+        Self { again: Some(again), ..self }
     }
 
     /// Typesets the model's text, and folds its reasoning.
@@ -171,6 +189,10 @@ impl LiveView {
             let mut names = BTreeSet::new();
             let again = tool_calls.iter().filter(|call| !names.insert(call.tool_name.as_str()));
             self.repeated = again.map(|call| call.tool_name.clone()).collect();
+            tool_calls.iter().for_each(|call| self.shared.add_call(&event.run_id, &call.call_id));
+        }
+        if let LifecycleKind::CompensationStarted { undo, .. } = &event.fact {
+            undo.iter().for_each(|undo| self.shared.add_call(&event.run_id, &undo.call.call_id));
         }
         if let LifecycleKind::ModelFailed { usage, .. } = &event.fact {
             self.gaps.failed(usage);
@@ -255,7 +277,7 @@ impl LiveView {
             }
             LifecycleKind::ApprovalsResolved { granted } => {
                 let lines = self.grants_in_force(granted);
-                let is_news = self.grants.is_news(&lines.join("\n"));
+                let is_news = self.shared.is_news(&lines.join("\n"));
                 lines.into_iter().filter(|_| is_news).map(|line| paint.dim(line)).collect()
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
@@ -271,22 +293,25 @@ impl LiveView {
                 vec![paint.yellow(format!("  {who}, attempt {attempt}"))]
             }
             LifecycleKind::ModelCallRefused { reason, .. } => vec![paint.yellow(format!("  {}", block(reason)))],
-            LifecycleKind::ModelReplied { .. } => self.replied(&event.fact),
+            LifecycleKind::ModelReplied { .. } => self.replied(event),
             LifecycleKind::ModelFailed { error, duration_ms, usage, .. } => {
                 let retry_after =
                     error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
-                let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(reported_usage(usage)).collect();
-                let (about, retry_after) = (about.join(", "), retry_after.unwrap_or_default());
+                let took = self.took(event, Some(*duration_ms));
+                let about: Vec<String> = took.into_iter().chain(reported_usage(usage)).collect();
+                let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+                let retry_after = retry_after.unwrap_or_default();
                 let is_same = self.last_error.replace(error.clone()).is_some_and(|last| last.message == error.message);
                 let words = if is_same { "the same error again".to_owned() } else { block(&error.to_string()) };
-                vec![format!("  {} model: {words} ({about}){retry_after}", paint.red("✗"))]
+                vec![format!("  {} model: {words}{about}{retry_after}", paint.red("✗"))]
             }
             LifecycleKind::CompactionStarted { model, replaces, .. } => {
                 let messages = count(usize::try_from(*replaces).unwrap_or(usize::MAX), "message");
                 vec![paint.dim(format!("  compacting: {model} summarizes {messages}"))]
             }
             LifecycleKind::CompactionCompleted { duration_ms, .. } => {
-                vec![format!("  {} conversation compacted ({})", paint.green("✓"), duration(*duration_ms))]
+                let took = self.took(event, Some(*duration_ms)).map(|took| format!(" ({took})")).unwrap_or_default();
+                vec![format!("  {} conversation compacted{took}", paint.green("✓"))]
             }
             LifecycleKind::CompactionFailed { error, .. } => {
                 vec![format!("  {} not compacted: {}", paint.red("✗"), block(&error.to_string()))]
@@ -343,12 +368,12 @@ impl LiveView {
                 vec![self.request_line(&paint.cyan("→"), call, "")]
             }
             LifecycleKind::McpCompleted { call, duration_ms, end, problems, .. } => {
-                let mut lines = self.ended(call, &duration_ms.map(duration).unwrap_or_default(), end);
+                let mut lines = self.ended(event, call, &self.took(event, *duration_ms).unwrap_or_default(), end);
                 lines.extend(problems.iter().map(|problem| self.does_not_fit("the structured result", problem)));
                 lines
             }
             LifecycleKind::BuiltinCompleted { call, duration_ms, end } => {
-                self.ended(call, &duration_ms.map(duration).unwrap_or_default(), end)
+                self.ended(event, call, &self.took(event, *duration_ms).unwrap_or_default(), end)
             }
             LifecycleKind::InputRequested { call, messages, .. }
             | LifecycleKind::InputRequired { call, messages, .. } => {
@@ -397,7 +422,7 @@ impl LiveView {
             LifecycleKind::ExternalRequested { call } => {
                 vec![self.request_line(&paint.yellow("◆"), call, " waits for your application")]
             }
-            LifecycleKind::ExternalCompleted { call, end } => self.ended(call, "from the caller", end),
+            LifecycleKind::ExternalCompleted { call, end } => self.ended(event, call, "from the caller", end),
             LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             LifecycleKind::ApprovalRequested { call, reason, .. } if !self.prompts => {
                 let head = format!("  {} {} requires approval", paint.yellow("?"), self.named(call));
@@ -420,8 +445,14 @@ impl LiveView {
         Some(self.look.paint.bold(format!("turn {number}{restriction}")))
     }
 
-    fn replied(&mut self, fact: &LifecycleKind) -> Vec<String> {
-        let LifecycleKind::ModelReplied { model, fallback, text, usage, duration_ms, tool_calls, .. } = fact else {
+    /// The duration of what an event ended, if it is known.
+    fn took(&self, event: &LifecycleEvent, milliseconds: Option<u64>) -> Option<String> {
+        milliseconds.filter(|_| event.seq.is_none_or(|seq| seq >= self.copied)).map(duration)
+    }
+
+    fn replied(&mut self, event: &LifecycleEvent) -> Vec<String> {
+        let LifecycleKind::ModelReplied { model, fallback, text, usage, duration_ms, tool_calls, .. } = &event.fact
+        else {
             return Vec::new();
         };
         let is_answer = tool_calls.is_empty();
@@ -435,8 +466,10 @@ impl LiveView {
             }
         }
         let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
-        let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(reported_usage(usage)).collect();
-        lines.push(self.look.paint.dim(format!("  {who}: {}", about.join(", "))));
+        let about: Vec<String> =
+            self.took(event, Some(*duration_ms)).into_iter().chain(reported_usage(usage)).collect();
+        let about = (!about.is_empty()).then(|| format!("  {who}: {}", about.join(", ")));
+        lines.extend(about.map(|about| self.look.paint.dim(about)));
         lines
     }
 

@@ -1,6 +1,7 @@
 //! Markdown of a model as lines for a terminal. Pure.
 //!
-//! Text is wrapped at words, emphasis and code are painted, lists hang, and the columns of a table are aligned if they fit.
+//! Text is wrapped at words, emphasis and code are painted, lists hang, and the columns of a table are aligned, with long
+//! cells wrapped.
 //! A line break of the text stays one, so that verses keep their lines. Code is never wrapped: it can be copied.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
@@ -14,6 +15,8 @@ use crate::core::tool::escape_untrusted;
 const LEAST: usize = 20;
 /// The gap between two columns of a table.
 const GAP: &str = "  ";
+/// The narrowest column of a table whose cells are wrapped.
+const LEAST_COLUMN: usize = 8;
 
 /// How a part of a line is painted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,26 +208,35 @@ impl Writer {
         self.lines.push(line);
     }
 
-    /// A table: aligned columns below the headings, or, where they are wider than the terminal, the cells of each row with
-    /// their headings.
+    /// A table: aligned columns below the headings, with wrapped cells in the longest of them where the terminal is narrower,
+    /// or, where too little of them would be left, the cells of each row with their headings.
     fn table_lines(&mut self, rows: Vec<Vec<Spans>>, width: usize, paint: Paint) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell_width = |spans: &Spans| spans.iter().map(|(text, _)| text.width()).sum::<usize>();
         let widest = |column| rows.iter().filter_map(|row| row.get(column)).map(cell_width).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns).map(widest).collect();
         let indent = self.indent();
-        let taken = indent.width() + widths.iter().sum::<usize>() + GAP.len() * columns.saturating_sub(1);
-        if taken > width {
+        let room = width.saturating_sub(indent.width() + GAP.len() * columns.saturating_sub(1));
+        let Some(widths) = column_widths((0..columns).map(widest).collect(), room) else {
             return self.table_records(rows, width, paint);
-        }
-        for (number, row) in rows.iter().enumerate() {
-            let cells = row.iter().zip(&widths).map(|(spans, width)| {
-                let heading = |style: &Style| if number == 0 { Style::Strong } else { *style };
-                let text: String = spans.iter().map(|(text, style)| heading(style).paint(text, paint)).collect();
-                text + &" ".repeat(width - cell_width(spans))
-            });
-            let line = cells.collect::<Vec<_>>().join(GAP);
-            self.lines.push(format!("{indent}{}", line.trim_end()));
+        };
+        for (number, row) in rows.into_iter().enumerate() {
+            let heading = |style| if number == 0 { Style::Strong } else { style };
+            let cells: Vec<Vec<Line>> = row
+                .into_iter()
+                .zip(&widths)
+                .map(|(spans, width)| {
+                    let spans: Spans = spans.into_iter().map(|(text, style)| (text, heading(style))).collect();
+                    wrapped(&spans, [0, 0], *width, LongWords::Broken, paint)
+                })
+                .collect();
+            for part in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+                let cells = cells.iter().zip(&widths).map(|(cell, width)| {
+                    let Line { text, width: used } = cell.get(part).cloned().unwrap_or_default();
+                    text + &" ".repeat(width.saturating_sub(used))
+                });
+                let line = cells.collect::<Vec<_>>().join(GAP);
+                self.lines.push(format!("{indent}{}", line.trim_end()));
+            }
             if number == 0 {
                 let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
                 self.lines.push(format!("{indent}{}", paint.dim(rules.join(GAP))));
@@ -262,20 +274,70 @@ impl Writer {
             return;
         }
         let indent = self.indent();
-        let mut line = self.mark.take().unwrap_or_else(|| indent.clone());
-        let mut used = line.width();
-        let mut is_first = true;
-        for (word, style) in words(&std::mem::take(&mut self.spans)) {
-            let needed = word.width();
-            if !is_first && used + word.trim_end().width() > width {
-                self.lines.push(line.trim_end().to_owned());
-                (line, used) = (indent.clone(), indent.width());
-            }
-            line.push_str(&style.paint(&word, paint));
-            (used, is_first) = (used + needed, false);
+        let beginning = self.mark.take().unwrap_or_else(|| indent.clone());
+        let (spans, begins) = (std::mem::take(&mut self.spans), [beginning.width(), indent.width()]);
+        let lines = wrapped(&spans, begins, width, LongWords::Whole, paint);
+        for (number, Line { text, .. }) in lines.into_iter().enumerate() {
+            let beginning = if number == 0 { &beginning } else { &indent };
+            self.lines.push(format!("{beginning}{text}").trim_end().to_owned());
         }
-        self.lines.push(line.trim_end().to_owned());
     }
+}
+
+/// What becomes of a word that is wider than a line.
+#[derive(Clone, Copy, Debug)]
+enum LongWords {
+    Whole,
+    Broken,
+}
+
+/// A painted line with its columns.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    text: String,
+    width: usize,
+}
+
+/// The widths of the columns of a table: those of the widest cells or, where that is too much, the longest columns get the
+/// same width. `None` if that is too little.
+fn column_widths(natural: Vec<usize>, room: usize) -> Option<Vec<usize>> {
+    let total = |most: usize| natural.iter().map(|width| *width.min(&most)).sum::<usize>();
+    if total(usize::MAX) <= room {
+        return Some(natural);
+    }
+    let most = (LEAST_COLUMN..=room).rev().find(|most| total(*most) <= room)?;
+    let mut spare = room - total(most);
+    let width = |natural: usize| {
+        let more = usize::from(spare > 0 && natural > most);
+        spare -= more;
+        natural.min(most) + more
+    };
+    Some(natural.into_iter().map(width).collect())
+}
+
+impl Line {
+    fn of(mut spans: Spans, paint: Paint) -> Self {
+        spans.last_mut().into_iter().for_each(|(text, _)| text.truncate(text.trim_end_matches(' ').len()));
+        let width = spans.iter().map(|(text, _)| text.width()).sum();
+        Self { text: spans.iter().map(|(text, style)| style.paint(text, paint)).collect(), width }
+    }
+}
+
+/// The lines of a text, wrapped at words. The first line and the further ones begin at these columns.
+fn wrapped(spans: &Spans, begins: [usize; 2], width: usize, long: LongWords, paint: Paint) -> Vec<Line> {
+    let [mut begin, further] = begins;
+    let (mut lines, mut line, mut used) = (Vec::new(), Spans::new(), 0);
+    for word in words(spans, width.saturating_sub(further), long) {
+        let text: String = word.iter().map(|(text, _)| text.as_str()).collect();
+        if used > 0 && begin + used + text.trim_end_matches(' ').width() > width {
+            lines.push(Line::of(std::mem::take(&mut line), paint));
+            (begin, used) = (further, 0);
+        }
+        used += text.width();
+        line.extend(word);
+    }
+    lines.push(Line::of(line, paint));
+    lines
 }
 
 impl Style {
@@ -290,17 +352,42 @@ impl Style {
     }
 }
 
-/// The words of a line, each with the white space after it. Code is one word.
-fn words(spans: &[(String, Style)]) -> impl Iterator<Item = (String, Style)> {
-    spans.iter().flat_map(|(text, style)| {
-        let parts: Vec<String> = match style {
-            Style::Code => vec![text.clone()],
-            Style::Plain | Style::Strong | Style::Emphasis | Style::Remark => {
-                wrap::words(text).map(str::to_owned).collect()
-            }
+/// The words of a line, each with the white space after it. Code is one word, with the punctuation at its sides. A word that
+/// is wider than a line ends wherever its style changes.
+fn words(spans: &Spans, columns: usize, long: LongWords) -> Vec<Spans> {
+    let mut words: Vec<Spans> = Vec::new();
+    for (text, style) in spans {
+        let parts = match style {
+            Style::Code => vec![text.as_str()],
+            Style::Plain | Style::Strong | Style::Emphasis | Style::Remark => wrap::words(text).collect(),
         };
-        parts.into_iter().map(|part| (part, *style))
-    })
+        for part in parts {
+            let before = words.last_mut().filter(|word| word.last().is_some_and(|(text, _)| !may_end(text, part)));
+            match before {
+                Some(word) => word.push((part.to_owned(), *style)),
+                None => words.push(vec![(part.to_owned(), *style)]),
+            }
+        }
+    }
+    let width = |word: &Spans| word.iter().map(|(text, _)| text.trim_end_matches(' ').width()).sum::<usize>();
+    let split = |word: Spans| match long {
+        _ if width(&word) <= columns => vec![word],
+        LongWords::Whole => word.into_iter().map(|part| vec![part]).collect(),
+        LongWords::Broken => {
+            let letters = |(text, style): &(String, Style)| {
+                let letters = wrap::letters(text).into_iter().map(|(letter, _)| vec![(letter.to_owned(), *style)]);
+                letters.collect::<Vec<_>>()
+            };
+            word.iter().flat_map(letters).collect()
+        }
+    };
+    words.into_iter().flat_map(split).collect()
+}
+
+/// Whether a line may end between two parts.
+fn may_end(before: &str, after: &str) -> bool {
+    let pair = before.chars().next_back().zip(after.chars().next());
+    pair.is_none_or(|(before, after)| after == ' ' || wrap::may_break(before, after))
 }
 
 #[cfg(test)]
@@ -322,8 +409,38 @@ mod tests {
     fn the_columns_of_a_table_are_aligned_where_they_fit() {
         let table = "| name | days |\n|---|--:|\n| 山田 | 3 |\n| **Ada** L. | `12` |\n\nDone.";
         assert_eq!(plain(table, 40), "name    days\n──────  ────\n山田    3\nAda L.  12\n\nDone.");
-        let wide = "| name | remark |\n|---|---|\n| Ada | one two three four |";
-        assert_eq!(plain(wide, 20), "• name: Ada\n  remark: one two\n  three four");
+    }
+
+    #[test]
+    fn the_longest_cells_of_a_wide_table_are_wrapped() {
+        let wide = "| name | remark |\n|---|---|\n| Ada | one two three **four** |\n| Bo | `0123456789abcdef` |";
+        let wrapped = [
+            "name  remark",
+            "────  ──────────────",
+            "Ada   one two three",
+            "      four",
+            "Bo    0123456789abcd",
+            "      ef",
+        ];
+        assert_eq!(plain(wide, 20), wrapped.join("\n"));
+        assert_eq!(column_widths(vec![4, 20, 30], 36), Some(vec![4, 16, 16]));
+        assert_eq!(column_widths(vec![4, 20, 30], 35), Some(vec![4, 16, 15]));
+        assert_eq!(column_widths(vec![20, 20, 9], 20), None);
+    }
+
+    #[test]
+    fn a_table_whose_columns_would_be_too_narrow_is_shown_as_records() {
+        let wide = "| name | remark | reason |\n|---|---|---|\n| Ada Lindqvist | one two three four | late again |";
+        let records = "• name: Ada\n  Lindqvist\n  remark: one two\n  three four\n  reason: late again";
+        assert_eq!(plain(wide, 20), records);
+    }
+
+    #[test]
+    fn punctuation_stays_with_the_code_beside_it() {
+        assert_eq!(plain("one two three (`four`).", 20), "one two three\n(four).");
+        assert_eq!(plain("one two three **four**, five", 20), "one two three four,\nfive");
+        let list = "`aaaaaaa`,`bbbbbbb`,`ccccccc`";
+        assert_eq!(plain(list, 20), "aaaaaaa,bbbbbbb,\nccccccc");
     }
 
     #[test]

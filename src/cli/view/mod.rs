@@ -10,6 +10,7 @@ mod live_view;
 mod markdown;
 mod pending;
 mod question;
+mod result_forms;
 mod show;
 mod summary;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 mod typesetter;
 mod usage;
 mod waterfall;
+mod whole_call;
 mod words;
 
 pub(super) use activity::{Activities, StartingServers};
@@ -27,12 +29,14 @@ pub(super) use approval_scope::{any_arguments_warning, decided};
 pub(super) use conversation::message_lines;
 pub(super) use explain::Explanation;
 pub(super) use feedback::feedback_lines;
-pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView, ShownGrants};
+pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView, SharedViewState};
 pub(super) use pending::{RepeatedFlags, can_continue_with_message, continuing_keys, pending_lines};
 pub(super) use question::{answering, question_lines};
+pub(super) use result_forms::ShownForms;
 pub(super) use summary::RunSummary;
 pub(super) use usage::{MissingUsage, UsageJson, cost, dollars, spent, tokens};
 pub(super) use waterfall::Waterfall;
+pub(super) use whole_call::WholeCall;
 pub(super) use words::{findings, in_words, left_out_lines, media_line};
 
 use super::paint::Paint;

@@ -10,6 +10,7 @@ use super::approval::{circumstances, term, whole};
 use super::question::{answering, question_lines};
 use crate::cli::argument_lines::{PresentFile, argument_lines};
 use crate::cli::binding_digest;
+use crate::cli::run_arg::beginning;
 use crate::cli::terminal_escape;
 use crate::cli::text::{arguments_line, block, count, duration, one_line, shell_word};
 use crate::core::id::RunId;
@@ -72,6 +73,19 @@ impl RepeatedFlags {
             true => "/retry asks the model again".to_owned(),
             false => format!("try again with:\n  {}", self.command(&["runs", "retry", run.as_str()])),
         }
+    }
+
+    /// The command that shows a call whole.
+    pub(in crate::cli) fn showing_call(&self, run: &RunId, number: usize) -> String {
+        match self.in_conversation {
+            true => format!("/show {number}"),
+            false => self.elsewhere(&["runs", "show", beginning(run.as_str()), &number.to_string()]),
+        }
+    }
+
+    /// Whether the user is at the prompt of a conversation.
+    pub(in crate::cli) fn is_in_conversation(&self) -> bool {
+        self.in_conversation
     }
 
     /// The command line of a command that executes no run and only needs to find the store.

@@ -15,6 +15,8 @@ use crate::core::tool::{ElicitationRequest, LeftOut, TaskHandle, escape_untruste
 pub(in crate::cli) struct RunSummary<'a> {
     journal: &'a [JournalEntry],
     pub(super) history: History<'a>,
+    /// Whether the text of models is typeset as Markdown.
+    pub(super) typesets: bool,
 }
 
 /// The reason why a server suspended a call.
@@ -34,7 +36,12 @@ pub(super) enum Pause<'a> {
 impl<'a> RunSummary<'a> {
     /// Summarizes a journal; `None` if it does not begin with `Started`.
     pub(in crate::cli) fn from_journal(journal: &'a [JournalEntry]) -> Option<Self> {
-        Some(Self { journal, history: History::from_journal(journal)? })
+        Some(Self { journal, history: History::from_journal(journal)?, typesets: false })
+    }
+
+    /// Typesets the text of models.
+    pub(in crate::cli) fn typesetting(self) -> Self {
+        Self { typesets: true, ..self }
     }
 
     /// The times of the first and the last event.

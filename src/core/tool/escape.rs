@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 /// The text with every character that must not be shown as it is replaced by its code (`\u{202e}`).
 pub fn escape_untrusted(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match needs_escaping(c) {
+    for (c, is_escaped) in with_escapes(text) {
+        match is_escaped {
             true => {
                 // Writing to a String cannot fail.
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
@@ -18,7 +18,25 @@ pub fn escape_untrusted(text: &str) -> String {
     shown
 }
 
-/// Whether a character must be escaped: it moves the cursor, changes the text direction, breaks lines, or is invisible.
+/// The characters of a text, each with whether it must be escaped there: as for [`needs_escaping`], except a joiner between
+/// two emoji, which makes one picture of them. Elsewhere a joiner can hide a difference.
+pub fn with_escapes(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let (mut rest, mut follows_emoji) = (text.chars(), false);
+    std::iter::from_fn(move || {
+        let c = rest.next()?;
+        let joins = c == '\u{200d}' && follows_emoji && rest.clone().next().is_some_and(is_emoji);
+        // A variation selector belongs to the emoji before it.
+        follows_emoji = is_emoji(c) || (c == '\u{fe0f}' && follows_emoji);
+        Some((c, needs_escaping(c) && !joins))
+    })
+}
+
+/// Whether a character is in a block of pictures and symbols of which emoji are made. All of them are visible.
+fn is_emoji(c: char) -> bool {
+    matches!(u32::from(c), 0x2190..=0x21ff | 0x2600..=0x27bf | 0x2b00..=0x2bff | 0x1f300..=0x1faff)
+}
+
+/// Whether a character must be escaped wherever it stands: it moves the cursor, changes the text direction, breaks lines, or is invisible.
 ///
 /// These are the control characters (C0, DEL, C1), every white space but the plain blank, what Unicode 16 calls
 /// *default ignorable* (bidirectional controls, zero width characters, soft hyphen, fillers, tag characters) and the
@@ -77,5 +95,18 @@ mod tests {
     fn visible_characters_are_not_escaped() {
         let text = "Grüße, Ωμέγα, 你好, ❤\u{fe0f} \\u{202e}";
         assert_eq!(escape_untrusted(text), text);
+    }
+
+    #[test]
+    fn a_joiner_is_shown_between_two_emoji_only() {
+        for text in ["👩\u{200d}👩\u{200d}👧", "❤\u{fe0f}\u{200d}🔥", "👩🏽\u{200d}⚕\u{fe0f}", "🙂\u{200d}↔\u{fe0f}"]
+        {
+            assert_eq!(escape_untrusted(text), text);
+        }
+        for text in
+            ["pay\u{200d}pal", "👩\u{200d}", "\u{200d}👩", "👩\u{200d}a", "👩\u{200d}\u{200d}👩", "a\u{fe0f}\u{200d}👩"]
+        {
+            assert_eq!(escape_untrusted(text), text.replace('\u{200d}', "\\u{200d}"));
+        }
     }
 }

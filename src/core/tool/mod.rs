@@ -41,7 +41,7 @@ pub use choice::ToolChoice;
 pub use definition::{Annotations, ExternalTool, McpTool, Tool};
 pub use difference::Difference;
 pub use endpoint::Endpoint;
-pub use escape::{escape_untrusted, is_deceptive, is_suspicious, needs_escaping};
+pub use escape::{escape_untrusted, is_deceptive, is_suspicious, needs_escaping, with_escapes};
 pub use filter::{ForeignName, ToolFilter};
 pub use left_out::LeftOut;
 pub use name::{ToolName, external_name, mcp_name};

@@ -236,6 +236,8 @@ fn commands_show_and_change_what_the_next_message_is_sent_with() {
         ("/fork", "the next message begins a copy"),
         ("Hello again", "As I said."),
         ("/compact", "nothing was replaced"),
+        ("/cost", "1 run, usage unknown"),
+        ("/trace", "chat played"),
         ("/agent", "● desk"),
         ("/new", "policy plan"),
     ] {
@@ -245,11 +247,55 @@ fn commands_show_and_change_what_the_next_message_is_sent_with() {
     left(&mut shell);
     let listed = sessions(&desk);
     assert_eq!(listed.len(), 2, "{listed:?}");
+    let usage: Value = serde_json::from_str(&desk.toolgate(&["usage", "--json"]).expect(0).out).unwrap();
+    assert_eq!(usage["total"]["runs"], 2, "a compaction that replaced nothing does not count: {usage}");
     let started = desk.journal("last").remove(0);
     assert_eq!(started["spec"]["mode"], Value::Null, "a compaction calls no tool: {started}");
     // The conversation goes on with the policy of its last message.
     shell.runs("toolgate chat -c").sees("policy plan");
     shell.sees("Ctrl-D leaves");
+}
+
+#[test]
+fn a_shortened_result_names_the_command_that_shows_its_call_whole() {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ id: orders, name: mcp_shop_list_orders, arguments: { customer_id: C-1001 } }] }, { say: Two. }]",
+    );
+    let mut shell = chat(&desk, "");
+    shell.runs("/show").sees("this conversation has shown no call yet");
+    shell.sees("> ");
+    shell.runs("List them").sees("… whole: /show 1");
+    shell.sees("> ");
+    for command in ["/show 1", "/show", "/show orders"] {
+        shell.runs(command).sees("\"order_id\": \"A-1041\"");
+        shell.sees("> ");
+    }
+    shell.runs("/show 2").sees("this conversation has shown no call `2`");
+    shell.sees("> ");
+    left(&mut shell);
+    // A later process numbers the calls that it shows again.
+    let mut shell = Shell::at(&desk);
+    shell.runs("toolgate chat -c").sees("… whole: /show 1");
+    shell.sees("> ");
+    shell.runs("/show 1").sees("\"order_id\": \"A-1041\"");
+    shell.sees("> ");
+    left(&mut shell);
+}
+
+#[test]
+fn the_turns_that_a_fork_has_copied_have_no_duration() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    for (command, shown) in [("What is it?", "Forty-two."), ("/fork", "begins a copy"), ("Again", "As I said.")] {
+        shell.runs(command).sees(shown);
+        shell.sees("> ");
+    }
+    left(&mut shell);
+    shell.runs("toolgate chat -c").sees("Forty-two.");
+    let copied = shell.sees("Again");
+    let own = shell.sees("> ");
+    assert!(!copied.contains("model: "), "{copied}");
+    assert!(own.contains("model: "), "{own}");
 }
 
 #[test]

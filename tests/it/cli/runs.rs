@@ -30,6 +30,61 @@ fn show_lists_turns_calls_and_pending_items() {
 }
 
 #[test]
+fn a_shortened_result_names_the_command_that_shows_its_call_whole() {
+    let desk = pending();
+    let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+    let command = shown.lines().find_map(|line| line.trim().strip_prefix("… whole: toolgate ")).unwrap();
+    let whole = desk.toolgate(&command.split(' ').collect::<Vec<_>>()).expect(0).out;
+    assert!(whole.starts_with("✓ mcp_shop_list_orders  call_1_1  allowed, rule read-only"), "{whole}");
+    assert!(whole.contains("\narguments\n  customer_id: \"C-1001\"\nresult\n"), "{whole}");
+    assert!(whole.contains("\n  |     \"order_id\": \"A-1041\",\n") && !whole.contains('…'), "{whole}");
+    assert_eq!(whole.matches("A-1041").count(), 1, "in one form: {whole}");
+    assert_eq!(desk.toolgate(&["runs", "show", "last", "call_1_1"]).expect(0).out, whole);
+
+    let rejected = desk.toolgate(&["runs", "show", "last", "2"]).expect(0).out;
+    assert!(rejected.contains("what the model read\n") && rejected.contains("^A-[0-9]{4}$"), "{rejected}");
+    let json = desk.toolgate(&["runs", "show", "last", "1", "--json"]).expect(0).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["number"], &json["id"], &json["name"]),
+        (&1.into(), &"call_1_1".into(), &"mcp_shop_list_orders".into())
+    );
+    assert!(json["outcome"]["returned"]["content"][0]["text"].as_str().unwrap().contains("A-1041"), "{json}");
+    let missing = desk.toolgate(&["runs", "show", "last", "9"]).expect(2).err;
+    assert!(
+        missing.contains("has no call `9`") && missing.contains("its calls are: 1 call_1_1, 2 call_1_2"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn a_result_that_is_stored_beside_the_journal_is_shown_whole() {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ name: ext_issue_refund, arguments: { order_id: A-1077 } }] }, { say: Done. }]",
+    );
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("  desk:\n", "  desk:\n    limits: { max_result_bytes: 2048 }\n"));
+    desk.toolgate(&["run", "Refund it"]).expect(10);
+    let rows: Vec<String> = (0..1_000).map(|row| format!("row {row}")).collect();
+    let result = serde_json::json!({"status": "refunded", "rows": rows});
+    desk.toolgate(&["resume", "last", "--result", &format!("call_1_1={result}")]).expect(0);
+    let journal = serde_json::to_string(&desk.journal("last")).unwrap();
+    assert!(!journal.contains("row 500"), "the journal has an excerpt only");
+    let whole = desk.toolgate(&["runs", "show", "last", "1"]).expect(0).out;
+    let shown: Vec<&str> = whole.lines().filter(|line| line.contains("\"row ")).collect();
+    assert_eq!((shown.len(), shown[500]), (1_000, "  |     \"row 500\","));
+}
+
+#[test]
+fn the_turns_that_a_fork_has_copied_have_no_duration() {
+    let desk = Desk::playing("turns: [{ say: First. }, { say: Second. }]");
+    desk.toolgate(&["run", "x"]).expect(0);
+    desk.toolgate(&["runs", "fork", "last", "--message", "And more?"]).expect(0);
+    let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+    assert!(shown.contains("\nturn 1\n") && shown.contains("\nturn 2  "), "{shown}");
+}
+
+#[test]
 fn show_as_json_is_the_report() {
     let report: serde_json::Value =
         serde_json::from_str(&pending().toolgate(&["runs", "show", "last", "--json"]).out).unwrap();

@@ -191,6 +191,31 @@ fn an_answer_is_typeset() {
 }
 
 #[test]
+fn the_answer_of_a_stored_run_is_typeset_in_a_terminal_only() {
+    let desk = Desk::playing(ANSWER);
+    let plain = desk.toolgate(&["run", "Which orders are late?"]).expect(0);
+    assert!(plain.out.contains("**A-1077**"), "{}", plain.out);
+    let mut terminal = Terminal::at(&desk, 80);
+    running("toolgate runs show last")(&mut terminal.shell);
+    let screen = terminal.screen();
+    assert!(screen.contains("  | {bold|Three late orders}") && screen.contains("  | Orders {bold|A-1077}"), "{screen}");
+    let plain = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+    assert!(plain.contains("  | ## Three late orders") && plain.contains("**A-1077**"), "{plain}");
+}
+
+#[test]
+fn the_words_of_the_demonstration_hang_below_their_beginning() {
+    let desk = Desk::empty();
+    let mut terminal = Terminal::at(&desk, 80);
+    terminal.shell.runs("toolgate demo").sees("writes your own.");
+    terminal.shell.sees("$ ");
+    let screen = terminal.screen();
+    let rows: Vec<&str> = screen.lines().collect();
+    let note = rows.iter().position(|row| row.contains("── The run is pending: ext_issue_refund")).unwrap();
+    assert!(rows[note + 1].starts_with("{cyan|   ") && rows[note + 2].starts_with("{cyan|   "), "{screen}");
+}
+
+#[test]
 fn an_approval_shows_what_would_run() {
     let desk =
         Desk::playing(&LONG_WORDS.replace("WIDE", &"山田".repeat(40)).replace("NARROW", &"quick-brown-".repeat(15)));

@@ -9,8 +9,8 @@ use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
 use crate::cli::argument_lines::{changed_file, folded_change};
 use crate::cli::text::{COMPACT, arguments_line, block, count, ends, gutter, one_line};
-use crate::cli::wrap::cut;
-use crate::core::lifecycle::{CallEnd, CallRef, LifecycleKind};
+use crate::cli::wrap::{cut, visible_width};
+use crate::core::lifecycle::{CallEnd, CallRef, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
 use crate::core::tool::escape_untrusted;
 
@@ -20,15 +20,29 @@ const ERROR_ROWS: usize = 3;
 /// How many lines of a result are shown.
 const RESULT_LINES: usize = 4;
 
-/// The first lines of a result, and how many are not shown; of one line its ends.
-fn result_lines(result: &str, room: usize) -> Vec<String> {
+/// The first lines of a result, and how many are not shown; of one line its ends. Where something is left out, the last
+/// line names the command that shows all.
+fn result_lines(result: &str, room: usize, whole: Option<&str>) -> Vec<String> {
     let lines: Vec<&str> = result.trim_end().lines().collect();
     if lines.len() < 2 {
-        return vec![ends(result, room)];
+        return [ends(result, room)].into_iter().chain(shortened(result, room, whole)).collect();
     }
-    let hidden = lines.len().saturating_sub(RESULT_LINES);
-    let shown = lines.iter().take(RESULT_LINES).map(|line| cut(&block(line), room));
-    shown.chain((hidden > 0).then(|| format!("… {}", count(hidden, "more line")))).collect()
+    let (first, hidden) = lines.split_at(lines.len().min(RESULT_LINES));
+    let first: Vec<String> = first.iter().map(|line| block(line)).collect();
+    let shown = first.iter().map(|line| cut(line, room));
+    let omitted = match (hidden.len(), whole) {
+        (0, _) if first.iter().all(|line| visible_width(line) <= room) => None,
+        (0, whole) => whole.map(|whole| format!("… whole: {whole}")),
+        (hidden, Some(whole)) => Some(format!("… {}: {whole}", count(hidden, "more line"))),
+        (hidden, None) => Some(format!("… {}", count(hidden, "more line"))),
+    };
+    shown.chain(omitted).collect()
+}
+
+/// The line below a text that is shown on one line of this many columns, if that is not all of it.
+pub(in crate::cli::view) fn shortened(text: &str, columns: usize, whole: Option<&str>) -> Option<String> {
+    let is_cut = visible_width(&one_line(text, usize::MAX)) > columns;
+    whole.filter(|_| is_cut).map(|whole| format!("… whole: {whole}"))
 }
 
 impl LiveView {
@@ -93,16 +107,22 @@ impl LiveView {
         format!("  {mark} {} {}{remark}", call.tool_name, self.look.paint.dim(arguments))
     }
 
-    pub(super) fn ended(&mut self, call: &CallRef, remark: &str, end: &CallEnd) -> Vec<String> {
-        let paint = self.look.paint;
+    pub(super) fn ended(&mut self, event: &LifecycleEvent, call: &CallRef, remark: &str, end: &CallEnd) -> Vec<String> {
+        let (paint, run) = (self.look.paint, &event.run_id);
+        let number = self.shared.number(run, &call.call_id);
+        let whole = self.again.as_ref().zip(number).map(|(again, number)| again.showing_call(run, number));
+        let whole = whole.as_deref();
         let mark = if end.is_error { paint.red("✗") } else { paint.green("✓") };
         let result = end.result.as_deref().unwrap_or_default();
-        let mut lines = match self.deferred.remove(&call.call_id) {
+        let mut lines: Vec<String> = match self.deferred.remove(&call.call_id) {
             Some(begun) => {
                 let room = self.look.room(6).min(COMPACT);
                 let (change, result) = match end.is_error {
-                    true => (Vec::new(), gutter(&ends(result, room * ERROR_ROWS))),
-                    false => (self.unseen_change(&begun), result_lines(result, room)),
+                    true => {
+                        let message = gutter(&ends(result, room * ERROR_ROWS)).into_iter();
+                        (Vec::new(), message.chain(shortened(result, room * ERROR_ROWS, whole)).collect())
+                    }
+                    false => (self.unseen_change(&begun), result_lines(result, room, whole)),
                 };
                 let head = self.whole_call(&mark, &begun, remark, end.is_error);
                 let details = change.into_iter().chain(result).filter(|line| !line.is_empty());
@@ -110,7 +130,8 @@ impl LiveView {
             }
             None => {
                 let room = self.look.room(call.tool_name.chars().count() + remark.chars().count() + 8).min(COMPACT);
-                vec![format!("  {mark} {} {}  {}", call.tool_name, paint.dim(remark), ends(result, room))]
+                let line = format!("  {mark} {} {}  {}", call.tool_name, paint.dim(remark), ends(result, room));
+                [line].into_iter().chain(shortened(result, room, whole).map(|line| format!("    {line}"))).collect()
             }
         };
         lines.extend(end.kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
@@ -176,8 +197,18 @@ mod tests {
 
     #[test]
     fn a_result_of_several_lines_keeps_the_first_of_them() {
-        assert_eq!(result_lines("one\ntwo\n", 40), ["one", "two"]);
-        assert_eq!(result_lines("1\n2\n3\n4\n5\n6", 40), ["1", "2", "3", "4", "… 2 more lines"]);
-        assert_eq!(result_lines("a long line\n\u{1b}b", 8), ["a long …", "\\u{1b}b"]);
+        assert_eq!(result_lines("one\ntwo\n", 40, None), ["one", "two"]);
+        assert_eq!(result_lines("1\n2\n3\n4\n5\n6", 40, None), ["1", "2", "3", "4", "… 2 more lines"]);
+        assert_eq!(result_lines("a long line\n\u{1b}b", 8, None), ["a long …", "\\u{1b}b"]);
+    }
+
+    #[test]
+    fn a_shortened_result_names_the_command_that_shows_all() {
+        let shown = |result| result_lines(result, 8, Some("/show 2"));
+        assert_eq!(shown("one\ntwo"), ["one", "two"]);
+        assert_eq!(shown("1\n2\n3\n4\n5\n6")[4..], ["… 2 more lines: /show 2"]);
+        assert_eq!(shown("a long line\nb"), ["a long …", "b", "… whole: /show 2"]);
+        assert_eq!(shown("12345678"), ["12345678"]);
+        assert_eq!(shown("123456789"), ["1234567…", "… whole: /show 2"]);
     }
 }
