@@ -14,7 +14,7 @@ use crate::cli::paint::Paint;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{block, brief_duration, count, list, one_line};
-use crate::cli::view::{because, question_lines, second_look_at_arguments};
+use crate::cli::view::{brief_because, question_lines, second_look_at_arguments};
 use crate::core::policy::OnTimeout;
 use crate::core::run::{AnswerForm, PendingCall};
 use crate::core::tool::{Arguments, Origin, called, escape_untrusted, is_suspicious, summary};
@@ -159,7 +159,7 @@ fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     match waiting.item.form() {
         AnswerForm::Decision(review) => {
             lines.extend(call_lines(&tool.origin, &arguments, paint));
-            remarks.push(because(review.reason, review.rule, review.policy));
+            remarks.push(brief_because(review.reason, review.rule, review.policy));
             let changed: Vec<String> =
                 review.differences.iter().map(|difference| escape_untrusted(&difference.field)).collect();
             remarks.extend(

@@ -25,7 +25,7 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
     let AnswerForm::Decision(review) = item.form() else {
         return term(item, now).into_iter().collect();
     };
-    let mut lines = vec![because(review.reason, review.rule, review.policy)];
+    let mut lines = vec![brief_because(review.reason, review.rule, review.policy)];
     lines.extend(hints(review.annotations, review.trusted));
     if let Some(call) = item.call() {
         lines.extend(second_look(&call.tool.origin));
@@ -45,12 +45,16 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
 
 /// The reason why the call requires approval, with the rule and the policy.
 pub(in crate::cli) fn because(reason: &str, rule: Option<&str>, policy: Option<&PolicyMark>) -> String {
-    // Without a rule, the reason names the policy.
     let rule = rule.map(|rule| format!("rule {}", escape_untrusted(rule)));
-    let policy = policy.filter(|policy| rule.is_some() || !reason.contains(&format!("policy `{}`", policy.name)));
     let source: Vec<String> = rule.into_iter().chain(policy.map(marked)).collect();
     let source = if source.is_empty() { String::new() } else { format!(" ({})", source.join(", ")) };
     format!("because: {}{source}", escape_untrusted(reason))
+}
+
+/// The same for the person who decides, without a policy that the reason of a call without a rule names.
+pub(in crate::cli) fn brief_because(reason: &str, rule: Option<&str>, policy: Option<&PolicyMark>) -> String {
+    let is_named = |policy: &PolicyMark| reason.contains(&format!("policy `{}`", policy.name));
+    because(reason, rule, policy.filter(|policy| rule.is_some() || !is_named(policy)))
 }
 
 /// The name and short version of a policy.

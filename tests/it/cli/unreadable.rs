@@ -31,7 +31,7 @@ async fn other_runs_are_listed_beside_an_unreadable_one() {
     let (desk, unreadable) = desk().await;
 
     let listed = desk.toolgate(&["approvals", "list"]).expect(1);
-    assert!(listed.out.contains("note  shop: add_note("), "{}", listed.out);
+    assert!(listed.out.contains("shop: add_note("), "{}", listed.out);
     assert!(
         listed.err.contains(&format!("warning: the pending items of {unreadable} cannot be read")),
         "{}",

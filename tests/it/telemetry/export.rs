@@ -275,10 +275,12 @@ fn spans_beyond_a_short_queue_are_counted_and_reported() {
 
 /// How long a collector is unavailable.
 const GONE: Duration = Duration::from_secs(5);
+/// How long its address is closed while it restarts: well below the time that the export is retried for.
+const RESTARTS: Duration = Duration::from_secs(3);
 
 /// A receiver that starts on that address after a while; the test is about this delay.
 fn back_at(address: SocketAddr) -> Receiver {
-    std::thread::sleep(GONE);
+    std::thread::sleep(RESTARTS);
     Receiver::at(address)
 }
 
