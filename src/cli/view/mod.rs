@@ -23,7 +23,7 @@ mod words;
 
 pub(super) use activity::{Activities, StartingServers};
 pub(super) use approval::{
-    because, brief_because, by_way_of, circumstances, clock, marked, origin, second_look_at_arguments, term, whole,
+    brief_because, by_way_of, circumstances, clock, marked, origin, second_look_at_arguments, term, whole,
 };
 pub(super) use approval_scope::{any_arguments_warning, decided};
 pub(super) use conversation::message_lines;
