@@ -54,11 +54,14 @@ impl Driver<'_> {
         let is_stopped = |run: &Run| run.ending().is_some() || run.is_compensating() != compensates;
         let mut startable = calls;
         loop {
+            let mut has_moved_on = false;
             if !startable.is_empty() {
                 let StepOutcome::Done(started) = self.start_calls(journal, &startable).await? else {
                     record_arrived(journal, &mut flight)?;
                     return journal.catch_up().await;
                 };
+                // Another decision came while the tools were confirmed, or a call changed.
+                has_moved_on = started.is_empty();
                 flight.extend(started.into_iter().map(|call| make(ports, &run, call, asker.clone())));
             }
             if flight.is_empty() {
@@ -66,6 +69,7 @@ impl Driver<'_> {
             }
             let happened = tokio::select! {
                 biased;
+                () = std::future::ready(()), if has_moved_on => CallEvent::Interruption(Interruption::ForCalls),
                 Some(landed) = flight.next() => CallEvent::Landed(landed),
                 Some(elicitation) = questions.recv() => CallEvent::Asked(elicitation),
                 news = self.news(journal, &held) => CallEvent::Interruption(news),

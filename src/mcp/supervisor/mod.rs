@@ -240,6 +240,9 @@ impl<D: Dial> Supervisor<D> {
         if !self.cache.has_any() {
             self.start_of_its_own().await;
         }
+        // A server that failed is not waited for long in any case.
+        self.is_skipped
+            .send_if_modified(|is_skipped| self.connection_state.borrow().failures > 0 && std::mem::take(is_skipped));
         let begun = Instant::now();
         // The very first start may include an installation.
         let longest = match self.connection_state.borrow().failures {
@@ -254,7 +257,9 @@ impl<D: Dial> Supervisor<D> {
             answered = timeout(longest, self.ask_if_need_be(begun, awaited, meta)) => {
                 answered.map_err(|_| self.still_waiting(longest))
             }
-            _ = is_skipped.wait_for(|is_skipped| *is_skipped) => Err(self.sentence("is not ready yet, and was not waited for")),
+            _ = is_skipped.wait_for(|is_skipped| *is_skipped) => {
+                Err(self.sentence(&format!("is not ready yet, and was not waited for{}", self.connection_state.borrow().before())))
+            }
         };
         let failure = match unanswered {
             Ok(answered) => {
@@ -273,7 +278,8 @@ impl<D: Dial> Supervisor<D> {
 
     /// Ends the wait of requests for the tools, if the server is not ready yet, and lets none wait until it is.
     pub(super) fn skip_wait(&self) {
-        if !self.cache.has_any() {
+        let is_starting = matches!(self.connection_state.borrow().state, State::Starting | State::Ready(_));
+        if is_starting && !self.cache.has_any() {
             self.is_skipped.send_replace(true);
         }
     }

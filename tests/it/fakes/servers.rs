@@ -35,6 +35,7 @@ struct World {
     listings: usize,
     /// How long the next listing of each server takes.
     list_latency: BTreeMap<ServerId, Duration>,
+    confirm_latency: Duration,
     repeatable: BTreeSet<String>,
     violations: Vec<String>,
     tasks: BTreeMap<String, VecDeque<Result<CallReply, String>>>,
@@ -181,6 +182,11 @@ impl FakeServers {
     /// How long the next listing of a server takes.
     pub(crate) fn list_in_ms(&self, server: &str, milliseconds: u64) {
         self.world().list_latency.insert(server.into(), Duration::from_millis(milliseconds));
+    }
+
+    /// How long each confirmation of a tool list before a call takes.
+    pub(crate) fn confirm_in_ms(&self, milliseconds: u64) {
+        self.world().confirm_latency = Duration::from_millis(milliseconds);
     }
 
     pub(crate) fn report_progress(&self, tool: &str, steps: &[f64]) {
@@ -342,6 +348,11 @@ impl McpServers for FakeServers {
         let mut world = self.world();
         world.listings += 1;
         servers.iter().map(|server| world.servers[server].clone()).collect()
+    }
+
+    async fn confirm(&self, _servers: &[(ServerId, Option<Duration>)], _trace: &SpanContext) {
+        let latency = self.world().confirm_latency;
+        tokio::time::sleep(latency).await;
     }
 
     async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {

@@ -121,6 +121,26 @@ async fn an_approved_call_starts_while_another_is_in_progress() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_decision_during_the_confirmation_of_a_tool_list_delays_no_approved_call() {
+    let world = slow_and_guarded().where_servers(|servers| servers.confirm_in_ms(50)).ready().await;
+    let execution = world.start().await;
+    after_ms(200).await;
+
+    let first = world.resume(&execution.run, decisions([("call_1_2", yes())]).partial());
+    let second = async {
+        after_ms(20).await;
+        world.resume(&execution.run, decisions([("call_1_3", yes())])).await.unwrap()
+    };
+    let in_flight = async {
+        after_ms(300).await;
+        world.servers.calls().len()
+    };
+    let (_, report, calls) = tokio::join!(first, second, in_flight);
+
+    assert_eq!((calls, report.status), (3, Status::Completed), "the slow call takes a second");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_approved_beside_another_is_compared_and_counted_like_any_other() {
     let limits = Limits { max_mcp_calls: Some(1), ..Limits::default() };
     for (limits, changes, expected) in [(Limits::default(), true, Status::Pending), (limits, false, Status::Completed)]
