@@ -50,8 +50,8 @@ impl Display {
         Self::live(AnswerPlacement::Conversation, shared.clone(), out)
     }
 
-    /// The format of the earlier turns of a conversation, with their messages.
-    /// The first `copied` events are from another run.
+    /// The format of the earlier turns of a conversation, with their messages. The first `copied` events are from another
+    /// run.
     pub(super) fn history(shared: &SharedViewState, copied: u64, out: &Output) -> Self {
         let again = RepeatedFlags::default().in_conversation();
         match Self::conversation(shared, out).naming_calls(&again) {
@@ -234,7 +234,7 @@ impl<'a> Follow<'a> {
 
     /// Whether the run waits for servers that are not ready.
     pub(super) fn waits_for_servers(&self) -> bool {
-        self.activities.waits_for_servers() && StartingServers::new(self.app.server_status()).is_any()
+        self.activities.waits_for_servers() && StartingServers::new(self.app.server_status()).has_starting()
     }
 
     /// Whether activities are shown while they last.

@@ -1,7 +1,7 @@
 //! Similar names: the known names that a misspelt one may mean, for "did you mean …?".
 
 /// The most names to propose.
-const MOST: usize = 3;
+pub const MOST: usize = 3;
 
 /// The known names that are most like the word, the nearest first: those that it begins or ends, and otherwise those that
 /// differ from it in a third of the letters at most. Parts that both have in common, up to a `_`, do not count.

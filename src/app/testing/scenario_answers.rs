@@ -45,9 +45,7 @@ impl ScenarioAnswers {
         let (decision, reason) = match &self.written.approvals {
             Approvals::All(decision) => (*decision, None),
             Approvals::Rules(rules) => {
-                let own_name = match &call.tool.origin {
-                    Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool } => tool,
-                };
+                let own_name = call.tool.name();
                 let fits = |rule: &&scenario::ApprovalRule| rule.tool.fits(call.name.as_str(), Some(own_name));
                 let rule = rules.iter().find(fits)?;
                 (rule.decision, rule.reason.clone())

@@ -167,9 +167,7 @@ fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
                     .then(|| paint.yellow(format!("! changed since it was cleared: {}", list(changed)))),
             );
             remarks.extend(review.outcome_unknown.then(|| paint.yellow("! it may have taken effect already")));
-            let (Origin::Mcp { tool: name, .. } | Origin::External { tool: name } | Origin::Builtin { tool: name }) =
-                &tool.origin;
-            remarks.extend(is_suspicious(name).then(|| paint.yellow("! look twice at the tool's name")));
+            remarks.extend(is_suspicious(tool.name()).then(|| paint.yellow("! look twice at the tool's name")));
             remarks.extend(second_look_at_arguments(&arguments).map(|warning| paint.yellow(warning)));
         }
         AnswerForm::Choice(ask) => {

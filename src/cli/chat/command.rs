@@ -136,8 +136,8 @@ mod tests {
     fn descriptions_that_are_wrapped_hang_below_their_first_word() {
         let help = Command::help(60);
         assert!(help.iter().all(|line| line.chars().count() <= 60), "{help:#?}");
-        let compact = help.iter().position(|line| line.contains("/policy")).unwrap();
-        assert!(help[compact + 1].starts_with(&" ".repeat(19)), "{help:#?}");
+        let policy = help.iter().position(|line| line.contains("/policy")).unwrap();
+        assert!(help[policy + 1].starts_with(&" ".repeat(19)), "{help:#?}");
     }
 
     #[test]

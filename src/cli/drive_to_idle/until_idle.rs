@@ -27,8 +27,8 @@ const REFRESH: Duration = Duration::from_millis(100);
 pub(super) const STOPPED: &str = "stopped at the terminal";
 
 /// Shows events until the run is idle. The first Ctrl-C cancels the run, and the next one stops following it. If the
-/// first one pauses the run, the second cancels it. At a terminal, Esc does the same as the first Ctrl-C; while the run waits
-/// for servers, Esc lets it go on without those that are not ready.
+/// first one pauses the run, the second cancels it. At a terminal, Esc does the same as the first Ctrl-C; while the run
+/// waits for servers, Esc lets it go on without those that are not ready.
 pub(in crate::cli) async fn until_idle(
     follow: &mut Follow<'_>,
     execution: Execution,
@@ -62,7 +62,9 @@ pub(in crate::cli) async fn until_idle(
                     is_paused = true;
                     pause(follow, &run, out).await?;
                 }
-                Pressed::Escape | Pressed::Signal(Interrupt::Stop) => cancel(follow, &run, "interrupted at the terminal", out).await?,
+                Pressed::Escape | Pressed::Signal(Interrupt::Stop) => {
+                    cancel(follow, &run, "interrupted at the terminal", out).await?;
+                }
             },
             item = events.next() => match item? {
                 Some(StreamItem::Event(event)) => {

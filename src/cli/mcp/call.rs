@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::answer_flags::AnswerFlags;
-use super::connected_server::{ConnectedServer, new_trace, own_name};
+use super::connected_server::{ConnectedServer, new_trace};
 use super::exchange::Exchange;
 use super::report::{CallOutcome, ResultDestination, Trial};
 use super::result_files::save;
@@ -195,7 +195,7 @@ impl Call {
         if tool.is_none() && !self.no_validate {
             return Err(no_such_tool(named, &visit));
         }
-        trial.tool = tool.map_or(*named, own_name).to_owned();
+        trial.tool = tool.map_or(*named, |tool| tool.origin.tool_name()).to_owned();
         let mut problems = tool.map(|tool| tool.pinned_problems(arguments)).unwrap_or_default();
         if let Some(tool) = tool.filter(|_| !self.no_validate && problems.is_empty())
             && let InputFindings::Invalid(found) = servers.inputs().check(tool, arguments, &Budget::default()).await
@@ -252,7 +252,7 @@ fn no_such_tool(named: &str, visit: &ConnectedServer) -> CliError {
         return CliError::not_found(format!("the tool `{named}` cannot be used: {}", left.reason))
             .with_remedy("--no-validate calls it anyway");
     }
-    let known = list(visit.tools.iter().map(|tool| own_name(tool)));
+    let known = list(visit.tools.iter().map(|tool| tool.origin.tool_name()));
     CliError::not_found(format!("there is no tool `{named}`; the server has: {}", one_line(&known, 400)))
         .with_remedy("--no-validate calls it anyway")
 }

@@ -8,7 +8,7 @@ use crate::app::{ServerState, ServerStatus, ToolServers};
 use crate::cli::caller;
 use crate::cli::text::{count, list, one_line};
 use crate::core::id::ServerId;
-use crate::core::tool::{Annotations, Origin, Tool, Toolset};
+use crate::core::tool::{Annotations, Tool, Toolset};
 use crate::core::trace::SpanContext;
 
 /// The limit on tools that a warning lists.
@@ -61,7 +61,7 @@ impl ConnectedServer {
 
     /// Finds a tool by the server's name for it, or by the name that a model sees.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
-        let own = self.tools.iter().find(|tool| own_name(tool) == name);
+        let own = self.tools.iter().find(|tool| tool.origin.tool_name() == name);
         own.or_else(|| self.tools.get(name)).map(AsRef::as_ref)
     }
 
@@ -81,7 +81,8 @@ impl ConnectedServer {
             let why = "a policy cannot tell whether it only reads";
             format!("{} {have} no annotations: {names}; {why}", count(number, "tool"))
         }));
-        let renamed = self.named(|tool| tool.name.as_str() != format!("mcp_{}_{}", self.status.id, own_name(tool)));
+        let renamed =
+            self.named(|tool| tool.name.as_str() != format!("mcp_{}_{}", self.status.id, tool.origin.tool_name()));
         warnings.extend(renamed.map(|(number, names)| {
             let have = if number == 1 { "has a name" } else { "have names" };
             let why = "that model providers refuse or that is too long, and is shown under another one";
@@ -92,7 +93,8 @@ impl ConnectedServer {
 
     /// The number of tools that match, and the names of the first few.
     fn named(&self, is_so: impl Fn(&Tool) -> bool) -> Option<(usize, String)> {
-        let names: Vec<&str> = self.tools.iter().filter(|tool| is_so(tool)).map(|tool| own_name(tool)).collect();
+        let names: Vec<&str> =
+            self.tools.iter().filter(|tool| is_so(tool)).map(|tool| tool.origin.tool_name()).collect();
         let first = names.iter().take(NAMED).map(|name| one_line(name, 80));
         let more = names.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("{more} more"));
         (!names.is_empty()).then(|| (names.len(), list(first.chain(more))))
@@ -119,19 +121,13 @@ impl ConnectedServer {
     }
 }
 
-/// The server's own name for the tool.
-pub(super) fn own_name(tool: &Tool) -> &str {
-    let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = &tool.origin;
-    tool
-}
-
 pub(in crate::cli) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn tool_as_json(tool: &Tool) -> Value {
     json!({
-        "name": own_name(tool), "model_sees": tool.name, "description": tool.description,
+        "name": tool.origin.tool_name(), "model_sees": tool.name, "description": tool.description,
         "annotations": tool.annotations, "input_schema": tool.input_schema, "output_schema": tool.output_schema,
     })
 }

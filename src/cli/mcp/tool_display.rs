@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::connected_server::own_name;
 use super::signature::signature;
 use crate::cli::text::one_line;
 use crate::cli::view::DisplaySettings;
@@ -24,7 +23,7 @@ pub(super) enum Schemas {
 pub(super) fn tool(tool: &Tool, schemas: Schemas, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
     let title = tool.annotations.title.as_ref().map(|title| format!("  {}", one_line(title, 60))).unwrap_or_default();
-    let name = paint.bold(one_line(own_name(tool), 200));
+    let name = paint.bold(one_line(tool.origin.tool_name(), 200));
     let mut lines = vec![format!("{name}{title}  {}", paint.dim(format!("→ {}", tool.name)))];
     let description = tool.description.trim().to_owned();
     let shown = match schemas {

@@ -37,7 +37,7 @@ enum Actor {
     Call(CallId),
 }
 
-/// The servers that are not ready yet, and those that could not start, with the first line of the reason.
+/// The servers that are not ready yet, and those that could not start, with the reason.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct StartingServers {
     starting: Vec<ServerId>,
@@ -60,7 +60,7 @@ impl StartingServers {
     }
 
     /// Whether one is not ready yet.
-    pub(in crate::cli) fn is_any(&self) -> bool {
+    pub(in crate::cli) fn has_starting(&self) -> bool {
         !self.starting.is_empty()
     }
 }
@@ -139,7 +139,7 @@ impl Activities {
         for Activity { of, name, remark, since } in &self.0 {
             let lasts = now.saturating_duration_since(*since);
             // A resumed run may have all its servers already.
-            if lasts.as_millis() < SHOWN_AFTER || (*of == Actor::Servers && !servers.is_any()) {
+            if lasts.as_millis() < SHOWN_AFTER || (*of == Actor::Servers && !servers.has_starting()) {
                 continue;
             }
             let position = usize::try_from(lasts.as_millis() / FRAME).unwrap_or(0) % FRAMES.len();

@@ -81,7 +81,7 @@ fn hints(annotations: &Annotations, trusted: bool) -> Option<String> {
 
 /// A warning about a tool name that may imitate another name.
 fn second_look(origin: &Origin) -> Option<String> {
-    let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = origin;
+    let tool = origin.tool_name();
     let letters: String = tool.chars().filter(|c| !c.is_ascii()).map(|c| format!(" {:x}", u32::from(c))).collect();
     is_suspicious(tool).then(|| format!("! look twice: the tool's name has letters that are not plain ASCII:{letters}"))
 }

@@ -28,15 +28,13 @@ pub(in crate::cli) struct RepeatedFlags {
 
 /// The keys that continue the last turn of a conversation, which has these pending items and has not ended.
 pub(in crate::cli) fn continuing_keys(items: &[PendingItem]) -> &'static str {
-    if can_continue_with_message(items) {
-        match items.iter().any(PendingItem::wants_answer) {
-            true => {
-                "press Enter to answer and continue the turn; a message denies what waits for approval and continues it with the message; /cancel gives it up"
-            }
-            false => "press Enter or send a message to continue it; /cancel gives it up",
+    match (items.iter().any(PendingItem::wants_answer), can_continue_with_message(items)) {
+        (false, _) => "press Enter or send a message to continue it; /cancel gives it up",
+        (true, false) => "press Enter to answer and continue the turn; /cancel gives it up",
+        (true, true) => {
+            "press Enter to answer and continue the turn; a message denies what waits for approval and continues it with \
+             the message; /cancel gives it up"
         }
-    } else {
-        "press Enter to answer and continue the turn; /cancel gives it up"
     }
 }
 

@@ -127,10 +127,10 @@ impl RunSummary<'_> {
 
     /// The text of a model, marked, and typeset if that was asked for.
     fn text_lines(&self, text: &str, look: DisplaySettings) -> Vec<String> {
-        let lines = match self.typesets {
-            true => markdown::typeset(text, look.width.saturating_sub(GUTTER.len()), look.paint),
-            false => return gutter(text).iter().map(|line| format!("  {line}")).collect(),
-        };
+        if !self.typesets {
+            return gutter(text).iter().map(|line| format!("  {line}")).collect();
+        }
+        let lines = markdown::typeset(text, look.width.saturating_sub(GUTTER.len()), look.paint);
         lines.iter().map(|line| format!("{GUTTER}{line}")).collect()
     }
 

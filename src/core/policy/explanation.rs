@@ -1,7 +1,7 @@
 //! Findings in words: the criterion of the rule, and the actual value.
 
 use super::command::Comparison;
-use super::finding::{kind, own_name};
+use super::finding::kind;
 use super::{Finding, Rule, Subject, UnclearCriterion, UnmetCriterion};
 use crate::tool::escape_untrusted;
 
@@ -47,7 +47,7 @@ impl UnmetCriterion {
         };
         match self {
             Self::Tool => differs("the name", &wanted.tool, Some(tool.name.as_str())),
-            Self::ToolName => differs("the name at its origin", &wanted.tool_name, Some(own_name(&tool.origin))),
+            Self::ToolName => differs("the name at its origin", &wanted.tool_name, Some(tool.origin.tool_name())),
             Self::Server => differs("server", &wanted.server, tool.server().map(|server| server.as_str())),
             Self::Origin => differs("origin", &wanted.origin, Some(kind(&tool.origin))),
             Self::Agent => differs("agent", &wanted.agent, subject.agent.map(|agent| agent.as_str())),

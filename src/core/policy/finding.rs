@@ -139,10 +139,3 @@ pub(super) fn kind(origin: &Origin) -> &'static str {
         Origin::Builtin { .. } => "builtin",
     }
 }
-
-/// The origin's own name for the tool.
-pub(super) fn own_name(origin: &Origin) -> &str {
-    match origin {
-        Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool } => tool,
-    }
-}

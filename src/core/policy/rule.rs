@@ -2,7 +2,7 @@
 
 use super::command::Comparison;
 use super::condition::Facts;
-use super::finding::{Finding, Hint, UnmetCriterion, kind, own_name};
+use super::finding::{Finding, Hint, UnmetCriterion, kind};
 use super::{
     CommandPattern, Condition, Example, LimitUse, OnTimeout, Outlook, RuleLimit, Subject, UnclearCriterion, Verdict,
 };
@@ -228,7 +228,7 @@ impl Rule {
         let visible = [Some(&tool.name), tool.own_name.as_ref()];
         let fits_visible = |name: &ToolName| fits(&self.patterns.tool, name.as_str());
         visible.into_iter().flatten().any(fits_visible)
-            && fits(&self.patterns.tool_name, own_name(&tool.origin))
+            && fits(&self.patterns.tool_name, tool.origin.tool_name())
             && self
                 .patterns
                 .server
@@ -326,7 +326,7 @@ impl Rule {
         let names = [
             (UnmetCriterion::Server, &self.patterns.server, tool.server().map(|server| server.as_str())),
             (UnmetCriterion::Tool, &self.patterns.tool, Some(name.as_str())),
-            (UnmetCriterion::ToolName, &self.patterns.tool_name, Some(own_name(&tool.origin))),
+            (UnmetCriterion::ToolName, &self.patterns.tool_name, Some(tool.origin.tool_name())),
             (UnmetCriterion::Agent, &self.patterns.agent, subject.agent.map(|agent| agent.as_str())),
             (
                 UnmetCriterion::Principal,

@@ -13,14 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::{Judgement, Policy, Rule, Verdict};
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::{NamePattern, literal_start};
-use crate::similar::{did_you_mean, similar};
+use crate::similar::{self, did_you_mean};
 use crate::tool::{Builtin, LeftOut, Origin, Tool, escape_untrusted, mcp_name};
 
 /// The beginning of the names of all MCP tools, and of all external tools.
 const PREFIXES: [&str; 2] = ["mcp_", "ext_"];
-
-/// The most similar names of a pattern with wildcards.
-const MOST_SIMILAR: usize = 3;
 
 /// A rule that matches no tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,20 +119,20 @@ impl KnownNames<'_> {
                 (server, self.servers.iter().map(ServerId::as_str).collect())
             }
             (_, Some(tool), _) => (tool, tools().map(|tool| tool.name.as_str()).collect()),
-            (_, None, Some(name)) => (name, tools().map(|tool| own_name(&tool.origin)).collect()),
+            (_, None, Some(name)) => (name, tools().map(|tool| tool.origin.tool_name()).collect()),
             (_, None, None) => return Vec::new(),
         };
         let start = literal_start(pattern);
         if start == pattern {
-            return similar(start, names).into_iter().map(str::to_owned).collect();
+            return similar::similar(start, names).into_iter().map(str::to_owned).collect();
         }
         // Of a pattern with wildcards, the beginning is compared with as much of each name.
         let length = start.chars().count();
         let beginning = |name: &str| name.chars().take(length).collect::<String>();
         let beginnings: BTreeSet<String> = names.iter().map(|name| beginning(name)).collect();
-        let near = similar(start, beginnings.iter().map(String::as_str));
+        let near = similar::similar(start, beginnings.iter().map(String::as_str));
         let is_near = |name: &&str| near.contains(&beginning(name).as_str());
-        names.into_iter().filter(is_near).take(MOST_SIMILAR).map(str::to_owned).collect()
+        names.into_iter().filter(is_near).take(similar::MOST).map(str::to_owned).collect()
     }
 }
 
@@ -223,12 +220,6 @@ impl Rule {
         let tool = wanted.tool.as_deref();
         self.fits_server(server) && tool.is_none_or(|tool| may_name_tool_of(tool, server))
     }
-}
-
-/// The name of a tool at the party that runs it.
-fn own_name(origin: &Origin) -> &str {
-    let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = origin;
-    tool
 }
 
 /// Whether a pattern of visible names fits those of external or builtin tools, or names no server.

@@ -50,9 +50,8 @@ impl Run {
     fn expected_undo(&self) -> Vec<UndoCall> {
         let mut ids = BTreeSet::new();
         let undo_of = |effect: &Effect| {
-            let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = &effect.tool;
             let listed = self.tools.as_ref().and_then(|tools| tools.by_origin(&effect.tool));
-            let name = listed.map_or_else(|| tool.clone(), |tool| tool.name.to_string());
+            let name = listed.map_or_else(|| effect.tool.tool_name().to_owned(), |tool| tool.name.to_string());
             let (undoes, arguments) = (effect.call.clone(), effect.arguments.clone());
             let mut id = CallId::from(format!("undo_{undoes}"));
             while self.calls_seen.contains(&id) || ids.contains(&id) {

@@ -210,8 +210,7 @@ impl Tool {
 
     /// The entry of the tool in the list of omitted tools, with the reason.
     pub(super) fn left_out(&self, reason: String) -> LeftOut {
-        let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = &self.origin;
-        LeftOut { server: self.server().cloned(), tool: Some(tool.clone()), reason }
+        LeftOut { server: self.server().cloned(), tool: Some(self.origin.tool_name().to_owned()), reason }
     }
 
     /// The server that runs it, if one does.

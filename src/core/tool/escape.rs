@@ -36,7 +36,8 @@ fn is_emoji(c: char) -> bool {
     matches!(u32::from(c), 0x2190..=0x21ff | 0x2600..=0x27bf | 0x2b00..=0x2bff | 0x1f300..=0x1faff)
 }
 
-/// Whether a character must be escaped wherever it stands: it moves the cursor, changes the text direction, breaks lines, or is invisible.
+/// Whether a character must be escaped wherever it stands: it moves the cursor, changes the text direction, breaks lines, or
+/// is invisible.
 ///
 /// These are the control characters (C0, DEL, C1), every white space but the plain blank, what Unicode 16 calls
 /// *default ignorable* (bidirectional controls, zero width characters, soft hyphen, fillers, tag characters) and the

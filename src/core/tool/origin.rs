@@ -25,3 +25,11 @@ pub enum Origin {
         tool: String,
     },
 }
+
+impl Origin {
+    /// The name that the party has for the tool.
+    pub fn tool_name(&self) -> &str {
+        let (Self::Mcp { tool, .. } | Self::External { tool } | Self::Builtin { tool }) = self;
+        tool
+    }
+}

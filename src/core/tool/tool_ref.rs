@@ -23,9 +23,7 @@ impl ToolRef {
 
     /// The name that its server, or the application, has for the tool.
     pub fn name(&self) -> &str {
-        match &self.origin {
-            Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool } => tool,
-        }
+        self.origin.tool_name()
     }
 }
 

@@ -253,10 +253,11 @@ impl Toolset {
     /// A sentence for each rule and pattern of the configuration that matches no tool.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let pattern = |written: &String| {
-            let is_own_name = |(key, name): (&str, &str)| {
+            // An undo names a tool as its server does.
+            let lacks_prefix = |(key, name): (&str, &str)| {
                 !key.starts_with("servers.") && !name.starts_with("mcp_") && !name.starts_with("ext_")
             };
-            let names = match written.split_once(": ").is_some_and(is_own_name) {
+            let names = match written.split_once(": ").is_some_and(lacks_prefix) {
                 true => ": the names of MCP tools begin with `mcp_<server>_`, those of external tools with `ext_`",
                 false => "",
             };

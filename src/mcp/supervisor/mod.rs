@@ -257,9 +257,7 @@ impl<D: Dial> Supervisor<D> {
             answered = timeout(longest, self.ask_if_need_be(begun, awaited, meta)) => {
                 answered.map_err(|_| self.still_waiting(longest))
             }
-            _ = is_skipped.wait_for(|is_skipped| *is_skipped) => {
-                Err(self.sentence(&format!("is not ready yet, and was not waited for{}", self.connection_state.borrow().before())))
-            }
+            _ = is_skipped.wait_for(|is_skipped| *is_skipped) => Err(self.not_waited_for()),
         };
         let failure = match unanswered {
             Ok(answered) => {
@@ -429,6 +427,11 @@ impl<D: Dial> Supervisor<D> {
         let wait = until.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
         let (failures, reason) = (connection_state.failures, connection_state.reason());
         self.sentence(&format!("failed {failures} times in a row and {again} in {wait} s; the last time it {reason}"))
+    }
+
+    fn not_waited_for(&self) -> String {
+        let before = self.connection_state.borrow().before();
+        self.sentence(&format!("is not ready yet, and was not waited for{before}"))
     }
 
     fn still_waiting(&self, waited: Duration) -> String {

@@ -159,10 +159,10 @@ fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
 fn a_message_in_place_of_an_approval_denies_the_call_and_continues_the_turn() {
     let desk = Desk::playing(TURNS);
     let mut shell = chat(&desk, "");
-    shell.runs("One").sees("Forty-two.");
-    shell.sees("> ");
-    shell.runs("Two").sees("As I said.");
-    shell.sees("> ");
+    for (message, shown) in [("One", "Forty-two."), ("Two", "As I said.")] {
+        shell.runs(message).sees(shown);
+        shell.sees("> ");
+    }
     shell.runs("Note it").sees("[q] later: ");
     shell.types("\x1b").sees("a message denies what waits for approval");
     shell.sees("> ");

@@ -27,7 +27,8 @@ async fn a_denial_of_a_misspelled_tool_makes_its_servers_calls_require_approval(
         })
         .collect();
     let reason = "rule `mcp_git_psuh` of policy `allow` matches no tool (`tool: mcp_git_psuh`; did you mean \
-                  `mcp_git_push`?): correct the name, or add `allow_unmatched: true` to the rule; until then the calls that it may have meant require approval";
+                  `mcp_git_push`?): correct the name, or add `allow_unmatched: true` to the rule; until then the calls that it may have meant \
+                  require approval";
     assert_eq!((report.status, asked), (Status::Pending, vec![("mcp_git_push", reason)]));
     assert_eq!(world.servers.calls(), ["call_1_2"]);
 }
