@@ -13,7 +13,7 @@ pub(in crate::cli) struct EscapeKey {
 impl EscapeKey {
     /// Begins to watch; `None` without a terminal.
     pub(in crate::cli) fn watch() -> Option<Self> {
-        let mut terminal = Terminal::open()?;
+        let mut terminal = Terminal::open_for_keys()?;
         let open = terminal.withdrawal();
         let (press, pressed) = oneshot::channel();
         tokio::task::spawn_blocking(move || {

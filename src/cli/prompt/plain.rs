@@ -20,6 +20,10 @@ impl Terminal {
         io::stdin().is_terminal().then_some(Self)
     }
 
+    pub(super) fn open_for_keys() -> Option<Self> {
+        Self::open()
+    }
+
     /// Lines are read here, and no keys.
     pub(super) fn escape(&mut self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())

@@ -3,8 +3,10 @@
 //! room again.
 //!
 //! Commands write directly: their log lines keep their order relative to the command's own output, and a slow reader
-//! delays only that one command. A log line erases the temporary lines of a command, which draws them again below it.
+//! delays only that one command. A log line erases the temporary lines of a command, which draws them again below it. While a
+//! prompt is open, the log line is shown above it.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,6 +23,9 @@ static QUEUE: OnceLock<LineQueue> = OnceLock::new();
 
 /// The secrets that no line shows.
 static REDACTION: OnceLock<Redaction> = OnceLock::new();
+
+/// Shows a line above the open prompt, and returns whether there is one.
+static ABOVE_PROMPT: OnceLock<fn(&str) -> bool> = OnceLock::new();
 
 /// The rows of the temporary lines at the end of standard error.
 static TEMPORARY_ROWS: Mutex<usize> = Mutex::new(0);
@@ -46,6 +51,11 @@ pub(super) struct LogLines;
 
 impl Write for LogLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let (Some(show), Ok(line)) = (ABOVE_PROMPT.get(), std::str::from_utf8(&cleaned(bytes)))
+            && show(line)
+        {
+            return Ok(bytes.len());
+        }
         let mut rows = temporary_rows();
         if *rows > 0 {
             io::stderr().lock().write_all(erasure(std::mem::take(&mut *rows)).as_bytes())?;
@@ -65,11 +75,10 @@ pub struct Stderr;
 impl Write for Stderr {
     /// Writes whole lines, as the log does: a secret in two parts is not recognized.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let clean = REDACTION.get().and_then(|redaction| without_secrets(redaction, bytes));
-        let line = clean.as_deref().map_or(bytes, str::as_bytes);
+        let line = cleaned(bytes);
         match QUEUE.get() {
-            Some(queue) => queue.push(line),
-            None => io::stderr().lock().write_all(line)?,
+            Some(queue) => queue.push(&line),
+            None => io::stderr().lock().write_all(&line)?,
         }
         Ok(bytes.len())
     }
@@ -102,6 +111,19 @@ pub(super) fn detach() -> io::Result<()> {
 /// Hides these secrets in everything written through [`Stderr`] from now on. A second call does nothing.
 pub fn redact(redaction: Redaction) {
     let _ = REDACTION.set(redaction);
+}
+
+/// Shows the lines of the log with `show` from now on, whenever it returns that it did. A second call does nothing.
+pub fn show_above_prompt(show: fn(&str) -> bool) {
+    let _ = ABOVE_PROMPT.set(show);
+}
+
+/// The bytes of whole lines without the secrets of this process.
+fn cleaned(bytes: &[u8]) -> Cow<'_, [u8]> {
+    match REDACTION.get().and_then(|redaction| without_secrets(redaction, bytes)) {
+        Some(clean) => Cow::Owned(clean.into_bytes()),
+        None => Cow::Borrowed(bytes),
+    }
 }
 
 /// The lines without secrets; `None` if they have none. Each line may be JSON of its own.

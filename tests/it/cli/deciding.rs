@@ -442,3 +442,27 @@ fn an_interrupted_call_is_named() {
     shell.sees("cancelled: interrupted at the terminal");
     shell.sees("ready> ");
 }
+
+#[test]
+fn a_log_line_stands_above_the_open_question_and_not_in_its_input() {
+    let desk = three_approvals();
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("server.sh", "echo $$ > pid\nexec toolgate demo-server\n");
+    let config = config.replace("command: toolgate, args: [demo-server]", "command: sh, args: [server.sh]");
+    desk.write("toolgate.yaml", &format!("{config}log: warn\n"));
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("d").sees("why (the model reads it): ");
+    shell.types("not").sees("not");
+    let server = std::fs::read_to_string(desk.path().join("pid")).unwrap();
+    desk.program("kill").args(["-9", server.trim()]).status().unwrap();
+
+    let before = shell.sees("MCP server connection lost");
+    assert!(before.contains("\x1b[J"), "the question is erased first: {before:?}");
+    shell.sees("why (the model reads it): not");
+    shell.types(" today\r").sees("(2 of 3)");
+    shell.sees(DECIDE);
+    shell.types("\x03").sees("ready> ");
+    let decisions = facts(&desk, "approval.decided");
+    assert_eq!(decisions[0]["decision"]["reason"], "not today", "{decisions:?}");
+}

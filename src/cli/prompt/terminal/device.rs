@@ -18,6 +18,8 @@ use rustix::termios::{
     tcgetwinsize, tcsetattr,
 };
 
+use crate::telemetry::logging;
+
 const MARK_PASTES: &str = "\x1b[?2004h";
 const MARK_NO_PASTES: &str = "\x1b[?2004l";
 /// Input within this time belongs to the same burst: no person types so fast.
@@ -181,8 +183,20 @@ struct OpenPrompt {
     id: PromptId,
     /// A byte on this pipe makes the prompt redraw; closing the pipe withdraws the prompt.
     commands: PipeWriter,
+    /// Whether the prompt asks a question. A watch for keys draws nothing.
+    asks: bool,
     /// Texts that the prompt shows above its question when it redraws.
     notices: Vec<String>,
+}
+
+/// A command to an open prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Command {
+    /// Notices wait to be shown.
+    ShowNotices = b'n',
+    /// The prompt is no longer on the screen.
+    Redraw = b'r',
 }
 
 /// Identifies a prompt.
@@ -202,6 +216,14 @@ impl Shared {
         self.device.clone()
     }
 
+    /// Takes the open prompt away. Notices that it did not show follow `lead`.
+    fn take_prompt(&mut self, lead: &str) {
+        let notices = self.prompt.take().map(|prompt| prompt.notices.concat()).unwrap_or_default();
+        if let Some(device) = self.device.as_ref().filter(|_| !notices.is_empty()) {
+            let _ = device.write(&format!("{lead}{notices}"));
+        }
+    }
+
     fn restore(&mut self) {
         if let (Some(device), Some(former)) = (&self.device, self.former.take())
             && device.is_ours()
@@ -216,26 +238,43 @@ pub(super) fn claim() {
     let _ = shared().device();
 }
 
-/// Opens a prompt and withdraws the one that is open. `None` if there is no terminal or the program ends.
-pub(super) fn open() -> Option<(PromptId, Arc<Device>, PipeReader)> {
+/// Opens a prompt, which asks or only watches for keys, and withdraws the one that is open. `None` if there is no terminal
+/// or the program ends.
+pub(super) fn open(asks: bool) -> Option<(PromptId, Arc<Device>, PipeReader)> {
     let mut shared = shared();
     if shared.is_over {
         return None;
     }
     let device = shared.device()?;
     let (reader, commands) = io::pipe().ok()?;
+    shared.take_prompt("");
     shared.last += 1;
     let id = PromptId(shared.last);
-    shared.prompt = Some(OpenPrompt { id, commands, notices: Vec::new() });
+    shared.prompt = Some(OpenPrompt { id, commands, asks, notices: Vec::new() });
+    drop(shared);
+    // A log in a file is not the business of the terminal.
+    if io::stderr().is_terminal() {
+        logging::show_above_prompt(announce);
+    }
     Some((id, device, reader))
 }
 
-/// Shows whole lines, which are escaped, above the question of the open prompt. Returns whether there is a prompt.
+/// Shows whole lines, which are escaped, above the question of the open prompt. Returns whether there is such a prompt.
 pub(in crate::cli) fn announce(text: &str) -> bool {
     let mut shared = shared();
-    let Some(prompt) = &mut shared.prompt else { return false };
-    prompt.notices.push(text.to_owned());
-    prompt.commands.write_all(b"n").is_ok()
+    let Some(prompt) = shared.prompt.as_mut().filter(|prompt| prompt.asks) else { return false };
+    // One command is enough for all: a prompt that reads none must not stop its writer.
+    let is_told = !prompt.notices.is_empty() || prompt.tell(Command::ShowNotices);
+    if is_told {
+        prompt.notices.push(text.to_owned());
+    }
+    is_told
+}
+
+impl OpenPrompt {
+    fn tell(&mut self, command: Command) -> bool {
+        self.commands.write_all(&[command as u8]).is_ok()
+    }
 }
 
 /// Takes the lines to show above the question.
@@ -278,7 +317,7 @@ pub(super) fn close(id: PromptId) {
     if shared.prompt.as_ref().is_some_and(|prompt| prompt.id != id) {
         return;
     }
-    shared.prompt = None;
+    shared.take_prompt("");
     shared.restore();
 }
 
@@ -286,7 +325,8 @@ pub(super) fn close(id: PromptId) {
 pub(super) fn withdraw(id: PromptId) {
     let mut shared = shared();
     if shared.prompt.as_ref().is_some_and(|prompt| prompt.id == id) {
-        shared.prompt = None;
+        // The cursor is still behind the question.
+        shared.take_prompt("\n");
         shared.restore();
     }
 }
@@ -309,7 +349,7 @@ pub(super) fn resume() {
         && device.is_ours()
         && device.enter(former).is_ok()
     {
-        let _ = prompt.commands.write_all(b"r");
+        prompt.tell(Command::Redraw);
     }
 }
 
@@ -317,7 +357,7 @@ pub(super) fn resume() {
 pub(super) fn end() {
     let mut shared = shared();
     shared.is_over = true;
-    shared.prompt = None;
+    shared.take_prompt("");
     let Some(device) = shared.device.clone().filter(|device| device.is_ours()) else { return };
     let Some(former) = shared.former.take().or_else(|| tcgetattr(&device.input).ok()) else { return };
     // Input without a line end can be read only in line mode.

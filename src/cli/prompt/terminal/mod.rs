@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, kill_current_process_group};
 
 pub(in crate::cli) use self::device::announce;
-use self::device::{BURST, Device, PromptId};
+use self::device::{BURST, Command, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::Line;
 use self::recalled::Recalled;
@@ -65,14 +65,22 @@ enum PromptEvent {
     Keys(Vec<Key>),
     /// No event within the wait.
     Quiet,
-    /// The process was suspended and resumed: the prompt is no longer on the screen.
-    Resumed,
+    Commanded(Command),
 }
 
 impl Terminal {
     /// Opens a prompt at the terminal of this process, if there is one.
     pub(super) fn open() -> Option<Self> {
-        let (id, device, commands) = device::open()?;
+        Self::opened(true)
+    }
+
+    /// Opens the terminal of this process, if there is one, to read keys without a question.
+    pub(super) fn open_for_keys() -> Option<Self> {
+        Self::opened(false)
+    }
+
+    fn opened(asks: bool) -> Option<Self> {
+        let (id, device, commands) = device::open(asks)?;
         signals::listen();
         Some(Self { id, device, commands, keyboard: None })
     }
@@ -111,7 +119,7 @@ impl Terminal {
                         return Ok(());
                     }
                 }
-                PromptEvent::Quiet | PromptEvent::Resumed => {}
+                PromptEvent::Quiet | PromptEvent::Commanded(_) => {}
             }
         }
     }
@@ -132,7 +140,8 @@ impl Terminal {
             let mut command = [0];
             return match self.commands.read(&mut command)? {
                 0 => Err(device::withdrawn()),
-                _ => Ok(PromptEvent::Resumed),
+                _ if command == [Command::Redraw as u8] => Ok(PromptEvent::Commanded(Command::Redraw)),
+                _ => Ok(PromptEvent::Commanded(Command::ShowNotices)),
             };
         }
         if !is_readable {
@@ -208,7 +217,7 @@ impl Terminal {
             let within = if self.keyboard()?.decoder.is_in_paste() { REST_OF_PASTE } else { BURST };
             match self.next_event(Some(within))? {
                 PromptEvent::Keys(keys) => rest.extend(keys),
-                PromptEvent::Resumed => {}
+                PromptEvent::Commanded(_) => {}
                 PromptEvent::Quiet => return Ok(rest),
             }
         }
@@ -287,14 +296,14 @@ impl Console for Terminal {
         loop {
             let keys = match self.next_event(rings_after)? {
                 PromptEvent::Keys(keys) => keys,
-                PromptEvent::Resumed => {
-                    match &device::take_notices(self.id)[..] {
-                        [] => view.begin_again(),
-                        notices => {
-                            view.erase()?;
-                            self.write(&notices.concat())?;
-                        }
+                PromptEvent::Commanded(command) => {
+                    let notices = device::take_notices(self.id);
+                    if command == Command::Redraw {
+                        view.begin_again();
+                    } else if !notices.is_empty() {
+                        view.erase()?;
                     }
+                    self.write(&notices.concat())?;
                     view.draw(&line)?;
                     continue;
                 }
@@ -349,6 +358,11 @@ impl Console for Terminal {
                         view.finish(&line)?;
                         let rest = self.rest_of_burst(keys)?;
                         let is_last = rest.contains(&Key::EndOfInput);
+                        if recalled.is_message() {
+                            // The next message prompt begins with it.
+                            rest.into_iter().for_each(typed_ahead::edit);
+                            return Ok(Some(Entry { is_last, ..Entry::new(&line) }));
+                        }
                         return Ok(Some(Entry { dropped: dropped(&line, &rest), is_last, ..Entry::new(&line) }));
                     }
                     Key::EndOfInput if line.is_empty() => {
