@@ -77,8 +77,14 @@ pub(super) fn changed_file(arguments: &Map<String, Value>) -> Option<&str> {
 }
 
 /// The change of the file that the call names, folded to a few lines: the difference of an edit, or the new content. A
-/// content has no marks of a difference, because the former one is not known after the call. Empty for other calls.
-pub(super) fn folded_change(arguments: &Map<String, Value>, columns: usize, paint: Paint) -> Vec<String> {
+/// content has no marks of a difference, because the former one is not known after the call. `whole` is the command that
+/// shows all. Empty for other calls.
+pub(super) fn folded_change(
+    arguments: &Map<String, Value>,
+    columns: usize,
+    paint: Paint,
+    whole: Option<&str>,
+) -> Vec<String> {
     if changed_file(arguments).is_none() {
         return Vec::new();
     }
@@ -93,7 +99,8 @@ pub(super) fn folded_change(arguments: &Map<String, Value>, columns: usize, pain
         let mark = if tag.is_some() { STEP.len() } else { 0 };
         marked(tag, &cut(&line, columns.saturating_sub(mark)), paint)
     });
-    shown.chain((hidden > 0).then(|| paint.dim(format!("… {}", count(hidden, "more line"))))).collect()
+    let whole = whole.map(|whole| format!(": {whole}")).unwrap_or_default();
+    shown.chain((hidden > 0).then(|| paint.dim(format!("… {}{whole}", count(hidden, "more line"))))).collect()
 }
 
 /// The texts before and after each change: of a new content, whose former one the call does not name, of an edit, or of a
@@ -245,7 +252,14 @@ impl Writer {
                 self.lines.push(format!("{margin}{label}, compared with the present {path} on this machine:"));
                 self.difference(&text, after, margin);
             }
-            None => self.value(&label, &Value::from(after), margin),
+            None => {
+                let is_new = self.absent.as_ref().map(|path| match Path::new(path).is_absolute() {
+                    true => ", a new file on this machine",
+                    // A server may work in another folder than this process.
+                    false => ", a new file if the server works in this folder",
+                });
+                self.value(&format!("{label}{}", is_new.unwrap_or_default()), &Value::from(after), margin);
+            }
         }
     }
 
@@ -367,6 +381,13 @@ mod tests {
     }
 
     #[test]
+    fn a_new_file_is_marked_as_new() {
+        let label = |path: &str| shown(json!({"path": path, "content": "x"}))[1].clone();
+        assert_eq!(label("/none/a.py"), "content, a new file on this machine: \"x\"");
+        assert_eq!(label("none/a.py"), "content, a new file if the server works in this folder: \"x\"");
+    }
+
+    #[test]
     fn an_edit_is_shown_in_its_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.py").to_str().expect("a path").to_owned();
@@ -422,14 +443,15 @@ mod tests {
 
     #[test]
     fn a_change_is_folded_to_a_few_lines_of_the_terminal() {
-        let folded = |arguments: Value| folded_change(arguments.as_object().unwrap(), 10, Paint::Plain);
+        let folded =
+            |arguments: Value| folded_change(arguments.as_object().unwrap(), 10, Paint::Plain, Some("/show 2"));
         let edit = json!({"path": "a", "old_string": "a\nb\nc\nd", "new_string": "a\nb\nC\nd"});
         assert_eq!(folded(edit), ["  b", "- c", "+ C", "  d"]);
         let edits = json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}, {"oldText": "1", "newText": ""}]});
         assert_eq!(folded(edits), ["- x", "+ y", "- 1"]);
         let written = folded(json!({"path": "a", "content": format!("山山山山山山\n{}", "\u{202e}\n".repeat(12))}));
         assert_eq!((written[0].as_str(), written[1].as_str(), written.len()), ("| 山山山…", "| \\u{202e}", 9));
-        assert_eq!(written[8], "… 5 more lines");
+        assert_eq!(written[8], "… 5 more lines: /show 2");
         assert_eq!(folded(json!({"to": "kim", "text": "Hello"})), [] as [&str; 0]);
     }
 
@@ -443,7 +465,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.txt");
         let write = |content: &str| shown(json!({"path": path, "content": content}));
-        assert_eq!(write("one\ntwo\n")[1..], ["content:", "  | one", "  | two", "  | "]);
+        assert_eq!(write("one\ntwo\n")[1..], ["content, a new file on this machine:", "  | one", "  | two", "  | "]);
         fs::write(&path, "one\n").expect("written");
         assert!(write("one\ntwo\n")[1].starts_with("content, compared with the present "));
         assert_eq!(write("one\ntwo\n")[2..], ["    one", "  + two"]);

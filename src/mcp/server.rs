@@ -249,7 +249,7 @@ impl Server {
     fn never_sent(&self, call: &McpCall<'_>, limits: Limits, why: &str, before: &str, remedy: &str) -> CallReply {
         let (id, total) = (&self.id, seconds(limits.total));
         let why = format!("the MCP server `{id}` {why} for {total} s{before}; the call was not made{remedy}");
-        not_made(call, FailureKind::Timeout, why)
+        not_made(call, FailureKind::Unavailable, why)
     }
 }
 

@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn cancelled() -> Event {
-        Event::Ended { ending: Ending::Cancelled { reason: None } }
+        Event::Ended { ending: Ending::Cancelled { reason: None, partial_reply: None } }
     }
 
     fn denied() -> Event {

@@ -128,7 +128,8 @@ impl AgentRunner {
     }
 
     /// Ends a run, whichever process executes it. Cancelling a cancelled run changes nothing. If calls have to be undone
-    /// before the end, the report is of a run that is not over, and the run is executed; cancelling it again ends it.
+    /// before the end, the report is of a run that is not over, and the run is executed; cancelling it again ends it. The
+    /// text that a model has streamed to this process of its reply is kept.
     ///
     /// # Errors
     /// [`VersionConflict`](toolgate_core::run::ResumeError::VersionConflict) if the run is not at the expected version.
@@ -138,7 +139,8 @@ impl AgentRunner {
         reason: Option<String>,
         expected_version: Option<u64>,
     ) -> Result<Report, RunnerError> {
-        let report = self.record_input(run, &Input::Cancel { reason, expected_version }).await?;
+        let partial_reply = self.inner.broadcaster.partial_reply(run);
+        let report = self.record_input(run, &Input::Cancel { reason, partial_reply, expected_version }).await?;
         Ok(self.compensated(report).await)
     }
 

@@ -14,7 +14,7 @@ use std::task::Poll;
 use tokio::sync::{Notify, watch};
 use toolgate_core::id::{RunId, Tenant};
 use toolgate_core::lifecycle::{Delta, FragmentPosition};
-use toolgate_core::run::JournalEntry;
+use toolgate_core::run::{JournalEntry, PartialReply};
 use toolgate_ports::{EventSink, Update};
 
 pub(super) use self::poller::Poller;
@@ -163,6 +163,11 @@ impl Broadcaster {
         let subscription = Arc::<Subscription>::default();
         self.live().watched.entry(run.clone()).or_default().push(subscription.clone());
         Watch { run: run.clone(), subscription, broadcaster: Some(self.clone()) }
+    }
+
+    /// The text that a model has streamed of its current reply to this run.
+    pub(super) fn partial_reply(&self, run: &RunId) -> Option<PartialReply> {
+        self.live().replies.get(run).map(|reply| PartialReply { call: reply.call, text: reply.text.clone() })
     }
 
     /// A watch that is already over.

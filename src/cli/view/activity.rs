@@ -40,7 +40,7 @@ enum Actor {
 /// The servers that are not ready yet, and those that could not start, with the reason.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct StartingServers {
-    starting: Vec<ServerId>,
+    pub(in crate::cli) starting: Vec<ServerId>,
     failed: Vec<(ServerId, String)>,
 }
 

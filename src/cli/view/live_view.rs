@@ -1,6 +1,7 @@
 //! Live view of a run: one or two lines for each lifecycle event, with streamed text between them.
 
 mod call_lines;
+mod notes;
 mod shared;
 mod stream;
 
@@ -8,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use self::call_lines::shortened;
 pub(in crate::cli) use self::shared::SharedViewState;
+use self::shared::Topic;
 use super::DisplaySettings;
 use super::approval::{by_way_of, clock};
 use super::pending::RepeatedFlags;
@@ -20,7 +22,7 @@ use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::CallId;
 use crate::core::lifecycle::{CallRef, LifecycleEvent, LifecycleKind};
-use crate::core::run::{self, Restart, Scope, ToolAccess};
+use crate::core::run::{Restart, Scope, ToolAccess};
 use crate::core::tool::{AuthorizationStatus, Problem, ServerAuthorization, escape_untrusted};
 
 /// Output to print.
@@ -78,6 +80,8 @@ pub(in crate::cli) struct LiveView {
     decided_here: BTreeSet<CallId>,
     /// The calls whose arguments the person saw at the prompts of this view.
     shown_here: BTreeSet<CallId>,
+    /// The calls that wait for a decision.
+    asked: BTreeMap<CallId, CallRef>,
     /// The approved calls that are not sent yet.
     approved: BTreeMap<CallId, (CallRef, Scope)>,
     /// The calls in progress whose beginning is shown with their end.
@@ -116,6 +120,7 @@ impl LiveView {
             prompts: false,
             decided_here: BTreeSet::new(),
             shown_here: BTreeSet::new(),
+            asked: BTreeMap::new(),
             approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
             repeated: BTreeSet::new(),
@@ -182,54 +187,6 @@ impl LiveView {
         shown
     }
 
-    /// Records an event without output, because it was shown before.
-    pub(in crate::cli) fn note(&mut self, event: &LifecycleEvent) {
-        if let LifecycleKind::ModelReplied { usage, tool_calls, .. } = &event.fact {
-            self.gaps.replied(usage);
-            let mut names = BTreeSet::new();
-            let again = tool_calls.iter().filter(|call| !names.insert(call.tool_name.as_str()));
-            self.repeated = again.map(|call| call.tool_name.clone()).collect();
-            tool_calls.iter().for_each(|call| self.shared.add_call(&event.run_id, &call.call_id));
-        }
-        if let LifecycleKind::CompensationStarted { undo, .. } = &event.fact {
-            undo.iter().for_each(|undo| self.shared.add_call(&event.run_id, &undo.call.call_id));
-        }
-        if let LifecycleKind::ModelFailed { usage, .. } = &event.fact {
-            self.gaps.failed(usage);
-        }
-        if let LifecycleKind::ApprovalDecided { call, decision: run::DecisionKind::Approve, scope, .. } = &event.fact {
-            self.approved.insert(call.call_id.clone(), (call.clone(), *scope));
-        }
-        if let LifecycleKind::McpExecuting { call }
-        | LifecycleKind::BuiltinExecuting { call }
-        | LifecycleKind::QuestionAsked { call }
-        | LifecycleKind::ExternalRequested { call }
-        | LifecycleKind::Rejected { call, .. }
-        | LifecycleKind::Drifted { call, .. } = &event.fact
-        {
-            self.approved.remove(&call.call_id);
-        }
-        if let LifecycleKind::McpExecuting { call } = &event.fact {
-            self.executing.insert(call.call_id.clone(), call.clone());
-        }
-        if let LifecycleKind::McpCompleted { call, .. }
-        | LifecycleKind::TaskStarted { call, .. }
-        | LifecycleKind::InputRequired { call, .. } = &event.fact
-        {
-            self.executing.remove(&call.call_id);
-        }
-    }
-
-    /// Keeps the beginning of a call for the line before its end. Returns whether the event is one.
-    pub(in crate::cli) fn defer(&mut self, event: &LifecycleEvent) -> bool {
-        let (LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call }) = &event.fact else {
-            return false;
-        };
-        self.deferred.insert(call.call_id.clone(), call.clone());
-        self.note(event);
-        true
-    }
-
     #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events that concern it")]
     fn lines(&mut self, event: &LifecycleEvent) -> Vec<String> {
         let paint = self.look.paint;
@@ -267,17 +224,20 @@ impl LiveView {
             LifecycleKind::ToolsListed { tools, left_out, changed, warnings } => {
                 let is_told = self.answer != AnswerPlacement::Conversation;
                 let available = is_told.then(|| paint.dim(format!("{} available", count(tools.len(), "tool"))));
-                let mut lines: Vec<String> = available.into_iter().collect();
-                let left_out = left_out_lines(left_out).into_iter();
-                lines.extend(left_out.map(|line| paint.yellow(format!("  ! {line}"))));
-                let differs = |tool| paint.yellow(format!("  ! {tool} changed since the run began"));
-                lines.extend(changed.iter().map(differs));
-                lines.extend(warnings.iter().map(|text| paint.yellow(format!("  ! {}", escape_untrusted(text)))));
-                lines
+                let mut faults = left_out_lines(left_out);
+                faults.extend(warnings.iter().map(|text| escape_untrusted(text).to_string()));
+                // Each turn of a conversation lists the tools.
+                let named: Vec<_> = left_out.iter().map(|left| (&left.server, &left.tool)).collect();
+                if !self.shared.is_news(Topic::ToolFaults, &format!("{named:?} {warnings:?}")) {
+                    faults.clear();
+                }
+                let changed = changed.iter().map(|tool| format!("{tool} changed since the run began"));
+                let faults = faults.into_iter().chain(changed).map(|line| paint.yellow(format!("  ! {line}")));
+                available.into_iter().chain(faults).collect()
             }
             LifecycleKind::ApprovalsResolved { granted } => {
                 let lines = self.grants_in_force(granted);
-                let is_news = self.shared.is_news(&lines.join("\n"));
+                let is_news = self.shared.is_news(Topic::GrantsInForce, &lines.join("\n"));
                 lines.into_iter().filter(|_| is_news).map(|line| paint.dim(line)).collect()
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
@@ -336,12 +296,14 @@ impl LiveView {
                 let failed = format!("{} {why}", paint.red("failed:"));
                 self.interrupted().into_iter().chain([failed]).chain(self.total(*tool_interactions, usage)).collect()
             }
-            LifecycleKind::Cancelled { reason, tool_interactions, usage } => {
+            LifecycleKind::Cancelled { reason, partial_reply, tool_interactions, usage } => {
+                let partial_reply = partial_reply.as_ref().filter(|_| !self.streamed);
+                let partial_reply = partial_reply.map(|text| self.text_lines(text)).unwrap_or_default();
                 let reason =
                     reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
                 let word = paint.yellow(format!("cancelled{reason}"));
                 let total = self.total(*tool_interactions, usage).map(|total| format!(": {total}")).unwrap_or_default();
-                self.interrupted().into_iter().chain([format!("{word}{total}")]).collect()
+                partial_reply.into_iter().chain(self.interrupted()).chain([format!("{word}{total}")]).collect()
             }
             LifecycleKind::BudgetExhausted { used, max } => {
                 vec![paint.yellow(format!("  ! the tool budget is used up: {used} of {max}"))]
@@ -458,19 +420,21 @@ impl LiveView {
         let is_answer = tool_calls.is_empty();
         let told_already = self.streamed || (is_answer && self.answer == AnswerPlacement::Apart);
         let text = text.as_deref().unwrap_or_default();
-        let mut lines = Vec::new();
-        if !told_already {
-            match &self.typesetter {
-                Some(typesetter) => lines.extend(typesetter.typeset(text).iter().map(|line| format!("{GUTTER}{line}"))),
-                None => lines.extend(gutter(text).iter().map(|line| format!("  {line}"))),
-            }
-        }
+        let mut lines = if told_already { Vec::new() } else { self.text_lines(text) };
         let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
         let about: Vec<String> =
             self.took(event, Some(*duration_ms)).into_iter().chain(reported_usage(usage)).collect();
         let about = (!about.is_empty()).then(|| format!("  {who}: {}", about.join(", ")));
         lines.extend(about.map(|about| self.look.paint.dim(about)));
         lines
+    }
+
+    /// The text of a model, marked, and typeset where that is possible.
+    fn text_lines(&self, text: &str) -> Vec<String> {
+        match &self.typesetter {
+            Some(typesetter) => typesetter.typeset(text).iter().map(|line| format!("{GUTTER}{line}")).collect(),
+            None => gutter(text).iter().map(|line| format!("  {line}")).collect(),
+        }
     }
 
     fn does_not_fit(&self, what: &str, problem: &Problem) -> String {

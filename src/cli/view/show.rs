@@ -33,6 +33,7 @@ impl RunSummary<'_> {
             lines.extend(self.draw_turn(turn, index + 1, &mut calls));
         }
         lines.extend(self.said_before(turns.len()));
+        lines.extend(self.partial_reply().map(|text| self.text_lines(text, look)).unwrap_or_default());
         lines.extend(self.compensation(&mut calls));
         lines.extend(ending(report, look));
         lines

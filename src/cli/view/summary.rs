@@ -7,7 +7,8 @@ use super::approval::{by_way_of, marked};
 use super::approval_scope::reach;
 use super::usage::MissingUsage;
 use crate::core::run::{
-    AttemptEnd, Authorization, CallHistory, CallVerdict, DecisionKind, Event, History, JournalEntry, Rejection, Trigger,
+    AttemptEnd, Authorization, CallHistory, CallVerdict, DecisionKind, Ending, Event, History, JournalEntry, Rejection,
+    Trigger,
 };
 use crate::core::tool::{ElicitationRequest, LeftOut, TaskHandle, escape_untrusted};
 
@@ -70,6 +71,16 @@ impl<'a> RunSummary<'a> {
             if let Event::ToolsListed { toolset } = &entry.event { Some(toolset.left_out()) } else { None }
         });
         listed.unwrap_or_default()
+    }
+
+    /// The text of the reply that a cancellation stopped.
+    pub(super) fn partial_reply(&self) -> Option<&'a str> {
+        self.journal.iter().find_map(|entry| {
+            let (Event::CompensationStarted { ending, .. } | Event::Ended { ending }) = &entry.event else {
+                return None;
+            };
+            if let Ending::Cancelled { partial_reply, .. } = ending { partial_reply.as_deref() } else { None }
+        })
     }
 
     /// The messages that were added after so many turns had begun.

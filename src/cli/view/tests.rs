@@ -355,7 +355,8 @@ fn a_cancelled_run_names_the_calls_in_progress() {
     };
     let end = CallEnd { is_error: false, error: None, result_bytes: 0, result: None, kept: Vec::new() };
     let done = CallRef { call_id: "2".into(), ..call("mcp_shop_find") };
-    let cancelled = LifecycleKind::Cancelled { reason: None, tool_interactions: 1, usage: Usage::default() };
+    let cancelled =
+        LifecycleKind::Cancelled { reason: None, partial_reply: None, tool_interactions: 1, usage: Usage::default() };
     let facts = vec![
         executing("1", "mcp_shop_pay"),
         executing("2", "mcp_shop_find"),

@@ -96,6 +96,9 @@ pub enum LifecycleKind {
     #[serde(rename = "execution.cancelled")]
     Cancelled {
         reason: Option<String>,
+        /// The text of the reply that the cancellation stopped; only with content.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        partial_reply: Option<String>,
         tool_interactions: u32,
         #[serde(serialize_with = "wire_forms::usage")]
         usage: Usage,

@@ -422,8 +422,9 @@ impl Lifecycle {
         let error = self.run.as_ref().map_or_else(|| ending.failure(), |run| run.failure_of(ending));
         let error = error.map(|error| self.content.failure(&error).of_run(&self.id));
         match (ending, error) {
-            (Ending::Cancelled { reason }, _) => {
-                LifecycleKind::Cancelled { reason: reason.clone(), tool_interactions, usage }
+            (Ending::Cancelled { reason, partial_reply }, _) => {
+                let partial_reply = partial_reply.clone().filter(|_| self.content == Content::Include);
+                LifecycleKind::Cancelled { reason: reason.clone(), partial_reply, tool_interactions, usage }
             }
             (Ending::Failed { .. }, Some(error)) => LifecycleKind::Failed { error, tool_interactions, usage },
             (Ending::Expired, Some(error)) => LifecycleKind::Expired { error, tool_interactions, usage },

@@ -16,6 +16,8 @@ pub(super) struct Attempts {
     pub(super) model: ModelName,
     /// The position of this execution's first attempt at that model.
     pub(super) first: u64,
+    /// The position of the latest attempt.
+    pub(super) latest: u64,
     /// The number of consecutive attempts so far whose outcome is unknown.
     pub(super) unanswered: u32,
     /// Whether a failed attempt used tokens or money.

@@ -124,6 +124,9 @@ impl Run {
             self.close_turn();
         }
         self.note_failed_attempt(ending);
+        if let Ending::Cancelled { partial_reply: Some(text), .. } = ending {
+            self.say(Message::assistant(text));
+        }
     }
 
     /// Keeps the undo calls of a run that ends. Those that are not settled are not made any more.

@@ -22,6 +22,10 @@ pub enum Ending {
     Cancelled {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The text of the reply that the cancellation stopped, as far as the model had streamed it to the process that
+        /// cancelled; `None` if no model was replying, or only to another process.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partial_reply: Option<String>,
     },
     /// A hard limit was reached. The transcript holds all results so far.
     #[serde(alias = "turn_limit")]
@@ -103,7 +107,7 @@ impl Ending {
         match self {
             Self::Completed { .. } => None,
             Self::Failed { error } => Some(error.clone()),
-            Self::Cancelled { reason } => {
+            Self::Cancelled { reason, .. } => {
                 let why = reason.as_deref().unwrap_or("no reason was given");
                 Some(Failure::new(ErrorCode::Cancelled, format!("the run was cancelled: {why}")))
             }

@@ -162,6 +162,7 @@ impl Run {
                 count: 0,
                 model: model.clone(),
                 first: position,
+                latest: position,
                 unanswered: 1,
                 was_charged: false,
                 tried: BTreeMap::new(),
@@ -171,6 +172,7 @@ impl Run {
             attempts.first = position;
             attempts.model = model.clone();
         }
+        attempts.latest = position;
         attempts.count += 1;
         attempts.tried.entry(model.clone()).or_default().attempts += 1;
         self.phase = Phase::Asking(attempts);

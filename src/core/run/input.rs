@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::answer::Novelty;
+use super::state::Phase;
 use super::{
     Answer, Channel, Decision, DecisionKind, Ending, Event, PendingItem, ResumeError, Run, TighterLimits, Unpause,
 };
@@ -45,9 +46,19 @@ pub enum Input {
     },
     Cancel {
         reason: Option<String>,
+        /// What the model had streamed to the process that cancels.
+        partial_reply: Option<PartialReply>,
         /// The journal length that the sender saw; any other length is refused.
         expected_version: Option<u64>,
     },
+}
+
+/// The text of a reply that is not complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartialReply {
+    /// The journal position of the attempt's `llm.call.started`.
+    pub call: u64,
+    pub text: String,
 }
 
 /// Answers to pending items, addressed by call id.
@@ -173,7 +184,7 @@ impl Run {
             Input::Pause { reason, by, via, expected_version } => {
                 self.accept_pause(by, *via, reason.as_ref(), *expected_version)
             }
-            Input::Cancel { reason, expected_version } => match self.ending() {
+            Input::Cancel { reason, partial_reply, expected_version } => match self.ending() {
                 Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
                 Some(_) => Err(vec![self.version_conflict(*expected_version).unwrap_or_else(|| self.over())]),
                 None => {
@@ -184,11 +195,22 @@ impl Run {
                     let most = self.started.spec.limits.result_bytes();
                     let reason = reason.as_ref().map(|reason| shortened(reason, most));
                     // A second cancellation ends the compensation, and the decided ending stays.
-                    let ending = self.decided_ending().cloned().unwrap_or(Ending::Cancelled { reason });
+                    let partial_reply = partial_reply
+                        .as_ref()
+                        .filter(|reply| self.is_streaming(reply))
+                        .map(|reply| shortened(reply.text.trim_end(), most));
+                    let cancelled = Ending::Cancelled { reason, partial_reply };
+                    let ending = self.decided_ending().cloned().unwrap_or(cancelled);
                     Ok(vec![self.ending_event(ending)])
                 }
             },
         }
+    }
+
+    /// Whether the reply has text and belongs to the attempt in progress.
+    fn is_streaming(&self, reply: &PartialReply) -> bool {
+        let is_open = matches!(&self.phase, Phase::Asking(attempts) if attempts.latest == reply.call);
+        is_open && !reply.text.trim().is_empty()
     }
 
     /// Whether the time for a call ran out without an answer.

@@ -68,7 +68,7 @@ pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};
 pub use event::{ElicitationAnswer, Event, HumanAnswer, JournalEntry, ToolAccess};
 pub use history::{AttemptEnd, AttemptHistory, CallHistory, History, TurnHistory};
-pub use input::{Answerable, Input, Resume};
+pub use input::{Answerable, Input, PartialReply, Resume};
 pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
 pub use model_options::ModelOptions;

@@ -47,9 +47,8 @@ impl Event {
                 replace(summary, secrets);
             }
             Self::ApprovalDecided { decision, .. } => of_option(&mut decision.reason, secrets),
-            Self::Paused { reason, .. } | Self::Ended { ending: Ending::Cancelled { reason } } => {
-                of_option(reason, secrets)
-            }
+            Self::Paused { reason, .. } => of_option(reason, secrets),
+            Self::Ended { ending } => of_cancellation(ending, secrets),
             Self::CompensationStarted { ending, undo } => of_compensation(ending, undo, secrets),
             Self::Waited { waits } => {
                 for wait in waits {
@@ -79,8 +78,7 @@ impl Event {
             | Self::TaskStarted { .. }
             | Self::CompactionStarted { .. }
             | Self::CompactionFailed { .. }
-            | Self::Unpaused { .. }
-            | Self::Ended { .. } => {}
+            | Self::Unpaused { .. } => {}
         }
         self
     }
@@ -149,10 +147,15 @@ fn of_message(message: &mut Message, secrets: &Secrets) -> bool {
     changed
 }
 
-fn of_compensation(ending: &mut Ending, undo: &mut [UndoCall], secrets: &Secrets) {
-    if let Ending::Cancelled { reason } = ending {
+fn of_cancellation(ending: &mut Ending, secrets: &Secrets) {
+    if let Ending::Cancelled { reason, partial_reply } = ending {
         of_option(reason, secrets);
+        of_option(partial_reply, secrets);
     }
+}
+
+fn of_compensation(ending: &mut Ending, undo: &mut [UndoCall], secrets: &Secrets) {
+    of_cancellation(ending, secrets);
     for undo in undo.iter_mut().filter(|undo| is_in(&undo.call.arguments.to_value(), secrets)) {
         undo.call.arguments = Arguments::Malformed(WITHHELD.into());
     }

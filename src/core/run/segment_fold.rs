@@ -6,9 +6,13 @@ use super::fold::BUDGET_NOTE;
 use super::fork::RENEWED_NOTE;
 use super::stop_conditions::STOP_NOTE;
 use super::transcript::say;
-use super::{CompactedSegment, Event, InvalidEvent, Run, Segment};
+use super::{CompactedSegment, Ending, Event, InvalidEvent, Run, Segment};
 use crate::chat::{Message, Part, Role};
 use crate::error::ErrorCode;
+
+/// The note after the messages of a run that was cancelled while the model had said something, and before it had.
+const STOPPED_REPLY_NOTE: &str = "[toolgate] The reply above was stopped before it was complete.";
+const STOPPED_NOTE: &str = "[toolgate] The run was stopped before there was a reply.";
 
 /// The note in the place of a message that was refused, followed by the error code.
 const REFUSED_NOTE: &str = "[toolgate] A message of the user stood here. It has no reply, because it was refused:";
@@ -59,7 +63,8 @@ impl Run {
     }
 
     /// The user's messages that have no reply, as one message. A note stands in the place of those that a model or its
-    /// provider refused: they would have every later run of the conversation refused.
+    /// provider refused: they would have every later run of the conversation refused. Another one tells that the run was
+    /// cancelled: a model would otherwise answer what the user no longer asks.
     fn unanswered(&self) -> Option<Message> {
         let mut content: Vec<Part> = self.unanswered.iter().flat_map(|message| message.content.clone()).collect();
         if let Some(code) = self.ending().and_then(|ending| ending.failure()).map(|failure| failure.code)
@@ -67,6 +72,9 @@ impl Run {
             && !content.is_empty()
         {
             content = vec![Part::text(format!("{REFUSED_NOTE} {}", code.as_str()))];
+        }
+        if let Some(Ending::Cancelled { partial_reply, .. }) = self.ending() {
+            content.push(Part::text(if partial_reply.is_some() { STOPPED_REPLY_NOTE } else { STOPPED_NOTE }));
         }
         (!content.is_empty()).then(|| Message { content, ..Message::user("") })
     }

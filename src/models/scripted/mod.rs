@@ -78,7 +78,7 @@ impl Conversation for ScriptedConversation {
         let script = Arc::clone(&self.model.script);
         if is_compaction(request.messages) {
             let Some(turn) = &script.summary else { return Err(self.refuse("the script has no `summary`").into()) };
-            let mut reply = self.play(turn, SUMMARY, index, request).await?;
+            let mut reply = self.play(turn, SUMMARY, index, request, &|_| {}).await?;
             reply.content.push(Part::text(format!("{REPLIES_BEFORE}{index}]")));
             return Ok(reply);
         }
@@ -86,13 +86,7 @@ impl Conversation for ScriptedConversation {
             let (turns, asked) = (script.turns.len(), index + 1);
             return Err(self.refuse(&format!("the script has {turns} turns and was asked for turn {asked}")).into());
         };
-        let mut reply = self.play(turn, index, index, request).await?;
-        if let Some(streaming) = turn.stream {
-            // The scripted value instead of a measured one: two runs of one script write the same journal.
-            reply.first_token_ms = Some(turn.latency_ms.saturating_add(streaming.delay_ms));
-            stream(&reply, streaming, deltas).await;
-        }
-        Ok(reply)
+        self.play(turn, index, index, request, deltas).await
     }
 }
 
@@ -104,6 +98,7 @@ impl ScriptedConversation {
         counted: usize,
         index: usize,
         request: &ModelRequest<'_>,
+        deltas: DeltaSink<'_>,
     ) -> Result<Reply, ModelFailure> {
         let number = index + 1;
         self.check_expectation(turn, number, request.messages)?;
@@ -114,12 +109,16 @@ impl ScriptedConversation {
         if let Some(failure) = turn.fail.as_ref().and_then(|fail| fail.on_attempt(*attempt, number)) {
             return Err(failure.into());
         }
+        let mut reply = turn.reply(number, request);
+        reply.model = Some(self.model.identity.model.clone());
+        if let Some(streaming) = turn.stream {
+            // The scripted value instead of a measured one: two runs of one script write the same journal.
+            reply.first_token_ms = Some(turn.latency_ms.saturating_add(streaming.delay_ms));
+            stream(&reply, streaming, deltas).await;
+        }
         if turn.hang {
             future::pending::<()>().await;
         }
-
-        let mut reply = turn.reply(number, request);
-        reply.model = Some(self.model.identity.model.clone());
         Ok(reply)
     }
 

@@ -43,7 +43,8 @@ pub struct ScriptedTurn {
     pub latency_ms: u64,
     /// Fails instead of replying.
     pub fail: Option<ScriptedFailure>,
-    /// Never replies, so that a deadline or a cancellation must end the wait.
+    /// Never completes its reply, so that a deadline or a cancellation must end the wait. What `stream` says is streamed
+    /// before.
     pub hang: bool,
 }
 

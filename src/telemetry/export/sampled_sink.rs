@@ -182,7 +182,7 @@ mod tests {
     fn nothing_of_an_unsampled_new_run_passes_before_its_release() {
         let expected = |to| [Claimed(0), Seen::Withheld(to), Released];
         assert_eq!(seen(0, [executed(false), Event::Queued, Event::Admitted]), expected(3));
-        let ended = Event::Ended { ending: Ending::Cancelled { reason: None } };
+        let ended = Event::Ended { ending: Ending::Cancelled { reason: None, partial_reply: None } };
         assert_eq!(seen(0, [executed(false), Event::Queued, ended]), expected(3));
         assert_eq!(seen(0, [executed(false)]), expected(1));
     }

@@ -117,6 +117,52 @@ fn escape_interrupts_a_turn_and_the_conversation_goes_on() {
 }
 
 #[test]
+fn an_answer_that_escape_stops_stays_in_the_conversation() {
+    let expected = "[toolgate] The reply above was stopped before it was complete.";
+    let desk = Desk::playing(&format!(
+        "turns:
+  - {{ say: The answer is forty, stream: {{ fragments: 4 }}, hang: true }}
+  - {{ expect: {{ contains: '{expected}' }}, say: Shorter it is. }}"
+    ));
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("The answer is forty");
+    shell.types("\x1b").sees("cancelled: interrupted at the terminal");
+    shell.sees("> ");
+    shell.runs("Shorter, please").sees("Shorter it is.");
+    shell.sees("> ");
+    left(&mut shell);
+
+    let mut again = Shell::at(&desk);
+    again.runs("toolgate chat -c");
+    let shown =
+        ["Hello", "The answer is forty", "cancelled: interrupted at the terminal", "Shorter, please", "Shorter it is."];
+    for text in shown.into_iter().chain(["> "]) {
+        again.sees(text);
+    }
+    left(&mut again);
+    let stopped = desk.toolgate(&["runs", "list", "--status", "cancelled", "--json"]).json_lines();
+    let shown = desk.toolgate(&["runs", "show", stopped[0]["id"].as_str().unwrap()]).out;
+    assert!(shown.contains("The answer is forty") && shown.contains("interrupted at the terminal"), "{shown}");
+}
+
+#[test]
+fn a_server_that_is_not_available_is_told_once_in_a_conversation() {
+    let desk = Desk::playing("turns: [{ say: One. }, { say: Two. }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write(
+        "toolgate.yaml",
+        &config.replace("command: toolgate, args: [demo-server]", "command: sh, args: [-c, exit 3]"),
+    );
+    let mut shell = chat(&desk, "");
+    assert!(shell.runs("Hello").sees("One.").contains("! left out: "));
+    shell.sees("> ");
+    let second = shell.runs("And?").sees("Two.");
+    assert!(!second.contains("! "), "{second}");
+    shell.sees("> ");
+    left(&mut shell);
+}
+
+#[test]
 fn text_typed_during_a_turn_begins_the_next_message() {
     let desk = Desk::playing("turns: [{ hang: true }]");
     let mut shell = chat(&desk, "");

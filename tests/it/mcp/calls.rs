@@ -114,7 +114,7 @@ async fn a_silent_call_times_out_and_is_cancelled_at_the_server() {
     settings.call_timeout = Duration::from_millis(200);
     let servers = servers([("worker", settings)]);
     let (kind, message) = failed(call(&servers, "worker", "silent", json!({})).await);
-    assert_eq!(kind, FailureKind::Timeout);
+    assert_eq!(kind, FailureKind::Unavailable);
     assert!(message.starts_with("the MCP server `worker` gave neither an answer nor progress for 0.2 s"), "{message}");
     eventually("the server hears of the cancellation", async || {
         heard(&servers, "notifications/cancelled").await.len() == 1

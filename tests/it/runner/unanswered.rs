@@ -8,6 +8,8 @@ use toolgate::runner::{AgentRunner, Report, Request};
 
 use super::world::{Kept, World, given_an_agent, on_every_store, say};
 
+const STOPPED: &str = "[toolgate] The run was stopped before there was a reply.";
+
 fn in_chat(request: Request) -> Request {
     Request { session: Some("chat".into()), ..request }
 }
@@ -66,7 +68,7 @@ on_every_store! {
         let world = repaired(&world, &["One.", "Tea it is."]).await;
         let second = say_to(&world.runner, "Now").await;
 
-        assert_eq!(parts(&second).iter().rev().nth(1), Some(&vec!["Make it tea", "Now"]), "{second:?}");
+        assert_eq!(parts(&second).iter().rev().nth(1), Some(&vec!["Make it tea", STOPPED, "Now"]), "{second:?}");
         assert!(world.runner.resume_run(&second.run_id, Input::Resume(Default::default()), None).await.is_ok());
     }
 }

@@ -163,7 +163,7 @@ async fn messages_and_names_are_bounded_and_cancel_reasons_truncated() {
     assert!(extended.to_string().contains("more than 65536 bytes"), "{extended}");
     assert_eq!((before.version, before.pending), (waiting.version, waiting.pending));
     let journal = world.runner.journal(run).await.unwrap();
-    let Event::Ended { ending: Ending::Cancelled { reason: Some(reason) } } = &journal.last().unwrap().event else {
+    let Event::Ended { ending: Ending::Cancelled { reason: Some(reason), .. } } = &journal.last().unwrap().event else {
         panic!("it did not stop: {:?}", journal.last());
     };
     assert!(reason.len() <= 65_536 && reason.ends_with('\u{2026}'), "{} bytes", reason.len());

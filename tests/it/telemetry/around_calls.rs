@@ -99,7 +99,7 @@ fn a_listing_is_an_error_if_a_server_could_not_be_listed() {
 #[test]
 fn only_a_listing_of_servers_has_a_span_even_if_cut_short() {
     let mut journal = Journal::start("cut", 16, START, |_| {});
-    journal.then(Event::Ended { ending: Ending::Cancelled { reason: None } });
+    journal.then(Event::Ended { ending: Ending::Cancelled { reason: None, partial_reply: None } });
     let told = spans(&journal, SpanContent::default());
     assert_eq!(text(named(&told, "tools/list files"), "error.type"), "cancelled");
 

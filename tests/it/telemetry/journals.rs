@@ -246,7 +246,9 @@ pub(crate) fn cancelled(start: Timestamp) -> Journal {
     journal.allows("call_g");
     journal.sends(&["call_g"]);
     journal.settles("call_g", Outcome::failed(FailureKind::Cancelled, "the run was cancelled"));
-    journal.then(Event::Ended { ending: Ending::Cancelled { reason: Some("changed my mind".into()) } });
+    journal.then(Event::Ended {
+        ending: Ending::Cancelled { reason: Some("changed my mind".into()), partial_reply: None },
+    });
     journal
 }
 

@@ -20,23 +20,28 @@ const ERROR_ROWS: usize = 3;
 /// How many lines of a result are shown.
 const RESULT_LINES: usize = 4;
 
-/// The first lines of a result, and how many are not shown; of one line its ends. Where something is left out, the last
-/// line names the command that shows all.
-fn result_lines(result: &str, room: usize, whole: Option<&str>) -> Vec<String> {
+/// The first lines of a result, and how many are not shown; of an error the first line and the last ones, because programs
+/// end with what failed; of one line its ends. Where something is left out, a line names the command that shows all.
+fn result_lines(result: &str, is_error: bool, room: usize, whole: Option<&str>) -> Vec<String> {
     let lines: Vec<&str> = result.trim_end().lines().collect();
     if lines.len() < 2 {
-        return [ends(result, room)].into_iter().chain(shortened(result, room, whole)).collect();
+        let rows = if is_error { ERROR_ROWS } else { 1 };
+        let text = ends(result, room * rows);
+        let shown = if is_error { gutter(&text) } else { vec![text] };
+        return shown.into_iter().chain(shortened(result, room * rows, whole)).collect();
     }
-    let (first, hidden) = lines.split_at(lines.len().min(RESULT_LINES));
-    let first: Vec<String> = first.iter().map(|line| block(line)).collect();
-    let shown = first.iter().map(|line| cut(line, room));
+    let first = if is_error && lines.len() > RESULT_LINES { 1 } else { RESULT_LINES.min(lines.len()) };
+    let (first, rest) = lines.split_at(first);
+    let (hidden, last) = rest.split_at(if is_error { rest.len().saturating_sub(RESULT_LINES - 1) } else { rest.len() });
+    let is_cut = |line: &&str| visible_width(&block(line)) > room;
     let omitted = match (hidden.len(), whole) {
-        (0, _) if first.iter().all(|line| visible_width(line) <= room) => None,
+        (0, _) if !first.iter().chain(last).any(is_cut) => None,
         (0, whole) => whole.map(|whole| format!("… whole: {whole}")),
         (hidden, Some(whole)) => Some(format!("… {}: {whole}", count(hidden, "more line"))),
         (hidden, None) => Some(format!("… {}", count(hidden, "more line"))),
     };
-    shown.chain(omitted).collect()
+    let shown = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| cut(&block(line), room)).collect() };
+    [shown(first), omitted.into_iter().collect(), shown(last)].concat()
 }
 
 /// The line below a text that is shown on one line of this many columns, if that is not all of it.
@@ -117,13 +122,8 @@ impl LiveView {
         let mut lines: Vec<String> = match self.deferred.remove(&call.call_id) {
             Some(begun) => {
                 let room = self.look.room(6).min(COMPACT);
-                let (change, result) = match end.is_error {
-                    true => {
-                        let message = gutter(&ends(result, room * ERROR_ROWS)).into_iter();
-                        (Vec::new(), message.chain(shortened(result, room * ERROR_ROWS, whole)).collect())
-                    }
-                    false => (self.unseen_change(&begun), result_lines(result, room, whole)),
-                };
+                let change = if end.is_error { Vec::new() } else { self.unseen_change(&begun, whole) };
+                let result = result_lines(result, end.is_error, room, whole);
                 let head = self.whole_call(&mark, &begun, remark, end.is_error);
                 let details = change.into_iter().chain(result).filter(|line| !line.is_empty());
                 [head].into_iter().chain(details.map(|line| format!("    {line}"))).collect()
@@ -152,10 +152,11 @@ impl LiveView {
     }
 
     /// The change that a call made to its file, unless its prompt showed it.
-    fn unseen_change(&mut self, call: &CallRef) -> Vec<String> {
+    fn unseen_change(&mut self, call: &CallRef, whole: Option<&str>) -> Vec<String> {
         let is_seen = self.shown_here.remove(&call.call_id);
         let arguments = call.arguments.as_ref().and_then(Value::as_object).filter(|_| !is_seen);
-        arguments.map(|arguments| folded_change(arguments, self.look.room(4), self.look.paint)).unwrap_or_default()
+        let (room, paint) = (self.look.room(4), self.look.paint);
+        arguments.map(|arguments| folded_change(arguments, room, paint, whole)).unwrap_or_default()
     }
 
     /// The calls that were in progress when the run ended. Their requests were sent, and no reply is recorded.
@@ -163,6 +164,7 @@ impl LiveView {
         self.deferred.clear();
         let interrupted = std::mem::take(&mut self.executing).into_values();
         let unsent = std::mem::take(&mut self.approved).into_values();
+        let undecided = std::mem::take(&mut self.asked).into_values();
         let mark = self.look.paint.yellow("!");
         let remark = ": interrupted; it was sent, and whether it took effect is unknown";
         let interrupted = interrupted.map(|call| self.request_line(&mark, &call, remark));
@@ -170,7 +172,8 @@ impl LiveView {
             let grant = if scope == Scope::Once { "" } else { ", so that its grant is not saved" };
             format!("  {mark} {}: approved, and not sent before the run ended{grant}", self.named(&call))
         });
-        interrupted.chain(unsent).collect()
+        let undecided = undecided.map(|call| format!("  {mark} {}: not decided, and not sent", self.named(&call)));
+        interrupted.chain(unsent).chain(undecided).collect()
     }
 
     /// The grants in force: each with what it covers, in a conversation their number. No lines without a grant.
@@ -197,14 +200,21 @@ mod tests {
 
     #[test]
     fn a_result_of_several_lines_keeps_the_first_of_them() {
-        assert_eq!(result_lines("one\ntwo\n", 40, None), ["one", "two"]);
-        assert_eq!(result_lines("1\n2\n3\n4\n5\n6", 40, None), ["1", "2", "3", "4", "… 2 more lines"]);
-        assert_eq!(result_lines("a long line\n\u{1b}b", 8, None), ["a long …", "\\u{1b}b"]);
+        assert_eq!(result_lines("one\ntwo\n", false, 40, None), ["one", "two"]);
+        assert_eq!(result_lines("1\n2\n3\n4\n5\n6", false, 40, None), ["1", "2", "3", "4", "… 2 more lines"]);
+        assert_eq!(result_lines("a long line\n\u{1b}b", false, 8, None), ["a long …", "\\u{1b}b"]);
+    }
+
+    #[test]
+    fn an_error_of_several_lines_keeps_the_last_of_them() {
+        assert_eq!(result_lines("exit 1\na\nb\nc", true, 40, None), ["exit 1", "a", "b", "c"]);
+        let shown = result_lines("exit 1\na\nb\nc\nd\ne", true, 40, Some("/show 2"));
+        assert_eq!(shown, ["exit 1", "… 2 more lines: /show 2", "c", "d", "e"]);
     }
 
     #[test]
     fn a_shortened_result_names_the_command_that_shows_all() {
-        let shown = |result| result_lines(result, 8, Some("/show 2"));
+        let shown = |result| result_lines(result, false, 8, Some("/show 2"));
         assert_eq!(shown("one\ntwo"), ["one", "two"]);
         assert_eq!(shown("1\n2\n3\n4\n5\n6")[4..], ["… 2 more lines: /show 2"]);
         assert_eq!(shown("a long line\nb"), ["a long …", "b", "… whole: /show 2"]);

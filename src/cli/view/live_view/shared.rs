@@ -1,5 +1,6 @@
-//! State that the views of a conversation share: the line about grants that was shown last, and the numbers of calls.
+//! State that the views of a conversation share: what was shown last about grants and about tools, and the numbers of calls.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::core::id::{CallId, RunId};
@@ -10,16 +11,24 @@ pub(in crate::cli) struct SharedViewState(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The line about the grants in force, which is shown when it changes.
-    grants: Option<String>,
+    /// The texts that are shown when they change.
+    shown: BTreeMap<Topic, String>,
     /// The calls in the order in which models requested them. A call has its position, from 1, as number.
     calls: Vec<(RunId, CallId)>,
 }
 
+/// The topic of a text that is shown when it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Topic {
+    GrantsInForce,
+    /// What is wrong with the tools: servers that are left out, and warnings.
+    ToolFaults,
+}
+
 impl SharedViewState {
-    /// Whether the line about the grants is another one than before.
-    pub(super) fn is_news(&self, line: &str) -> bool {
-        self.state().grants.replace(line.to_owned()).is_none_or(|known| known != line)
+    /// Whether the text about this topic is another one than before.
+    pub(super) fn is_news(&self, topic: Topic, text: &str) -> bool {
+        self.state().shown.insert(topic, text.to_owned()).is_none_or(|known| known != text)
     }
 
     /// Gives a call the next number, unless it has one.

@@ -135,7 +135,7 @@ proptest! {
         let journal = journal(tape, false);
         prop_assert_eq!(decided_at(&journal), None);
         for state in states(&journal) {
-            let cancelled = Ending::Cancelled { reason: None };
+            let cancelled = Ending::Cancelled { reason: None, partial_reply: None };
             prop_assert_eq!(state.ending_event(cancelled.clone()), Event::Ended { ending: cancelled });
             prop_assert_eq!(state.compensation(), None);
         }
@@ -147,7 +147,7 @@ fn compensating() -> Spec {
 }
 
 fn cancel() -> Input {
-    Input::Cancel { reason: Some("enough".into()), expected_version: None }
+    Input::Cancel { reason: Some("enough".into()), partial_reply: None, expected_version: None }
 }
 
 fn n(id: &str, tool: &str) -> ToolCall {

@@ -98,7 +98,13 @@ pub(crate) fn any_questions(tape: &mut Tape) -> ElicitationRequest {
 /// The start of a compensation: as the run expects it, or otherwise.
 fn compensation(tape: &mut Tape, run: &Run) -> Event {
     let failed = Ending::Failed { error: Failure::new(ErrorCode::Internal, "wild") };
-    let ending = tape.pick(&[failed, Ending::Cancelled { reason: Some("wild".into()) }, Ending::Expired]).clone();
+    let ending = tape
+        .pick(&[
+            failed,
+            Ending::Cancelled { reason: Some("wild".into()), partial_reply: Some("Wi".into()) },
+            Ending::Expired,
+        ])
+        .clone();
     match run.ending_event(ending) {
         Event::CompensationStarted { ending, mut undo } if tape.once_in(2) => {
             undo.reverse();
@@ -246,7 +252,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
                     output: toolgate_core::run::Output { text: "wild".into(), ..Default::default() },
                 },
                 1 => Ending::Expired,
-                2 => Ending::Cancelled { reason: None },
+                2 => Ending::Cancelled { reason: None, partial_reply: None },
                 3 => Ending::Incomplete { limit: toolgate_core::run::Limit::Iterations, output: None },
                 _ => Ending::Failed { error: Failure::new(ErrorCode::Internal, "wild") },
             },

@@ -215,7 +215,7 @@ fn row_4_23_a_message_to_a_paused_run_is_read_before_it_ends() {
 
 #[test]
 fn row_4_23_a_paused_run_can_be_cancelled_and_can_expire() {
-    let cancel = Input::Cancel { reason: None, expected_version: None };
+    let cancel = Input::Cancel { reason: None, partial_reply: None, expected_version: None };
     assert_eq!(Hand::with(plain()).given(pause()).given(cancel).status(), Status::Cancelled);
     let mut hand = Hand::with(plain()).given(pause());
     hand.record(Event::Ended { ending: Ending::Expired });

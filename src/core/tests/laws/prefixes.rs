@@ -260,7 +260,7 @@ fn a_failed_or_cancelled_run_that_undoes_its_calls() {
     let failed = script(OnToolError::Fail).waiting(fail).survives_every_cut(Status::Failed);
     let cancel = |items: &[PendingItem]| match items.iter().any(|item| matches!(item.form(), AnswerForm::Result { .. }))
     {
-        true => Input::Cancel { reason: None, expected_version: None },
+        true => Input::Cancel { reason: None, partial_reply: None, expected_version: None },
         false => resume(items, &approve()),
     };
     let cancelled = script(OnToolError::Report).waiting(cancel).survives_every_cut(Status::Cancelled);
@@ -309,7 +309,7 @@ fn lower_tiers_run_in_sequence_or_dropped() {
 fn a_cancellation_of_a_waiting_run() {
     let script = Script::new(plain(), [Reply::calling([call("a", "ext_order"), call("b", "mcp_files_write")]), done()]);
     script
-        .waiting(|_| Input::Cancel { reason: Some("enough".into()), expected_version: None })
+        .waiting(|_| Input::Cancel { reason: Some("enough".into()), partial_reply: None, expected_version: None })
         .survives_every_cut(Status::Cancelled);
 }
 

@@ -337,7 +337,7 @@ impl World {
     fn interrupt(&mut self) -> Result<(), Lost> {
         match self.tape.below(48) {
             39 => self.give(&pause()),
-            47 => self.give(&Input::Cancel { reason: None, expected_version: None }),
+            47 => self.give(&Input::Cancel { reason: None, partial_reply: None, expected_version: None }),
             44..=46 => self.give(&Input::Message(Message::user(format!("and also {}", self.journal.len())))),
             40..=43 => {
                 let resume = any_resume(&mut self.tape, &self.run.pending_items());

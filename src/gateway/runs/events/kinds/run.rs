@@ -115,6 +115,9 @@ pub(crate) enum RunEvents {
     Cancelled {
         /// The reason, if one was given.
         reason: Option<String>,
+        /// The text of the reply that the cancellation stopped, as far as the model had streamed it; only with content.
+        #[schema(nullable = false)]
+        partial_reply: Option<String>,
         /// Turns with tools, and rejected answers.
         tool_interactions: u32,
         /// Tokens and cost of the run.

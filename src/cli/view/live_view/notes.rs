@@ -1,0 +1,63 @@
+//! What the live view keeps of events for later lines.
+
+use std::collections::BTreeSet;
+
+use super::LiveView;
+use crate::core::lifecycle::{LifecycleEvent, LifecycleKind};
+use crate::core::run;
+
+impl LiveView {
+    /// Records an event without output, because it was shown before.
+    pub(in crate::cli) fn note(&mut self, event: &LifecycleEvent) {
+        if let LifecycleKind::ModelReplied { usage, tool_calls, .. } = &event.fact {
+            self.gaps.replied(usage);
+            let mut names = BTreeSet::new();
+            let again = tool_calls.iter().filter(|call| !names.insert(call.tool_name.as_str()));
+            self.repeated = again.map(|call| call.tool_name.clone()).collect();
+            tool_calls.iter().for_each(|call| self.shared.add_call(&event.run_id, &call.call_id));
+        }
+        if let LifecycleKind::CompensationStarted { undo, .. } = &event.fact {
+            undo.iter().for_each(|undo| self.shared.add_call(&event.run_id, &undo.call.call_id));
+        }
+        if let LifecycleKind::ModelFailed { usage, .. } = &event.fact {
+            self.gaps.failed(usage);
+        }
+        if let LifecycleKind::ApprovalRequested { call, .. } = &event.fact {
+            self.asked.insert(call.call_id.clone(), call.clone());
+        }
+        if let LifecycleKind::ApprovalDecided { call, .. } | LifecycleKind::ApprovalExpired { call } = &event.fact {
+            self.asked.remove(&call.call_id);
+        }
+        if let LifecycleKind::ApprovalDecided { call, decision: run::DecisionKind::Approve, scope, .. } = &event.fact {
+            self.approved.insert(call.call_id.clone(), (call.clone(), *scope));
+        }
+        if let LifecycleKind::McpExecuting { call }
+        | LifecycleKind::BuiltinExecuting { call }
+        | LifecycleKind::QuestionAsked { call }
+        | LifecycleKind::ExternalRequested { call }
+        | LifecycleKind::Rejected { call, .. }
+        | LifecycleKind::Drifted { call, .. } = &event.fact
+        {
+            self.approved.remove(&call.call_id);
+        }
+        if let LifecycleKind::McpExecuting { call } = &event.fact {
+            self.executing.insert(call.call_id.clone(), call.clone());
+        }
+        if let LifecycleKind::McpCompleted { call, .. }
+        | LifecycleKind::TaskStarted { call, .. }
+        | LifecycleKind::InputRequired { call, .. } = &event.fact
+        {
+            self.executing.remove(&call.call_id);
+        }
+    }
+
+    /// Keeps the beginning of a call for the line before its end. Returns whether the event is one.
+    pub(in crate::cli) fn defer(&mut self, event: &LifecycleEvent) -> bool {
+        let (LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call }) = &event.fact else {
+            return false;
+        };
+        self.deferred.insert(call.call_id.clone(), call.clone());
+        self.note(event);
+        true
+    }
+}
