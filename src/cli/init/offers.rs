@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::app::LocalModelServer;
+use crate::app::{LocalModelServer, why_missing};
 use crate::cli::setup::environment;
 use crate::cli::surroundings::{McpFile, Surroundings};
 use crate::cli::text::{block, list};
@@ -11,7 +11,11 @@ use crate::config::{Api, PROVIDERS, Provider, ServerDefinition, StarterModel};
 /// The presets, each with what it means.
 pub(super) const POLICIES: [(&str, &str); 6] = [
     ("default", "every call of an MCP tool requires your approval"),
-    (BELIEVES_HINTS, "servers that you mark `trusted` read, edit and delete files without approval; other calls ask"),
+    (
+        BELIEVES_HINTS,
+        "servers that you mark `trusted` read, edit and delete files without approval, in every folder that they can \
+      change, except hooks and settings of programs; other calls ask",
+    ),
     ("dont-ask", "each call that would require approval is denied, so a run never waits"),
     ("delegate", "only tools of your application run; calls of MCP tools are denied"),
     ("plan", "no call runs; the model describes what it would do"),
@@ -45,6 +49,16 @@ impl OfferedServer {
         names.filter(|name| environment(name).is_none()).collect()
     }
 
+    /// Why its program cannot be started.
+    fn missing_program(&self) -> Option<&'static str> {
+        why_missing(self.definition.program.as_deref()?, None, &std::env::var_os("PATH")?)
+    }
+
+    /// Whether it can be started as it is.
+    pub(super) fn is_startable(&self) -> bool {
+        self.unset().is_empty() && self.missing_program().is_none()
+    }
+
     pub(super) fn describe(&self) -> String {
         let hidden = &self.definition.hidden;
         let (copied, unset): (Vec<&str>, Vec<&str>) =
@@ -52,7 +66,8 @@ impl OfferedServer {
         let told = [(unset, "needs", "not set"), (copied, "has a value for", "not copied")];
         let told = told.into_iter().filter(|(names, ..)| !names.is_empty());
         let told: String = told.map(|(names, verb, state)| format!("; {verb} {}, {state}", list(names))).collect();
-        format!("{}: {}  ({}{told})", self.id, self.definition.summary, self.file)
+        let missing = self.missing_program().map(|why| format!("; cannot be started: {why}")).unwrap_or_default();
+        format!("{}: {}  ({}{told}{missing})", self.id, self.definition.summary, self.file)
     }
 }
 

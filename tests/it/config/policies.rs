@@ -46,7 +46,8 @@ fn only(tools: Toolset) -> Tool {
 }
 
 fn verdict(policy: &Policy, tool: &Tool) -> Verdict {
-    policy.judge(&Subject { tool, agent: None, principal: None, arguments: None }).verdict
+    let named = serde_json::json!({"path": "notes/today.md"});
+    policy.judge(&Subject { tool, agent: None, principal: None, arguments: named.as_object() }).verdict
 }
 
 #[test]
