@@ -2,6 +2,8 @@
 //! configuration alone shows these; what only the listed tools show, `Toolset::warnings` has.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
 
 use secrecy::ExposeSecret as _;
 
@@ -78,17 +80,37 @@ pub(super) fn ineffective_hints(settings: &Settings, agent: &AgentSettings) -> V
     [&agent.policy].into_iter().chain(&agent.modes).flat_map(|policy| -> Vec<String> { of_policy(policy) }).collect()
 }
 
-/// Servers whose program is not on `PATH`.
+/// The ends of the names of scripts that an interpreter runs.
+const SCRIPTS: [&str; 8] = ["py", "js", "mjs", "cjs", "ts", "sh", "rb", "jar"];
+
+/// Servers whose program, or the script that it runs, does not exist.
 fn missing_programs(settings: &Settings) -> impl Iterator<Item = String> {
     settings.servers.iter().filter_map(|(id, server)| {
-        let TransportSettings::Stdio(StdioSettings { command, cwd, env, .. }) = &server.transport else { return None };
-        let is_path = command.contains('/');
-        let path = env.get("PATH").map(|path| path.expose_secret().into()).or_else(|| std::env::var_os("PATH"))?;
-        let found = match is_path {
-            true => cwd.as_ref().map_or_else(|| command.into(), |cwd| cwd.join(command)).exists(),
-            false => std::env::split_paths(&path).any(|folder| folder.join(command).is_file()),
+        let TransportSettings::Stdio(StdioSettings { command, args, cwd, env, .. }) = &server.transport else {
+            return None;
         };
-        let where_to = if is_path { "there is no such file" } else { "it is not on PATH" };
-        (!found).then(|| format!("server `{id}`: the program `{command}` cannot be started: {where_to}"))
+        let path = env.get("PATH").map(|path| path.expose_secret().into()).or_else(|| std::env::var_os("PATH"))?;
+        let missing = why_missing(command, cwd.as_deref(), &path).map(|why| (command, why));
+        let (program, why) = missing.or_else(|| Some((missing_script(args, cwd.as_deref())?, NO_FILE)))?;
+        Some(format!("server `{id}`: the program `{program}` cannot be started: {why}"))
     })
+}
+
+const NO_FILE: &str = "there is no such file";
+
+/// The script in the arguments of an interpreter, if it does not exist.
+fn missing_script<'a>(args: &'a [String], cwd: Option<&Path>) -> Option<&'a String> {
+    let script = args.iter().find(|arg| *arg != "run").filter(|arg| !arg.starts_with('-'))?;
+    let is_script = Path::new(script).extension().is_some_and(|end| SCRIPTS.iter().any(|known| end == *known));
+    (is_script && !cwd.unwrap_or(Path::new("")).join(script).exists()).then_some(script)
+}
+
+/// Why a program that starts from this folder cannot be found: it is no file, or not in a folder of `path`.
+pub fn why_missing(program: &str, cwd: Option<&Path>, path: &OsStr) -> Option<&'static str> {
+    if program.contains('/') {
+        let file = cwd.map_or_else(|| program.into(), |cwd| cwd.join(program));
+        return (!file.exists()).then_some(NO_FILE);
+    }
+    let is_found = std::env::split_paths(path).any(|folder| folder.join(program).is_file());
+    (!is_found).then_some("it is not on PATH")
 }

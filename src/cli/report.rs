@@ -31,8 +31,14 @@ fn with_caret(error: &ConfigError, paint: Paint, width: usize) -> String {
         Paint::Plain => GraphicalTheme::unicode_nocolor(),
     };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false);
-    let mut text = String::new();
-    match handler.render_report(&mut text, error) {
+    let faults: Vec<ConfigError> = error.faults().cloned().map(ConfigError::from).collect();
+    let counted = error.counted().map(|counted| format!("{} {counted}:\n\n", paint.red("error:")));
+    let mut text = counted.unwrap_or_default();
+    let written = faults.iter().enumerate().try_for_each(|(position, fault)| {
+        text.push_str(if position > 0 { "\n" } else { "" });
+        handler.render_report(&mut text, fault)
+    });
+    match written {
         Ok(()) => text,
         Err(_) => format!("error: {}", error.plain()),
     }

@@ -126,6 +126,18 @@ impl ConfigError {
         std::iter::once(&*self.first).chain(&self.others)
     }
 
+    /// The file and the number of its errors, if there are several.
+    pub fn counted(&self) -> Option<String> {
+        let errors = self.others.len() + 1;
+        match self.first.file() {
+            _ if errors == 1 => None,
+            Some(file) if self.faults().all(|fault| fault.file() == Some(file)) => {
+                Some(format!("{file} has {errors} errors"))
+            }
+            Some(_) | None => Some(format!("the configuration has {errors} errors")),
+        }
+    }
+
     /// One line per error: `file:line:column: message (remedy)`.
     pub fn plain(&self) -> String {
         let lines: Vec<String> = self.faults().map(Fault::plain).collect();
@@ -187,13 +199,10 @@ impl Diagnostic for Fault {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.others.len(), self.first.file()) {
-            (0, Some(file)) if self.first.place.is_none() => write!(f, "{file}: {}", self.first),
-            (0, _) => fmt::Display::fmt(&self.first, f),
-            (others, Some(file)) if self.faults().all(|fault| fault.file() == Some(file)) => {
-                write!(f, "{file} has {} errors; the first: {}", others + 1, self.first)
-            }
-            (others, _) => write!(f, "the configuration has {} errors; the first: {}", others + 1, self.first),
+        match (self.counted(), self.first.file()) {
+            (Some(counted), _) => write!(f, "{counted}; the first: {}", self.first),
+            (None, Some(file)) if self.first.place.is_none() => write!(f, "{file}: {}", self.first),
+            (None, _) => fmt::Display::fmt(&self.first, f),
         }
     }
 }

@@ -49,6 +49,8 @@ pub struct ServerDefinition {
     pub yaml: String,
     /// Its command or its address in one line.
     pub summary: String,
+    /// The program that starts it; `None` for an address, and where a variable names the program.
+    pub program: Option<String>,
     /// The environment variables that it refers to and that have no default.
     pub variables: Vec<String>,
     /// Those of them that stand for a value of the editor's file.
@@ -125,22 +127,28 @@ impl Import<'_> {
         if written.r#type.as_deref() == Some("sse") {
             return Err("it uses the old SSE transport, which toolgate does not support".into());
         }
-        let (lines, summary) = match (&written.command, written.http_url.as_ref().or(written.url.as_ref())) {
-            (Some(command), _) => self.stdio(command, written)?,
-            (None, Some(url)) => self.http(url, written)?,
+        let (lines, summary, program) = match (&written.command, written.http_url.as_ref().or(written.url.as_ref())) {
+            (Some(command), _) => {
+                let program = self.with_references(command)?;
+                let program = self.program(program);
+                let (lines, summary) = self.stdio(&program, written)?;
+                (lines, summary, Some(program).filter(|program| references(program).is_empty()))
+            }
+            (None, Some(url)) => {
+                let (lines, summary) = self.http(url, written)?;
+                (lines, summary, None)
+            }
             (None, None) => return Err("it has neither `command` nor `url`".into()),
         };
         let yaml = format!("  {}:\n{}", quoted(self.id), lines.concat());
         let (variables, hidden) = (std::mem::take(&mut self.variables), std::mem::take(&mut self.hidden));
-        Ok(ServerDefinition { yaml, summary, variables, hidden })
+        Ok(ServerDefinition { yaml, summary, program, variables, hidden })
     }
 
-    fn stdio(&mut self, command: &Text, written: &WrittenServer) -> Result<(Vec<String>, String), String> {
-        let command = self.with_references(command)?;
-        let command = self.program(command);
+    fn stdio(&mut self, command: &str, written: &WrittenServer) -> Result<(Vec<String>, String), String> {
         let args = self.arguments(written.args.as_deref().unwrap_or_default())?;
-        let summary = [&command].into_iter().chain(&args).map(String::as_str).collect::<Vec<_>>().join(" ");
-        let mut lines = vec!["    stdio:\n".to_owned(), format!("      command: {}\n", quoted(&command))];
+        let summary = [command].into_iter().chain(args.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+        let mut lines = vec!["    stdio:\n".to_owned(), format!("      command: {}\n", quoted(command))];
         if !args.is_empty() {
             let args: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
             lines.push(format!("      args: [{}]\n", args.join(", ")));

@@ -36,6 +36,7 @@ const FORMS: &[(&str, &str)] = &[
     ("stdio", "write `stdio: { command: …, args: […] }`"),
     ("http", "write `http: { url: … }`"),
     ("command", "write the program alone, and its arguments in `args: […]`"),
+    ("tools", "write `tools: { allow: […] }`, with the names or patterns of the tools"),
 ];
 
 /// The transports of an MCP server, each with keys that editors write beside it.
@@ -223,7 +224,8 @@ fn misplaced_server(error: &Error, source: &Source) -> Option<(Fault, &'static [
     if is_file && field == "mcpServers" {
         let remedy = "MCP servers are under `servers:`, each with `stdio: { command: …, args: […] }` or \
                       `http: { url: … }`; an editor's file is read as it is with `--mcp-config FILE`";
-        return Some((fault.with_remedy(remedy), &[]));
+        // The names of its servers are not known then.
+        return Some((fault.with_remedy(remedy), &["servers"]));
     }
     if is_file && is_server(field, source) {
         let remedy = format!(
@@ -260,6 +262,12 @@ fn explained(error: &Error, source: &Source, place: Option<Location>, path: &[St
     if let Error::SerdeUnknownVariant { variant, expected, .. } = error {
         let remedy = suggest::remedy(variant, expected.iter().copied(), "words");
         if !rest.strip_prefix(variant.as_str()).is_some_and(|rest| rest.trim_start().starts_with(':')) {
+            let remedy = match expected.first() {
+                Some(kind @ &"openai_chat") => {
+                    format!("a model is written with its API: `{kind}: {{ model: {variant}, … }}`; {remedy}")
+                }
+                _ => remedy,
+            };
             return of_key(&format!("unknown value `{variant}`")).with_remedy(remedy);
         }
         let remedy = match expected.first() {

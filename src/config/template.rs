@@ -73,10 +73,13 @@ impl Starter {
             let model = in_quotes(model);
             let models = format!("  main:\n    {}: {{ {base_url}model: {model}{key} }}\n\n", api.key());
             text = with_section(&text, "models:\n", "# MCP servers.", &models).replace("model: auto", "model: main");
-            text = text.replace(" It works without changes and without a key. Try", " Try");
         } else {
             let conversation = include_str!("../../examples/config/starter/conversation.yaml").to_owned();
             files.push(TemplateFile { name: "conversation.yaml", text: conversation });
+        }
+        let needs_nothing = !files.is_empty() && self.servers.is_empty();
+        if !needs_nothing {
+            text = text.replace(" It works without changes and without a key. Try", " Try");
         }
         let yaml = |(id, definition): &(ServerId, ServerDefinition)| match self.trusted.contains(id) {
             true => definition.trusted_yaml(),
@@ -129,6 +132,7 @@ mod tests {
         let definition = ServerDefinition {
             yaml: "  git:\n    stdio:\n      command: uvx\n".into(),
             summary: "uvx".into(),
+            program: Some("uvx".into()),
             variables: Vec::new(),
             hidden: Vec::new(),
         };

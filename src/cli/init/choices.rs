@@ -90,9 +90,15 @@ impl Choices {
             (false, _) => self.server.contains(&server.id),
             (true, false) => true,
             // Found, and not named: only what works at once.
-            (true, true) => server.unset().is_empty(),
+            (true, true) => server.is_startable(),
         };
-        let servers = offered.into_iter().filter(is_named).map(definition).collect();
+        let (servers, others): (Vec<_>, Vec<_>) = offered.into_iter().partition(is_named);
+        if self.server.is_empty() {
+            others
+                .iter()
+                .for_each(|server| out.note(format!("left out, choose it with --server: {}", server.describe())));
+        }
+        let servers = servers.into_iter().map(definition).collect();
         let (has_model, policy) = (offers::names_model(), self.policy.clone());
         self.with_trust(Starter { model, has_model, servers, policy, ..Starter::default() })
     }
@@ -172,7 +178,7 @@ fn answers(
     let mut chosen = Vec::new();
     if !servers.is_empty() {
         let about: Vec<String> = servers.iter().map(OfferedServer::describe).collect();
-        let works = |(index, server): (usize, &OfferedServer)| server.unset().is_empty().then_some(index);
+        let works = |(index, server): (usize, &OfferedServer)| server.is_startable().then_some(index);
         let usual: Vec<usize> = servers.iter().enumerate().filter_map(works).collect();
         let Some(picked) = prompt.choose_several("Which MCP servers of your editors?", &about, &usual)? else {
             return Ok(None);

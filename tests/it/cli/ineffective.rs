@@ -67,6 +67,23 @@ fn config_check_names_what_has_no_effect_and_fails_if_it_is_strict() {
 }
 
 #[test]
+fn config_check_names_a_script_that_does_not_exist() {
+    let desk = desk();
+    desk.write("tools.py", "");
+    for (args, missing) in
+        [("[gone.py, --port, '1']", Some("gone.py")), ("[run, gone.js]", Some("gone.js")), ("[tools.py]", None)]
+    {
+        let named = format!("command: sh, args: {args}");
+        desk.write("toolgate.yaml", &CONFIGURATION.replace("command: no-such-program", &named));
+        let checked = desk.toolgate(&["config", "check"]).expect(0);
+        let expected =
+            missing.map(|file| format!("server `git`: the program `{file}` cannot be started: there is no such file"));
+        assert_eq!(checked.err.contains("cannot be started"), expected.is_some(), "{args}\n{}", checked.err);
+        assert!(checked.err.contains(&expected.unwrap_or_default()), "{args}\n{}", checked.err);
+    }
+}
+
+#[test]
 fn config_check_names_what_has_no_effect_in_a_permission_mode() {
     let desk = desk();
     desk.write("toolgate.yaml", &CONFIGURATION.replace("policy: careful", "modes: [careful]"));

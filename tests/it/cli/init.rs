@@ -135,8 +135,7 @@ mod asking {
         desk.write(".mcp.json", MCP);
         let typed = [("or none [2]: ", "\n"), (NUMBER, "5\n")];
         let screen = at_a_terminal(&desk, &["init"], &typed).expect(0);
-        for told in ["Model: ", "git: uvx mcp-server-git  (.mcp.json; has a value for GIT_TOKEN, not copied)", "Next:"]
-        {
+        for told in ["Model: ", "git: uvx mcp-server-git  (.mcp.json; has a value for GIT_TOKEN, not copied", "Next:"] {
             assert!(screen.text.contains(told), "{told}: {}", screen.text);
         }
         let file = written(&desk);

@@ -164,8 +164,8 @@ fn an_invalid_output_schema_is_reported_before_the_run() {
     let yaml = "models: { m: { scripted: { file: conversation.yaml } } }\nagents:\n  a: { output_schema: { type: objekt } }\n  b: { output_schema: { minimum: low } }";
     desk.write("toolgate.yaml", yaml);
     let checked = desk.toolgate(&["config", "check"]).expect(2);
-    let told =
-        "toolgate.yaml has 2 errors; the first: the output_schema of agent `a` is not a JSON Schema: it is broken at";
+    assert!(checked.err.starts_with("error: toolgate.yaml has 2 errors:\n"), "{}", checked.err);
+    let told = "the output_schema of agent `a` is not a JSON Schema: it is broken at";
     assert!(checked.err.replace("\n  │ ", " ").contains(told), "{}", checked.err);
     assert!(checked.err.contains("[toolgate.yaml:3:23]"), "{}", checked.err);
     assert!(checked.err.contains("[toolgate.yaml:4:23]"), "{}", checked.err);
@@ -177,7 +177,7 @@ fn invalid_settings_of_models_are_reported_with_their_places() {
     let yaml = "models:\n  m: { openai_images: { model: x, api_key: k, top_p: 0.5 } }\n  i: { openai_images: { model: x, api_key: k, temperature: 0.5 } }\nagents: { a: { model: m } }\n";
     desk.write("toolgate.yaml", yaml);
     let checked = desk.toolgate(&["config", "check"]).expect(2);
-    assert!(checked.err.contains("has 2 errors; the first: model `i`: "), "{}", checked.err);
+    assert!(checked.err.contains("has 2 errors:\n\n  × model `i`: "), "{}", checked.err);
     assert!(
         checked.err.contains("[toolgate.yaml:2:6]") && checked.err.contains("[toolgate.yaml:3:6]"),
         "{}",
