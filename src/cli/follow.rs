@@ -8,7 +8,7 @@ use super::interrupt::{Interrupts, OnInterrupt};
 use super::output::Output;
 use super::paint::Paint;
 use super::prompt;
-use super::text::one_line;
+use super::text::{list, one_line};
 use super::view::{
     Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, RepeatedFlags, SharedViewState, StartingServers,
 };
@@ -250,6 +250,14 @@ impl<'a> Follow<'a> {
         let activities = self.activities.lines(Instant::now(), &servers, look);
         let lines: Vec<String> = unfinished.iter().cloned().chain(activities).chain(typed_ahead(out)).collect();
         out.passing(&lines);
+    }
+
+    /// Names the servers that the run waits for, where no activities are shown.
+    pub(super) fn note_long_wait(&self, out: &mut Output) {
+        if self.display.is_live() && !self.shows_activities(out) && self.waits_for_servers() {
+            let servers = StartingServers::new(self.app.server_status());
+            out.note(format!("waiting for servers that are not ready: {}", list(&servers.starting)));
+        }
     }
 
     fn has_shown(&self, id: EventId) -> bool {

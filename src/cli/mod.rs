@@ -55,6 +55,7 @@ mod time_arg;
 mod tools;
 mod usage;
 mod view;
+mod waiting;
 mod wrap;
 
 use std::ffi::OsString;

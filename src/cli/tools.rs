@@ -11,6 +11,7 @@ use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::table;
 use super::text::{count, gutter, one_line};
 use super::view::left_out_lines;
+use super::waiting::{Wait, WaitOutcome};
 use crate::core::policy::{Policy, Subject, ToolJudgement, Verdict};
 use crate::core::tool::{Origin, Tool, Toolset, escape_untrusted};
 use crate::gateway::views::ToolsView;
@@ -86,8 +87,11 @@ impl Tools {
         self.choice.apply(&mut settings, Some(&agent))?;
         let app = setup::open(settings).await?;
         let model = self.fits.as_deref().map(|name| compatibility::model(&app.models, name).map(|model| (name, model)));
-        let (agent, tools) = (app.runner.agent(&agent), app.runner.tools(&agent, None).await);
+        let mut wait = Wait::new();
+        let tools = wait.until("starting the servers", app.runner.tools(&agent, None), out).await;
+        let agent = app.runner.agent(&agent);
         setup::close(app, out).await;
+        let WaitOutcome::Done(tools) = tools else { return Ok(Exit::Cancelled) };
         let (model, agent, tools) = (model.transpose()?, agent?, tools?);
         let tools = match model {
             Some(_) => tools,

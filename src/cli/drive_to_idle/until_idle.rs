@@ -22,6 +22,8 @@ use crate::service::{FollowSettings, StreamItem};
 const POLL: Duration = Duration::from_millis(500);
 /// How often the lines of the activities in progress are updated.
 const REFRESH: Duration = Duration::from_millis(100);
+/// When a wait for servers is told where no activities are shown.
+const LONG_WAIT: Duration = Duration::from_secs(5);
 
 /// The reason of a run that was cancelled with the denial of a call.
 pub(super) const STOPPED: &str = "stopped at the terminal";
@@ -47,6 +49,7 @@ pub(in crate::cli) async fn until_idle(
     let mut escape = is_attended.then(EscapeKey::watch).flatten();
     let mut refresh = tokio::time::interval(REFRESH);
     refresh.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let (mut long_wait, mut is_long) = (pin!(tokio::time::sleep(LONG_WAIT)), false);
     let rested = loop {
         tokio::select! {
             // Every event that is ready is shown before the report.
@@ -89,6 +92,10 @@ pub(in crate::cli) async fn until_idle(
             },
             rested = &mut rest => break Some(rested),
             _ = refresh.tick(), if follow.shows_activities(out) => follow.show_activities(out),
+            () = &mut long_wait, if !is_long => {
+                is_long = true;
+                follow.note_long_wait(out);
+            }
         }
     };
     out.passed();

@@ -9,13 +9,13 @@ use serde_json::json;
 
 use super::config_file::ConfigFile;
 use super::connected_server::{ConnectedServer, milliseconds, new_trace};
-use super::waiting::{Wait, WaitOutcome};
 use crate::app::{self, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{block, count, duration};
+use crate::cli::waiting::{Wait, WaitOutcome};
 use crate::config::{self, AgentSettings, ServerDefinition, Settings};
 use crate::core::id::{AgentName, ServerId};
 use crate::core::policy::{Subject, Verdict};

@@ -13,7 +13,6 @@ use tokio::sync::oneshot;
 use super::answer_flags::{self, AnswerFlags};
 use super::connected_server::milliseconds;
 use super::report::CallOutcome;
-use super::waiting::{Wait, WaitOutcome};
 use crate::app::ToolServers;
 use crate::cli::answers;
 use crate::cli::error::CliError;
@@ -21,6 +20,7 @@ use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::text::{duration, one_line};
 use crate::cli::view::in_words;
+use crate::cli::waiting::{Wait, WaitOutcome};
 use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::{AnsweredElicitation, Channel, ElicitationAnswer};
 use crate::core::tool::{

@@ -7,7 +7,6 @@ use clap::Args;
 use super::connected_server::{ConnectedServer, milliseconds, new_trace};
 use super::target::{LONGER_START, TargetFlags};
 use super::tool_display::{self, Schemas};
-use super::waiting::{Wait, WaitOutcome};
 use super::wire_proxy;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -15,6 +14,7 @@ use crate::cli::output::Output;
 use crate::cli::setup;
 use crate::cli::text::{block, count, duration};
 use crate::cli::view::{DisplaySettings, left_out_lines};
+use crate::cli::waiting::{Wait, WaitOutcome};
 
 const EXAMPLES: &str = "\
 Examples:

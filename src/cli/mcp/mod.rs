@@ -25,7 +25,6 @@ mod target;
 mod test;
 mod test_watch;
 mod tool_display;
-mod waiting;
 mod wire_proxy;
 
 use clap::{Args, Subcommand};

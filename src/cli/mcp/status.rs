@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::connected_server::{ConnectedServer, milliseconds, new_trace};
 use super::target::{ConfiguredServers, configured};
-use super::waiting::{Wait, WaitOutcome};
 use super::wire_proxy;
 use crate::app::{self, ServerState, ToolServers};
 use crate::cli::error::CliError;
@@ -19,6 +18,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
 use crate::cli::text::{block, count, duration, list};
 use crate::cli::view::left_out_lines;
+use crate::cli::waiting::{Wait, WaitOutcome};
 use crate::core::id::ServerId;
 use crate::core::tool::{LeftOut, escape_untrusted};
 

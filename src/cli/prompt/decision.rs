@@ -13,20 +13,42 @@ use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
 use crate::core::tool::escape_untrusted;
 
-/// Help text for the keys.
-const KEYS: &str = "    a  this call runs, once (as does y)
-    r  so do this call and those after it that require approval; you see all of them before
-    d  it does not run; the model reads why (as with n)
-    x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent, approved or not
-    e  it runs with other arguments, which you type
-    b  the item before it is asked about again
-    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and starts nothing
-  This call and, from now on:
-    g  in this session, commands like it, as the line says
-    l  calls that meet a condition, which you choose: the same value, a folder, the first words of a command
-    o  the same call, with these very arguments
-    s  every call of this tool in this session, with any arguments
-    w  every call of this tool by this agent, with any arguments, in any session";
+/// The meaning of the keys.
+const A: &str = "    a  this call runs, once (as does y)";
+const R: &str = "    r  so do this call and those after it that require approval; you see all of them before";
+const D: &str = "    d  it does not run; the model reads why (as with n)";
+const X: &str = "    x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent, approved or not";
+const E: &str = "    e  it runs with other arguments, which you type";
+const B: &str = "    b  the item before it is asked about again";
+const Q: &str = "    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and starts \
+                 nothing
+  This call and, from now on:";
+const G: &str = "    g  in this session, commands like it, as the line says";
+const O: &str = "    o  the same call, with these very arguments";
+const L: &str =
+    "    l  calls that meet a condition, which you choose: the same value, a folder, the first words of a command";
+const S: &str = "    s  every call of this tool in this session, with any arguments";
+const W: &str = "    w  every call of this tool by this agent, with any arguments, in any session";
+
+/// Help text for the keys that are offered.
+fn keys(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
+    let is_wide = !may_be_denied(&asked.item);
+    let offered = [
+        (A, true),
+        (R, !asked.further.is_empty()),
+        (D, true),
+        (X, true),
+        (E, true),
+        (B, asked.place.has_previous),
+        (Q, true),
+        (G, likely.is_some()),
+        (O, true),
+        (L, is_wide),
+        (S, is_wide),
+        (W, is_wide),
+    ];
+    offered.iter().filter(|(_, is_offered)| *is_offered).map(|(text, _)| *text).collect::<Vec<_>>().join("\n")
+}
 
 /// The number of lines of arguments after which the heading is repeated below them.
 const LONG: usize = 12;
@@ -37,11 +59,10 @@ const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing wa
 /// The choices at a call that requires approval. A grant for other arguments would not cover a call that a rule may deny.
 fn choices(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
     let later = match may_be_denied(&asked.item) {
-        true => "from now on [o]nly these, as a rule may deny calls like it, [?]",
-        false => "from now on [o]nly these, [l]ike it, any in this [s]ession, al[w]ays, [?]",
+        true => "from now on [o]nly this call, as a rule may deny calls like it, [?]",
+        false => "from now on [o]nly this call, [l]ike it, any in this [s]ession, al[w]ays, [?]",
     };
-    let likely =
-        likely.map(|likely| format!("  [g] not again in this session: {}\n", likely.words)).unwrap_or_default();
+    let likely = likely.map(|likely| format!("  [g] allow in this session: {}\n", likely.words)).unwrap_or_default();
     let remaining = match asked.further.len() {
         0 => String::new(),
         further => format!(" [r]emaining {},", further + 1),
@@ -118,7 +139,7 @@ impl<C: Console> Prompt<C> {
                 },
                 Some("e" | "edit") => self.edited(call)?.map(|edited| approval(Scope::Once, None, Some(edited))),
                 Some("?" | "h" | "help") => {
-                    self.say(KEYS)?;
+                    self.say(&keys(asked, likely.as_ref()))?;
                     None
                 }
                 Some(_) => {

@@ -123,7 +123,7 @@ fn a_chained_command_is_approved_by_the_words_of_its_parts_or_by_a_typed_conditi
 #[test]
 fn one_key_approves_commands_with_the_same_first_words_for_the_session() {
     let desk = running(&["git diff HEAD", "git diff --stat", "git diff --output=x", "git log"]);
-    let likely = "[g] not again in this session: a command `git diff …`, any description";
+    let likely = "[g] allow in this session: a command `git diff …`, any description";
     let typed = [
         (likely, ""),
         (DECIDE, "b"),
@@ -131,7 +131,7 @@ fn one_key_approves_commands_with_the_same_first_words_for_the_session() {
         (DECIDE, "g"),
         // `git diff --stat` runs without a question.
         ("git diff --output=x", ""),
-        ("[g] not again in this session: the same command, any description", ""),
+        ("[g] allow in this session: the same command, any description", ""),
         (DECIDE, "d"),
         ("why", "\n"),
         (DECIDE, "a"),
