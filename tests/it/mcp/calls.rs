@@ -114,7 +114,7 @@ async fn a_silent_call_times_out_and_is_cancelled_at_the_server() {
     settings.call_timeout = Duration::from_millis(200);
     let servers = servers([("worker", settings)]);
     let (kind, message) = failed(call(&servers, "worker", "silent", json!({})).await);
-    assert_eq!(kind, FailureKind::Unavailable);
+    assert_eq!(kind, FailureKind::Timeout);
     assert!(message.starts_with("the MCP server `worker` gave neither an answer nor progress for 0.2 s"), "{message}");
     eventually("the server hears of the cancellation", async || {
         heard(&servers, "notifications/cancelled").await.len() == 1
@@ -154,7 +154,7 @@ async fn a_call_that_waits_for_its_turn_in_vain_was_never_made_and_says_so() {
     );
     assert_eq!(failed(first).0, FailureKind::Timeout);
     let (kind, message) = failed(second);
-    assert_eq!(kind, FailureKind::Timeout);
+    assert_eq!(kind, FailureKind::Unavailable);
     assert!(
         message.contains("was busy with other calls for 0.2 s; the call was not made. A higher `max_concurrency`"),
         "{message}"
