@@ -61,12 +61,16 @@ impl Ports {
         let rules = tool.server().and_then(|server| self.results.get(server)).copied().unwrap_or_default();
         let limits = Limits { max_result_bytes: rules.max_bytes.unwrap_or(limits.max_result_bytes), ..limits.clone() };
         let limit = limits.result_bytes();
+        let is_unclear = outcome.may_have_taken_effect() && !tool.is_repeatable();
         match outcome.without_secrets(&self.store.secrets) {
             Outcome::Returned(output) => {
                 Outcome::Returned(self.fit_output(run, tool, rules.check, limit, output).await)
             }
             Outcome::Failed(CallFailure { kind, message }) => {
-                Outcome::Failed(CallFailure { kind, message: bounded_message(message, limit) })
+                let tells = is_unclear && !message.contains("taken effect");
+                let note = if tells { effect_note(&message) } else { String::new() };
+                let message = bounded_message(message, limit - note.len()) + &note;
+                Outcome::Failed(CallFailure { kind, message })
             }
             Outcome::Unknown => Outcome::Unknown,
         }
@@ -156,6 +160,13 @@ pub(super) fn oversize_reason(needed: &ElicitationRequest) -> Option<String> {
     }
     let bytes = serde_json::to_string(needed).map_or(usize::MAX, |json| json.len());
     (bytes > QUESTIONS_BYTES).then(|| format!("it has {bytes} bytes; the maximum is {QUESTIONS_BYTES}"))
+}
+
+/// The end of the message of a failed call that may have been run: a model would otherwise repeat it.
+fn effect_note(message: &str) -> String {
+    // The last lines may be quoted from the server.
+    let separator = if message.contains('\n') { "\n" } else { ". " };
+    format!("{separator}The call may or may not have taken effect; check before you call it again.")
 }
 
 fn given_up(why: &str) -> CallReply {

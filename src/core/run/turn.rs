@@ -238,12 +238,7 @@ impl Call {
         let CallState::Settled(settlement) = &self.state else { return None };
         let (mut content, is_error) = match settlement {
             Settlement::Rejected { message, .. } => (vec![Part::text(message.clone())], true),
-            Settlement::Completed(outcome) => {
-                let mut content = outcome.content();
-                let is_harmless = self.tool.as_ref().is_some_and(|tool| tool.is_repeatable());
-                content.extend(unknown_effect(outcome).filter(|_| !is_harmless));
-                (content, outcome.is_error())
-            }
+            Settlement::Completed(outcome) => (outcome.content(), outcome.is_error()),
             Settlement::Abandoned => {
                 (vec![Part::text("No result: the run ended before this call was answered.")], true)
             }
@@ -254,14 +249,6 @@ impl Call {
         }
         Some(Part::ToolResult { tool_use_id: self.requested.id.clone(), content, is_error })
     }
-}
-
-/// The note to the model after the message of a failed call that may have been run, unless the message says so itself.
-fn unknown_effect(outcome: &Outcome) -> Option<Part> {
-    let Outcome::Failed(failure) = outcome else { return None };
-    let is_told = !outcome.may_have_taken_effect() || failure.message.contains("taken effect");
-    (!is_told)
-        .then(|| Part::text("[toolgate] The call may or may not have taken effect. Check before you call it again."))
 }
 
 impl Turn {

@@ -85,7 +85,7 @@ async fn a_failing_tool_and_a_panicking_call_do_not_harm_the_good_one_beside_the
         said(&report)[5..9],
         [
             "user: call_1_1 failed -> no such file",
-            "user: call_1_2 failed -> the server died",
+            "user: call_1_2 failed -> the server died. The call may or may not have taken effect; check before you call it again.",
             "user: call_1_3 failed -> the code that made this call panicked; this is a bug in toolgate",
             "user: call_1_4 -> good done",
         ]
