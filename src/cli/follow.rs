@@ -104,6 +104,12 @@ impl Display {
         }
     }
 
+    /// Displays the calls that were sent and have no result, after the last event.
+    pub(super) fn unsettled(&mut self, out: &mut Output) {
+        let lines = self.live_view().map(|live_view| live_view.unsettled()).unwrap_or_default();
+        lines.into_iter().for_each(|line| out.line(line));
+    }
+
     /// The live view, if there is one.
     fn live_view(&mut self) -> Option<&mut LiveView> {
         match self {
@@ -254,7 +260,8 @@ impl<'a> Follow<'a> {
 
     /// Names the servers that the run waits for, where no activities are shown.
     pub(super) fn note_long_wait(&self, out: &mut Output) {
-        if self.display.is_live() && !self.shows_activities(out) && self.waits_for_servers() {
+        let is_told = matches!(self.display, Display::Json | Display::Quiet) || self.shows_activities(out);
+        if !is_told && self.waits_for_servers() {
             let servers = StartingServers::new(self.app.server_status());
             out.note(format!("waiting for servers that are not ready: {}", list(&servers.starting)));
         }

@@ -10,6 +10,8 @@ use crate::runner::RunnerError;
 
 /// The number of candidates that an error lists.
 const NAMED: usize = 5;
+/// The number of runs that are read for the last one: a compaction that replaced nothing is passed over.
+const NEWEST: usize = 10;
 /// The length of the beginning of an id that has its whole time: no two runs share it, unless they began in the same
 /// millisecond.
 const BEGINNING: usize = "run_".len() + 12;
@@ -21,8 +23,9 @@ pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
             .with_remedy("give an id, a unique beginning or end of one, or `last`"));
     }
     if named == "last" {
-        let newest = app.runner.list(&RunFilter { limit: 1, ..RunFilter::default() }).await?;
-        let run = newest.into_iter().next().map(|row| row.id);
+        let newest = app.runner.list(&RunFilter { limit: NEWEST, ..RunFilter::default() }).await?;
+        let run = newest.iter().find(|row| !row.is_ineffective_compaction()).or(newest.first());
+        let run = run.map(|row| row.id.clone());
         return run
             .ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" starts one"));
     }

@@ -137,6 +137,7 @@ impl<'a> Conversation<'a> {
             let journal = self.app.runner.journal(run).await?;
             let mut display = Display::history(&self.views, copied_length(&journal), out);
             events_of(run, &journal).iter().for_each(|event| display.event(&event.event, out));
+            display.unsettled(out);
         }
         Ok(())
     }

@@ -1,6 +1,9 @@
 //! Decisions at a terminal about several calls: going back, approving all, and stopping the run.
 #![cfg(target_os = "linux")]
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use super::desk::Desk;
@@ -441,6 +444,23 @@ fn an_interrupted_call_is_named() {
     shell.sees("took effect is unknown");
     shell.sees("cancelled: interrupted at the terminal");
     shell.sees("ready> ");
+}
+
+#[test]
+fn a_continued_conversation_shows_a_call_that_was_sent_and_has_no_result() {
+    let desk = slow_and_guarded("slow-call=60");
+    let run = ["run", "--json", "--policy", "bypass", "Note it"];
+    let mut child = desk.command(&run).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let is_done = |line: &String| line.contains("tool.mcp.completed");
+    assert!(lines.any(|line| is_done(&line)), "the note is made, and the other call is in progress");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut shell = shell(&desk, "toolgate chat -c");
+    let before = shell.sees("mcp_odd_echo");
+    assert!(before.contains("shop · add_note"), "{before}");
+    shell.sees(": sent, and no result is recorded yet");
+    shell.types("\x03");
 }
 
 #[test]

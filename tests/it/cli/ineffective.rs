@@ -84,6 +84,15 @@ fn config_check_names_a_script_that_does_not_exist() {
 }
 
 #[test]
+fn a_run_without_a_terminal_names_the_servers_that_it_waits_for() {
+    let desk = desk();
+    let silent = "start_timeout_s: 7, stdio: { command: sleep, args: ['60'] }";
+    desk.write("toolgate.yaml", &CONFIGURATION.replace("stdio: { command: no-such-program }", silent));
+    let ran = desk.toolgate(&["run", "Hello"]).expect(0);
+    assert!(ran.err.contains("waiting for servers that are not ready: git"), "{}", ran.err);
+}
+
+#[test]
 fn config_check_names_what_has_no_effect_in_a_permission_mode() {
     let desk = desk();
     desk.write("toolgate.yaml", &CONFIGURATION.replace("policy: careful", "modes: [careful]"));

@@ -58,6 +58,25 @@ on_every_store! {
         assert_eq!(parts(&second), [vec![note, "Hello"], vec!["Hello."]]);
     }
 
+    async fn the_reply_that_a_cancellation_stops_is_read_by_the_next_run(kept: Kept) {
+        let streaming = json!([{"say": "It is forty", "stream": {"fragments": 2}, "hang": true}]);
+        let world = given_an_agent().whose_model_says(streaming).kept(kept).await;
+        let execution = world.runner.start(in_chat(Request::new("clerk", "How much?"))).await.unwrap();
+        let watch = world.runner.watch(&execution.run);
+        while watch.reply_so_far().is_none_or(|reply| reply.text != "It is forty") {
+            tokio::task::yield_now().await;
+        }
+        world.runner.cancel(&execution.run.clone(), None, None).await.unwrap();
+        let first = execution.until_idle().await.unwrap();
+        assert_eq!(parts(&first), [vec!["How much?"], vec!["It is forty"]]);
+
+        let world = repaired(&world, &["Not asked.", "Sure."]).await;
+        let second = say_to(&world.runner, "Shorter").await;
+
+        let note = "[toolgate] The reply above was stopped before it was complete.";
+        assert_eq!(parts(&second), [vec!["How much?"], vec!["It is forty"], vec![note, "Shorter"], vec!["Sure."]]);
+    }
+
     async fn a_message_to_a_run_that_was_cancelled_is_read_by_the_next_one(kept: Kept) {
         let turns = json!([{"calls": [{"name": "ext_order"}]}]);
         let world = given_an_agent().with_an_external_tool("order").whose_model_says(turns).kept(kept).await;

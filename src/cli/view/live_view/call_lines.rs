@@ -176,6 +176,14 @@ impl LiveView {
         interrupted.chain(unsent).chain(undecided).collect()
     }
 
+    /// The calls that were sent and have no result, when no further event follows.
+    pub(in crate::cli) fn unsettled(&mut self) -> Vec<String> {
+        self.deferred.clear();
+        let mark = self.look.paint.yellow("!");
+        let sent = std::mem::take(&mut self.executing).into_values();
+        sent.map(|call| self.request_line(&mark, &call, ": sent, and no result is recorded yet")).collect()
+    }
+
     /// The grants in force: each with what it covers, in a conversation their number. No lines without a grant.
     pub(super) fn grants_in_force(&self, granted: &[ToolGrant]) -> Vec<String> {
         if self.answer == AnswerPlacement::Conversation {
