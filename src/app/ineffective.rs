@@ -21,6 +21,7 @@ pub fn configuration_warnings(settings: &Settings, models: &Models) -> Vec<Strin
     warnings.extend(idle_cost_limits(settings, models).iter().map(ToString::to_string));
     warnings.extend(settings.bare_variables.iter().cloned());
     warnings.extend(missing_programs(settings));
+    warnings.extend(unused_servers(settings));
     warnings.extend(ineffective_rules(settings));
     warnings
 }
@@ -78,6 +79,15 @@ pub(super) fn ineffective_hints(settings: &Settings, agent: &AgentSettings) -> V
     };
     let of_policy = |policy: &Policy| policy.hints_without_trust(&trusted).map(|rule| warning(policy, rule)).collect();
     [&agent.policy].into_iter().chain(&agent.modes).flat_map(|policy| -> Vec<String> { of_policy(policy) }).collect()
+}
+
+/// Servers that no agent uses.
+fn unused_servers(settings: &Settings) -> impl Iterator<Item = String> {
+    let agents = || settings.agents.values().flat_map(|agent| [agent].into_iter().chain(agent.variants.values()));
+    let is_used = move |id: &ServerId| agents().any(|agent| agent.servers.contains(id));
+    settings.servers.keys().filter(move |id| !is_used(id)).map(|id| {
+        format!("server `{id}`: no agent uses it; name it in the `servers:` of an agent, for example `servers: [{id}]`")
+    })
 }
 
 /// The ends of the names of scripts that an interpreter runs.

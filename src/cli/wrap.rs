@@ -146,7 +146,7 @@ pub(super) fn hanging(beginning: &str, text: &str, columns: usize) -> Vec<String
 }
 
 /// The text without sequences that set colours.
-fn without_colours(text: &str) -> String {
+pub(super) fn without_colours(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let first = parts.next().unwrap_or_default().to_owned();
     let visible = parts.map(|part| part.split_once('m').map_or("", |(_, text)| text));

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
-use toolgate_core::id::{RunId, SessionId};
+use toolgate_core::id::{ModelName, RunId, SessionId};
 use toolgate_core::run::{Event, InvalidEvent, Limits, ResumeError, Run, Started, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::{Agent, DriveError, Journal};
 use toolgate_ports::{SessionClaim, SessionSettings};
 
+use super::request::choose_model;
 use super::resume_input::{require_mode, require_servers};
 use super::{AgentRunner, Execution, RunnerError};
 
@@ -178,13 +179,18 @@ impl RunCopy {
         Ok(Self { id, started, events: events.collect(), own: Vec::new(), agent })
     }
 
-    /// Gives it this permission mode. Its model stays: the copied turns are turns of that model.
+    /// Gives it this permission mode.
     pub(super) fn choose_mode(&mut self, mode: Option<String>) -> Result<(), RunnerError> {
         if let Some(mode) = mode {
             require_mode(&self.agent, &mode)?;
             self.started.spec.mode = Some(mode);
         }
         Ok(())
+    }
+
+    /// Gives it this model. No call of a model was copied.
+    pub(super) fn choose_model(&mut self, model: &ModelName) -> Result<(), RunnerError> {
+        choose_model(&mut self.started.spec, &self.agent, model)
     }
 
     /// Begins its own part, with these limits and the message.

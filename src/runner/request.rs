@@ -142,12 +142,7 @@ impl Request {
         }
         let mut spec = agent.spec();
         if let Some(model) = &self.model {
-            if !agent.models().any(|(name, _)| name == model) {
-                let known = agent.models().map(|(name, _)| name.clone()).collect();
-                return Err(RunnerError::NoSuchModel { agent: agent.name.clone(), model: model.clone(), known });
-            }
-            spec.fallback.retain(|candidate| candidate.model != *model);
-            spec.model = model.clone();
+            choose_model(&mut spec, agent, model)?;
         }
         spec.model_options = self.model_options.clone();
         if let Some(instructions) = &self.instructions {
@@ -196,4 +191,15 @@ impl Request {
         spec.limits = tightened.map_err(|limit| RunnerError::WiderLimit { agent: agent.name.clone(), limit })?;
         Ok(spec)
     }
+}
+
+/// Gives a run this model, one of those that its agent allows a run to choose.
+pub(super) fn choose_model(spec: &mut Spec, agent: &Agent, model: &ModelName) -> Result<(), RunnerError> {
+    if !agent.models().any(|(name, _)| name == model) {
+        let known = agent.models().map(|(name, _)| name.clone()).collect();
+        return Err(RunnerError::NoSuchModel { agent: agent.name.clone(), model: model.clone(), known });
+    }
+    spec.fallback.retain(|candidate| candidate.model != *model);
+    spec.model = model.clone();
+    Ok(())
 }

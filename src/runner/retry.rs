@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
-use toolgate_core::id::RunId;
+use toolgate_core::id::{ModelName, RunId};
 use toolgate_core::run::{Event, Run, TighterLimits, Trigger};
 use toolgate_core::trace::Trace;
 use toolgate_driver::DriveError;
@@ -21,6 +21,9 @@ pub struct Retry {
     pub limits: TighterLimits,
     /// The permission mode of the new run, one of those of the agent; `None` for that of the original run.
     pub mode: Option<String>,
+    /// The model of the new run, one of those of the agent, if no reply is copied: copied replies are those of the original
+    /// run's model, which goes on with them. `None` for that model in any case.
+    pub model: Option<ModelName>,
     /// Metadata of the new run, in place of the original run's.
     pub metadata: Option<Map<String, Value>>,
     /// The authenticated caller.
@@ -37,7 +40,7 @@ impl AgentRunner {
     /// in the conversation, and the session's grants cover it. The original run has to be the latest of its session. It
     /// does not change.
     pub async fn retry(&self, run: &RunId, retry: Retry) -> Result<Execution, RunnerError> {
-        let Retry { version, message, limits, mode, metadata, by, id, trace } = retry;
+        let Retry { version, message, limits, mode, model, metadata, by, id, trace } = retry;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
         let (journal, history) = self.open_unless_over(run).await?;
         if journal.run().ending().is_none() {
@@ -48,10 +51,20 @@ impl AgentRunner {
         let (agent, limits, _) = self.limits_of_copy(run, &source, &limits).await?;
         let position = Run::fork_position(&source, message.is_some(), &limits).map_err(corrupt)?;
         source.truncate(usize::try_from(position).unwrap_or(usize::MAX));
+        let is_replied = source.iter().any(|event| matches!(event, Event::ModelReplied { .. }));
+        let model = model.filter(|_| !is_replied);
+        if model.is_some() {
+            // Failed attempts are those of the other model.
+            let asked = source.iter().position(|event| matches!(event, Event::ModelCalled { .. }));
+            source.truncate(asked.unwrap_or(usize::MAX));
+        }
         let retry_of = |run, at, authors| Trigger::Retry { run, at, authors };
         let id = id.unwrap_or_else(|| self.fresh_id());
         let mut copy = RunCopy::new(run, source, retry_of, id, agent)?;
         copy.choose_mode(mode)?;
+        if let Some(model) = model {
+            copy.choose_model(&model)?;
+        }
         copy.begin_own_part(self.trace(trace), limits, message);
         copy.started.by = by;
         if let Some(metadata) = metadata {

@@ -297,8 +297,13 @@ impl<'a> Conversation<'a> {
                 out.note(format!("cancelled {run}"));
             }
             Command::Retry => {
-                let retry = Retry { mode: self.chosen_policy().map(str::to_owned), ..Retry::default() };
+                let (mode, model) = (self.chosen_policy().map(str::to_owned), self.model.clone());
+                let retry = Retry { mode, model, ..Retry::default() };
                 let execution = self.app.runner.retry(&self.last_run().await?, retry).await?;
+                let going_on = self.app.runner.load(&execution.run).await?.started().spec.model.clone();
+                if self.model.as_ref().is_some_and(|chosen| *chosen != going_on) {
+                    out.note(format!("model {going_on} goes on with the turn that it began"));
+                }
                 let copied = copied(self.app, &execution.run).await?;
                 self.follow(execution, &copied, out).await?;
             }

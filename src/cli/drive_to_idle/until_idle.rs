@@ -115,10 +115,15 @@ pub(in crate::cli) async fn until_idle(
         // What this process executed until the failure.
         Err(_) => drop(follow.catch_up(&run, u64::MAX, out).await),
     }
-    let report = rested?;
-    if has_asked && report.status == Status::Pending && app.runner.report(&run).await?.status == Status::Running {
-        // The decisions came after the last call had ended, so that nothing continued with them.
-        return Box::pin(until_idle(follow, app.runner.resume_or_follow(&run).await?, out)).await;
+    let mut report = rested?;
+    if (has_asked || follow.is_cancelled) && report.status == Status::Pending {
+        // The person decided or cancelled after the last call had ended.
+        report = app.runner.report(&run).await?;
+        if report.status == Status::Running {
+            // Nothing continued with the decisions.
+            return Box::pin(until_idle(follow, app.runner.resume_or_follow(&run).await?, out)).await;
+        }
+        follow.catch_up(&run, u64::MAX, out).await?;
     }
     if report.status == Status::Pending {
         follow.pending(&report, out);

@@ -78,6 +78,9 @@ pub(in crate::cli) trait Console {
     /// Shows a line, escaped like all output.
     fn say(&mut self, text: &str) -> io::Result<()>;
 
+    /// Begins a question: what is shown from now on belongs to it.
+    fn begin_question(&mut self) {}
+
     /// Discards input typed before the user could read the question. Call it when the question is on the screen.
     fn discard_typed_ahead(&mut self) -> io::Result<()>;
 

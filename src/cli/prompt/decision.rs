@@ -9,6 +9,7 @@ use crate::cli::answers::{approval, denial};
 use crate::cli::argument_lines::changed_file;
 use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::cli::view;
+use crate::cli::wrap::visible_width;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
 use crate::core::tool::escape_untrusted;
@@ -50,8 +51,9 @@ fn keys(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
     offered.iter().filter(|(_, is_offered)| *is_offered).map(|(text, _)| *text).collect::<Vec<_>>().join("\n")
 }
 
-/// The number of lines of arguments after which the heading is repeated below them.
+/// The number of rows of arguments after which the heading is repeated below them.
 const LONG: usize = 12;
+const USUAL_COLUMNS: usize = 80;
 
 /// The notice before a changed file is shown again.
 const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing was decided. Look again:";
@@ -102,7 +104,7 @@ impl<C: Console> Prompt<C> {
         if let Some(withdrawn) = &asked.withdrawn {
             self.say(&format!("  your decision before, taken back: {}", view::decided(withdrawn)))?;
         }
-        if shown.len() > LONG {
+        if shown.iter().map(|line| 1 + visible_width(line) / USUAL_COLUMNS).sum::<usize>() > LONG {
             // The heading and the name of the file may have left the screen.
             let file = call.arguments.as_object().and_then(changed_file);
             let file = file.map(|file| format!("  {}", escape_untrusted(file))).unwrap_or_default();

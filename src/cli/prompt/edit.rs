@@ -6,7 +6,7 @@ use std::io;
 use super::console::{Accepts, Console};
 use super::editable_arguments::{parsed, text_of};
 use super::{Prompt, UnsentEdit};
-use crate::cli::argument_lines::{PresentFile, argument_lines, difference_lines};
+use crate::cli::argument_lines::{PresentFile, argument_lines, changed_file, difference_lines};
 use crate::cli::paint::Paint;
 use crate::core::id::CallId;
 use crate::core::run::PendingCall;
@@ -70,6 +70,12 @@ impl<C: Console> Prompt<C> {
         self.say("  your change of the arguments:")?;
         for line in difference_lines(&lines(before), &lines(after), self.console.paint()) {
             self.say(&format!("    {line}"))?;
+        }
+        if after.as_object().and_then(changed_file).is_some() {
+            self.say("  what it changes then:")?;
+            for line in self.argument_lines(after) {
+                self.say(&format!("    {line}"))?;
+            }
         }
         loop {
             match self.key("  [a]pprove once with these arguments, [e]dit again, [n]o: ")?.as_deref().map(str::trim) {

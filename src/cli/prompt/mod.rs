@@ -157,6 +157,7 @@ impl<C: Console> Prompt<C> {
     /// Asks about a pending item. Without an answer it stays pending.
     pub(super) fn ask(&mut self, asked: &AskedItem, record: CallRecord<'_>) -> io::Result<Reply> {
         let Some(call) = asked.item.call() else { return Ok(Reply::LeftPending) };
+        self.console.begin_question();
         let answer = match asked.item.form() {
             AnswerForm::Decision(_) => return self.decision(asked, &call, record),
             AnswerForm::Result { schema } => self.result(&call, schema)?,

@@ -81,6 +81,14 @@ impl RepeatedFlags {
         }
     }
 
+    /// The command that lists the grants.
+    pub(in crate::cli) fn listing_grants(&self) -> String {
+        match self.in_conversation {
+            true => "/approvals".to_owned(),
+            false => format!("`{}`", self.elsewhere(&["approvals", "grants"])),
+        }
+    }
+
     /// Whether the user is at the prompt of a conversation.
     pub(in crate::cli) fn is_in_conversation(&self) -> bool {
         self.in_conversation

@@ -73,8 +73,10 @@ impl Run {
         {
             content = vec![Part::text(format!("{REFUSED_NOTE} {}", code.as_str()))];
         }
-        if let Some(Ending::Cancelled { partial_reply, .. }) = self.ending() {
-            content.push(Part::text(if partial_reply.is_some() { STOPPED_REPLY_NOTE } else { STOPPED_NOTE }));
+        if let Some(Ending::Cancelled { partial_reply, reason }) = self.ending() {
+            let note = if partial_reply.is_some() { STOPPED_REPLY_NOTE } else { STOPPED_NOTE };
+            let reason = reason.as_ref().map(|reason| format!(" The reason: {reason}")).unwrap_or_default();
+            content.push(Part::text(format!("{note}{reason}")));
         }
         (!content.is_empty()).then(|| Message { content, ..Message::user("") })
     }

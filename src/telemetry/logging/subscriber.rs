@@ -96,7 +96,8 @@ pub fn check_filter(level: &str) -> Result<(), LoggingError> {
 
 /// The filter. Verbose libraries log only warnings unless the operator names them.
 fn filter(rust_log: Option<&str>, level: &str) -> Result<EnvFilter, LoggingError> {
-    const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rmcp=warn";
+    // Errors of the worker of `rmcp` are part of the reason why a server is not available.
+    const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rmcp=warn,rmcp::transport::worker=off";
     let filter = match rust_log.map(str::trim).filter(|filter| !filter.is_empty()) {
         Some(filter) => format!("{QUIET},{filter}"),
         None => {

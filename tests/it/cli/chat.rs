@@ -146,6 +146,42 @@ fn an_answer_that_escape_stops_stays_in_the_conversation() {
 }
 
 #[test]
+fn ctrl_c_puts_a_draft_aside_and_leaves_at_an_empty_prompt() {
+    let desk = Desk::playing("turns: [{ say: One. }]");
+    let mut shell = chat(&desk, "");
+    shell.types("\x03").sees("press Ctrl-C again");
+    shell.sees("> ");
+    shell.types("a draft").sees("a draft");
+    shell.types("\x03").sees("> ");
+    shell.types("\x1b[A").sees("a draft");
+    shell.types("\r").sees("One.");
+    shell.sees("> ");
+    shell.types("\x03").sees("press Ctrl-C again");
+    shell.sees("> ");
+    shell.types("\x03").sees("[0] ready> ");
+}
+
+#[test]
+fn a_retry_asks_the_model_that_was_chosen_after_a_failure() {
+    let desk = Desk::playing("turns: [{ fail: { code: provider_rejected } }]");
+    desk.write("other.yaml", "turns: [{ say: Here I am. }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let models = "models: { other: { scripted: { file: other.yaml } }, played:";
+    desk.write(
+        "toolgate.yaml",
+        &config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played"),
+    );
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("failed:");
+    shell.sees("> ");
+    shell.runs("/model other").sees("model other");
+    shell.sees("> ");
+    shell.runs("/retry").sees("Here I am.");
+    shell.sees("> ");
+    left(&mut shell);
+}
+
+#[test]
 fn a_server_that_is_not_available_is_told_once_in_a_conversation() {
     let desk = Desk::playing("turns: [{ say: One. }, { say: Two. }]");
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
@@ -295,7 +331,8 @@ fn commands_show_and_change_what_the_next_message_is_sent_with() {
     assert_eq!(listed.len(), 2, "{listed:?}");
     let usage: Value = serde_json::from_str(&desk.toolgate(&["usage", "--json"]).expect(0).out).unwrap();
     assert_eq!(usage["total"]["runs"], 2, "a compaction that replaced nothing does not count: {usage}");
-    let started = desk.journal("last").remove(0);
+    let newest = desk.toolgate(&["runs", "list", "--json"]).json_lines().remove(0);
+    let started = desk.journal(newest["id"].as_str().unwrap()).remove(0);
     assert_eq!(started["spec"]["mode"], Value::Null, "a compaction calls no tool: {started}");
     // The conversation goes on with the policy of its last message.
     shell.runs("toolgate chat -c").sees("policy plan");
@@ -375,7 +412,7 @@ fn shift_tab_applies_the_next_policy_and_keeps_the_typed_text() {
 fn ctrl_c_at_the_prompt_leaves_when_it_is_pressed_twice() {
     let desk = Desk::playing(TURNS);
     let mut shell = chat(&desk, "");
-    shell.types("half a mess\x03").sees("press Ctrl-C again, or Ctrl-D, to leave");
+    shell.types("\x03").sees("press Ctrl-C again, or Ctrl-D, to leave");
     shell.sees("> ");
     shell.types("\x03").sees("[0] ready> ");
     assert!(sessions(&desk).is_empty(), "no session without a message");

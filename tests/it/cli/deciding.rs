@@ -464,6 +464,21 @@ fn a_continued_conversation_shows_a_call_that_was_sent_and_has_no_result() {
 }
 
 #[test]
+fn a_stop_after_the_other_call_has_ended_cancels_the_run() {
+    let desk = slow_and_guarded("slow-call=1");
+    let mut shell = shell(&desk, "toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    let above = shell.sees("odd · echo");
+    assert!(above.contains("\x1b[J") && !above.contains("May mcp_shop_add_note run?"), "{above:?}");
+    shell.sees("May mcp_shop_add_note run?");
+    shell.sees(DECIDE);
+    shell.types("x").sees("the run is cancelled): ");
+    shell.types("\r").sees("cancelled: stopped at the terminal");
+    let after = shell.sees("[130] ready> ");
+    assert!(!after.contains("pending"), "{after}");
+}
+
+#[test]
 fn a_log_line_stands_above_the_open_question_and_not_in_its_input() {
     let desk = three_approvals();
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
@@ -479,6 +494,8 @@ fn a_log_line_stands_above_the_open_question_and_not_in_its_input() {
 
     let before = shell.sees("MCP server connection lost");
     assert!(before.contains("\x1b[J"), "the question is erased first: {before:?}");
+    // All of the question stands below the line.
+    shell.sees("May mcp_shop_add_note run?");
     shell.sees("why (the model reads it): not");
     shell.types(" today\r").sees("(2 of 3)");
     shell.sees(DECIDE);

@@ -66,14 +66,14 @@ on_every_store! {
         while watch.reply_so_far().is_none_or(|reply| reply.text != "It is forty") {
             tokio::task::yield_now().await;
         }
-        world.runner.cancel(&execution.run.clone(), None, None).await.unwrap();
+        world.runner.cancel(&execution.run.clone(), Some("Esc".into()), None).await.unwrap();
         let first = execution.until_idle().await.unwrap();
         assert_eq!(parts(&first), [vec!["How much?"], vec!["It is forty"]]);
 
         let world = repaired(&world, &["Not asked.", "Sure."]).await;
         let second = say_to(&world.runner, "Shorter").await;
 
-        let note = "[toolgate] The reply above was stopped before it was complete.";
+        let note = "[toolgate] The reply above was stopped before it was complete. The reason: Esc";
         assert_eq!(parts(&second), [vec!["How much?"], vec!["It is forty"], vec![note, "Shorter"], vec!["Sure."]]);
     }
 

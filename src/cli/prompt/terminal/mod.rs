@@ -2,6 +2,7 @@
 //! why it is not a library.
 
 mod bell;
+mod block;
 mod device;
 mod editor;
 mod keys;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_current_process_group};
 
+use self::block::Block;
 pub(in crate::cli) use self::device::announce;
 use self::device::{BURST, Command, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
@@ -46,6 +48,7 @@ pub(in crate::cli) struct Terminal {
     commands: PipeReader,
     /// The key decoder, set in line mode.
     keyboard: Option<Keyboard>,
+    block: Block,
 }
 
 struct Keyboard {
@@ -82,7 +85,7 @@ impl Terminal {
     fn opened(asks: bool) -> Option<Self> {
         let (id, device, commands) = device::open(asks)?;
         signals::listen();
-        Some(Self { id, device, commands, keyboard: None })
+        Some(Self { id, device, commands, keyboard: None, block: Block::default() })
     }
 
     /// A guard that withdraws this prompt when dropped.
@@ -227,6 +230,13 @@ impl Terminal {
         self.device.write(text)
     }
 
+    /// Finishes a line, which is part of the question from now on.
+    fn finish(&mut self, view: &mut View, line: &Line) -> io::Result<()> {
+        view.finish(line)?;
+        self.block.add(&view.finished(), self.device.columns());
+        Ok(())
+    }
+
     /// A question as it is drawn, below the options of its menu.
     fn asked(&self, question: &str, menu: Option<&Menu>, marked: Option<usize>) -> String {
         let (columns, rows) = (self.device.columns(), self.device.rows());
@@ -244,8 +254,14 @@ impl Console for Terminal {
     }
 
     fn say(&mut self, text: &str) -> io::Result<()> {
-        let text = wrap(text, self.device.columns());
-        self.write(&format!("{}\n", terminal_escape::escape(&text, self.paint())))
+        let columns = self.device.columns();
+        let text = format!("{}\n", terminal_escape::escape(&wrap(text, columns), self.paint()));
+        self.block.add(&text, columns);
+        self.write(&text)
+    }
+
+    fn begin_question(&mut self) {
+        self.block = Block::default();
     }
 
     /// Keys pressed while the run was executing, or pressed twice, would approve a call that the user has not seen.
@@ -265,6 +281,7 @@ impl Console for Terminal {
         device::suspend();
         let edited = editor::edit(&command, text, error);
         device::resume();
+        self.block.displace();
         // No line is open, so there is none to draw again.
         if self.device.wait(&self.commands, Some(Duration::ZERO))?.1 && self.commands.read(&mut [0])? == 0 {
             return Err(device::withdrawn());
@@ -284,26 +301,24 @@ impl Console for Terminal {
                 let (text, is_entered) = typed_ahead::take();
                 line.replace(&text);
                 if is_entered && recall.sends_typed_ahead {
-                    view.finish(&line)?;
+                    self.finish(&mut view, &line)?;
                     return Ok(Some(Entry::new(&line)));
                 }
             }
             Accepts::Text | Accepts::Lines | Accepts::Key | Accepts::Choice(_) => {}
         }
-        self.write(&device::take_notices(self.id).concat())?;
+        self.show_notices(&device::take_notices(self.id), &mut view)?;
         view.draw(&line)?;
         let mut rings_after = bell::after(accepts);
         loop {
             let keys = match self.next_event(rings_after)? {
                 PromptEvent::Keys(keys) => keys,
                 PromptEvent::Commanded(command) => {
-                    let notices = device::take_notices(self.id);
                     if command == Command::Redraw {
                         view.begin_again();
-                    } else if !notices.is_empty() {
-                        view.erase()?;
+                        self.show_again()?;
                     }
-                    self.write(&notices.concat())?;
+                    self.show_notices(&device::take_notices(self.id), &mut view)?;
                     view.draw(&line)?;
                     continue;
                 }
@@ -319,7 +334,7 @@ impl Console for Terminal {
                 match key {
                     Key::Char(_) if accepts == Accepts::Key => {
                         line.edit(key);
-                        view.finish(&line)?;
+                        self.finish(&mut view, &line)?;
                         let rest = self.rest_of_burst(keys)?;
                         // Enter after the letter belongs to it.
                         let rest = rest.strip_prefix(&[Key::Enter]).unwrap_or(&rest);
@@ -336,7 +351,7 @@ impl Console for Terminal {
                     Key::Char('\t') if recalled.is_message() => {
                         let candidates = recalled.complete(&mut line);
                         if !candidates.is_empty() {
-                            view.finish(&line)?;
+                            self.finish(&mut view, &line)?;
                             self.say(&listed(&candidates))?;
                             view.begin_again();
                         }
@@ -346,7 +361,7 @@ impl Console for Terminal {
                             // The next message prompt begins with what was typed.
                             typed_ahead::put(&line.text());
                             line.replace(command);
-                            view.finish(&line)?;
+                            self.finish(&mut view, &line)?;
                             self.rest_of_burst(keys)?;
                             return Ok(Some(Entry::new(&line)));
                         }
@@ -355,7 +370,7 @@ impl Console for Terminal {
                         if let Some(at) = marked.filter(|_| line.is_empty() && marked != menu.and_then(Menu::usual)) {
                             line.replace(&(at + 1).to_string());
                         }
-                        view.finish(&line)?;
+                        self.finish(&mut view, &line)?;
                         let rest = self.rest_of_burst(keys)?;
                         let is_last = rest.contains(&Key::EndOfInput);
                         if recalled.is_message() {
@@ -366,24 +381,25 @@ impl Console for Terminal {
                         return Ok(Some(Entry { dropped: dropped(&line, &rest), is_last, ..Entry::new(&line) }));
                     }
                     Key::EndOfInput if line.is_empty() => {
-                        view.finish(&line)?;
+                        self.finish(&mut view, &line)?;
                         self.rest_of_burst(keys)?;
                         return Ok(None);
                     }
                     Key::Escape if accepts.is_left_by_escape() => {
-                        view.finish(&line)?;
+                        self.finish(&mut view, &line)?;
                         return Ok(None);
                     }
                     Key::Paste(_) | Key::OversizedPaste if accepts == Accepts::Key => {
-                        view.finish(&line)?;
+                        self.finish(&mut view, &line)?;
                         self.rest_of_burst(keys)?;
                         return Ok(Some(Entry { has_paste: true, ..Entry::default() }));
                     }
                     Key::OversizedPaste => {
-                        view.finish(&line)?;
+                        self.finish(&mut view, &line)?;
                         self.say("  the paste is too large and was dropped; pass a file instead (`--file`)")?;
                         view.begin_again();
                     }
+                    Key::Interrupt if recalled.is_message() && !line.is_empty() => recalled.put_aside(&mut line),
                     Key::Interrupt | Key::Quit | Key::Suspend => self.handle_key(&key)?,
                     Key::Char(_)
                     | Key::Erase

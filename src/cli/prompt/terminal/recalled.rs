@@ -11,6 +11,8 @@ pub(super) struct Recalled<'a> {
     /// Counts back from the newest message; 0 is the text being typed.
     back: usize,
     typed: String,
+    /// The text that was typed last and not sent.
+    aside: Option<String>,
 }
 
 impl<'a> Recalled<'a> {
@@ -19,7 +21,7 @@ impl<'a> Recalled<'a> {
             Accepts::Message(recall) => Some(recall),
             Accepts::Text | Accepts::Lines | Accepts::Change(_) | Accepts::Key | Accepts::Choice(_) => None,
         };
-        Self { recall, back: 0, typed: String::new() }
+        Self { recall, back: 0, typed: String::new(), aside: None }
     }
 
     /// The command that Shift-Tab enters.
@@ -34,7 +36,8 @@ impl<'a> Recalled<'a> {
 
     /// Goes to the message before or after.
     pub(super) fn step(&mut self, key: &Key, line: &mut Line) {
-        let messages = self.recall.map_or(&[][..], |recall| &recall.messages);
+        let sent = self.recall.map_or(&[][..], |recall| &recall.messages);
+        let messages: Vec<&String> = sent.iter().chain(&self.aside).collect();
         let back = if *key == Key::Earlier { (self.back + 1).min(messages.len()) } else { self.back.saturating_sub(1) };
         if back == self.back {
             return;
@@ -42,9 +45,16 @@ impl<'a> Recalled<'a> {
         if self.back == 0 {
             self.typed = line.text();
         }
-        let text = messages.len().checked_sub(back).and_then(|at| messages.get(at)).unwrap_or(&self.typed);
-        line.replace(text);
+        let text = messages.len().checked_sub(back).and_then(|at| messages.get(at).copied());
+        line.replace(text.unwrap_or(&self.typed));
         self.back = back;
+    }
+
+    /// Empties the line. The next step back brings its text again.
+    pub(super) fn put_aside(&mut self, line: &mut Line) {
+        self.aside = Some(line.text());
+        self.back = 0;
+        line.replace("");
     }
 
     /// Completes the beginning of a word, or the path of a file that the message names, as far as it is clear. Returns the

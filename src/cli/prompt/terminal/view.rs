@@ -71,6 +71,11 @@ impl View {
         if is_full && column == 0 { Ok(()) } else { self.device.write("\n") }
     }
 
+    /// The question and the answer as they are on the screen, with the line end.
+    pub(super) fn finished(&self) -> String {
+        format!("{}{}\n", self.before, self.after)
+    }
+
     /// Erases the question and the answer, for other output in their place.
     pub(super) fn erase(&mut self) -> io::Result<()> {
         let text = match self.device.is_smart() {

@@ -9,6 +9,7 @@ use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
 use crate::cli::argument_lines::{changed_file, folded_change};
 use crate::cli::text::{COMPACT, arguments_line, block, count, ends, gutter, one_line};
+use crate::cli::view::RepeatedFlags;
 use crate::cli::wrap::{cut, visible_width};
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
@@ -188,7 +189,8 @@ impl LiveView {
     pub(super) fn grants_in_force(&self, granted: &[ToolGrant]) -> Vec<String> {
         if self.answer == AnswerPlacement::Conversation {
             let number = (!granted.is_empty()).then(|| count(granted.len(), "grant"));
-            return number.map(|number| format!("  {number} in force, /approvals lists them")).into_iter().collect();
+            let list = self.again.as_ref().map_or_else(|| "/approvals".to_owned(), RepeatedFlags::listing_grants);
+            return number.map(|number| format!("  {number} in force, {list} lists them")).into_iter().collect();
         }
         let covered: Vec<String> = covered(granted).collect();
         match &covered[..] {
