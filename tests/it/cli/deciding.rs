@@ -472,6 +472,12 @@ fn a_stop_after_the_other_call_has_ended_cancels_the_run() {
     assert!(above.contains("\x1b[J") && !above.contains("May mcp_shop_add_note run?"), "{above:?}");
     shell.sees("May mcp_shop_add_note run?");
     shell.sees(DECIDE);
+    let mut screen = vt100::Parser::default();
+    screen.process(shell.shown());
+    let screen = screen.screen().contents();
+    let (result, question) = screen.split_once("May mcp_shop_add_note run?").expect("the question");
+    assert!(result.contains("✓ odd · echo") && !question.contains("run?"), "{screen}");
+    assert!(question.contains("customer_id: ") && question.trim_end().ends_with(DECIDE.trim_end()), "{screen}");
     shell.types("x").sees("the run is cancelled): ");
     shell.types("\r").sees("cancelled: stopped at the terminal");
     let after = shell.sees("[130] ready> ");

@@ -1,10 +1,7 @@
 //! Text of the open question on the screen, above the line that is being answered: notices go above all of it.
 
-use std::io;
-
-use super::Terminal;
+use super::device::Device;
 use super::line::layout;
-use super::view::View;
 use crate::cli::wrap::without_colours;
 
 /// Rows that are left for the line that is being answered.
@@ -34,43 +31,39 @@ impl Block {
         self.columns = 0;
     }
 
+    fn rows(&self, columns: usize) -> usize {
+        let rows = |line: &str| layout(&format!("{}\n", without_colours(line)), columns).0;
+        self.text.lines().map(rows).sum()
+    }
+
     /// How many rows above the cursor it begins, if it is on the screen as a whole.
     fn rows_above(&self, columns: usize, rows: usize) -> Option<usize> {
-        let (above, ..) = layout(&without_colours(&self.text), columns);
+        let above = self.rows(columns);
         (self.columns == columns && above + ROWS_OF_ANSWER < rows).then_some(above)
     }
 
     /// The text, or its first line if the terminal has too few rows.
     fn shown(&self, columns: usize, rows: usize) -> &str {
-        let (needed, ..) = layout(&without_colours(&self.text), columns);
-        match needed + ROWS_OF_ANSWER < rows {
+        match self.rows(columns) + ROWS_OF_ANSWER < rows {
             true => &self.text,
             false => self.text.trim_start().split_inclusive('\n').next().unwrap_or_default(),
         }
     }
-}
 
-impl Terminal {
-    /// Shows notices above the question, of which the beginning stays on the screen.
-    pub(super) fn show_notices(&mut self, notices: &[String], view: &mut View) -> io::Result<()> {
-        if notices.is_empty() {
-            return Ok(());
-        }
-        view.erase()?;
-        let (columns, rows) = (self.device.columns(), self.device.rows());
-        let above = self.block.rows_above(columns, rows).filter(|_| self.device.is_smart());
-        let erased = match above {
+    /// What puts notices above the text, of which the beginning stays on the screen. The cursor is below it.
+    pub(super) fn with_notices(&self, notices: &[String], device: &Device) -> String {
+        let (columns, rows) = (device.columns(), device.rows());
+        let erased = match self.rows_above(columns, rows).filter(|_| device.is_smart()) {
             Some(above @ 1..) => format!("\x1b[{above}A\r\x1b[J"),
             Some(0) | None => String::new(),
         };
-        let question = self.block.shown(columns, rows);
-        self.device.write(&format!("{erased}{}{question}", notices.concat()))
+        format!("{erased}{}{}", notices.concat(), self.shown(columns, rows))
     }
 
-    /// Shows the question again below other output.
-    pub(super) fn show_again(&mut self) -> io::Result<()> {
-        self.block.displace();
-        self.device.write(self.block.shown(self.device.columns(), self.device.rows()))
+    /// The text again, below other output.
+    pub(super) fn again(&mut self, device: &Device) -> &str {
+        self.displace();
+        self.shown(device.columns(), device.rows())
     }
 }
 

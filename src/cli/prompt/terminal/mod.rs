@@ -23,7 +23,7 @@ pub(in crate::cli) use self::device::announce;
 use self::device::{BURST, Command, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::Line;
-use self::recalled::Recalled;
+use self::recalled::{Recalled, listed};
 pub(in crate::cli) use self::typed_ahead::text as typed_ahead;
 use self::view::View;
 use super::console::{Accepts, Console, Entry};
@@ -34,8 +34,6 @@ use crate::cli::wrap::wrap;
 
 /// The minimum time to read a question and answer it. A key that is pressed twice arrives within this time.
 const READING: Duration = Duration::from_millis(300);
-/// How many candidates of a completion are shown.
-const CANDIDATES: usize = 30;
 /// The longest wait for the end of a paste that began before the question was shown.
 const REST_OF_PASTE: Duration = Duration::from_secs(2);
 /// The longest time that an interrupted prompt waits for the program to withdraw it.
@@ -230,6 +228,16 @@ impl Terminal {
         self.device.write(text)
     }
 
+    /// Shows the notices above the question.
+    fn show_notices(&self, view: &mut View) -> io::Result<()> {
+        let notices = device::take_notices(self.id);
+        if notices.is_empty() {
+            return Ok(());
+        }
+        view.erase()?;
+        self.write(&self.block.with_notices(&notices, &self.device))
+    }
+
     /// Finishes a line, which is part of the question from now on.
     fn finish(&mut self, view: &mut View, line: &Line) -> io::Result<()> {
         view.finish(line)?;
@@ -307,7 +315,7 @@ impl Console for Terminal {
             }
             Accepts::Text | Accepts::Lines | Accepts::Key | Accepts::Choice(_) => {}
         }
-        self.show_notices(&device::take_notices(self.id), &mut view)?;
+        self.show_notices(&mut view)?;
         view.draw(&line)?;
         let mut rings_after = bell::after(accepts);
         loop {
@@ -316,9 +324,9 @@ impl Console for Terminal {
                 PromptEvent::Commanded(command) => {
                     if command == Command::Redraw {
                         view.begin_again();
-                        self.show_again()?;
+                        self.device.write(self.block.again(&self.device))?;
                     }
-                    self.show_notices(&device::take_notices(self.id), &mut view)?;
+                    self.show_notices(&mut view)?;
                     view.draw(&line)?;
                     continue;
                 }
@@ -419,15 +427,6 @@ impl Console for Terminal {
             view.draw(&line)?;
         }
     }
-}
-
-/// The candidates of a completion, each without the words before it.
-fn listed(candidates: &[String]) -> String {
-    let last = |candidate: &String| candidate.rsplit(char::is_whitespace).next().unwrap_or_default().to_owned();
-    let shown: Vec<String> = candidates.iter().take(CANDIDATES).map(last).collect();
-    let more = candidates.len() - shown.len();
-    let more = if more > 0 { format!("  and {more} more") } else { String::new() };
-    format!("  {}{more}", shown.join("  "))
 }
 
 /// Sends the signal of a key to the processes that the system would send it to.

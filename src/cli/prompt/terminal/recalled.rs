@@ -5,6 +5,9 @@ use super::line::Line;
 use crate::cli::mention::completed_mentions;
 use crate::cli::prompt::console::{Accepts, Recall, completion};
 
+/// How many candidates of a completion are shown.
+const CANDIDATES: usize = 30;
+
 /// The place in the history of messages, and the text that was typed before it was left.
 pub(super) struct Recalled<'a> {
     recall: Option<&'a Recall>,
@@ -74,6 +77,15 @@ impl<'a> Recalled<'a> {
         }
         Vec::new()
     }
+}
+
+/// The candidates of a completion, each without the words before it.
+pub(super) fn listed(candidates: &[String]) -> String {
+    let last = |candidate: &String| candidate.rsplit(char::is_whitespace).next().unwrap_or_default().to_owned();
+    let shown: Vec<String> = candidates.iter().take(CANDIDATES).map(last).collect();
+    let more = candidates.len() - shown.len();
+    let more = if more > 0 { format!("  and {more} more") } else { String::new() };
+    format!("  {}{more}", shown.join("  "))
 }
 
 #[cfg(test)]

@@ -175,6 +175,8 @@ async fn a_direct_tool_call_has_no_model_span_and_counts_no_model_attempt() {
     assert_eq!(records.count("toolgate.tool.calls"), 1.0);
     let journal = machine.store.load(&run, 0).await.unwrap();
     let spans = project(&run, &journal, SpanContent::default(), Arc::new(|_: &ModelName| None));
-    let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    let mut names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    // A slow machine waits for the server, which is a span too.
+    names.dedup();
     assert_eq!(names, ["tools/list files", "execute_tool mcp_files_read", "invoke_agent clerk"]);
 }
