@@ -14,41 +14,40 @@ use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
 use crate::core::tool::escape_untrusted;
 
-/// The meaning of the keys.
-const A: &str = "    a  this call runs, once (as does y)";
-const R: &str = "    r  so do this call and those after it that require approval; you see all of them before";
-const D: &str = "    d  it does not run; the model reads why (as with n)";
-const X: &str = "    x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent, approved or not";
-const E: &str = "    e  it runs with other arguments, which you type";
-const B: &str = "    b  the item before it is asked about again";
-const Q: &str = "    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, and starts \
-                 nothing
-  This call and, from now on:";
-const G: &str = "    g  in this session, commands like it, as the line says";
-const O: &str = "    o  the same call, with these very arguments";
-const L: &str =
-    "    l  calls that meet a condition, which you choose: the same value, a folder, the first words of a command";
-const S: &str = "    s  every call of this tool in this session, with any arguments";
-const W: &str = "    w  every call of this tool by this agent, with any arguments, in any session";
-
 /// Help text for the keys that are offered.
 fn keys(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
     let is_wide = !may_be_denied(&asked.item);
-    let offered = [
-        (A, true),
-        (R, !asked.further.is_empty()),
-        (D, true),
-        (X, true),
-        (E, true),
-        (B, asked.place.has_previous),
-        (Q, true),
-        (G, likely.is_some()),
-        (O, true),
-        (L, is_wide),
-        (S, is_wide),
-        (W, is_wide),
+    let texts = [
+        (true, "    a  this call runs, once (as does y)"),
+        (
+            !asked.further.is_empty(),
+            "    r  so do this call and those after it that require approval; you see all of them before",
+        ),
+        (true, "    d  it does not run; the model reads why (as with n)"),
+        (
+            true,
+            "    x  it does not run, and the run is cancelled: what is done is kept, and no further call is sent, approved \
+             or not",
+        ),
+        (true, "    e  it runs with other arguments, which you type"),
+        (asked.place.has_previous, "    b  the item before it is asked about again"),
+        (
+            true,
+            "    q  it is left as it is, and `toolgate resume` asks again; so does Esc. Ctrl-C leaves all that are left, \
+             and starts nothing",
+        ),
+        (true, "  This call and, from now on:"),
+        (likely.is_some(), "    g  in this session, commands like it, as the line says"),
+        (true, "    o  the same call, with these very arguments"),
+        (
+            is_wide,
+            "    l  calls that meet a condition, which you choose: the same value, a folder, the first words of a command",
+        ),
+        (is_wide, "    s  every call of this tool in this session, with any arguments"),
+        (is_wide, "    w  every call of this tool by this agent, with any arguments, in any session"),
     ];
-    offered.iter().filter(|(_, is_offered)| *is_offered).map(|(text, _)| *text).collect::<Vec<_>>().join("\n")
+    let offered: Vec<&str> = texts.into_iter().filter(|(is_offered, _)| *is_offered).map(|(_, text)| text).collect();
+    offered.join("\n")
 }
 
 /// The number of rows of arguments after which the heading is repeated below them.

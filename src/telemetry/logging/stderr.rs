@@ -51,8 +51,9 @@ pub(super) struct LogLines;
 
 impl Write for LogLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let (Some(show), Ok(line)) = (ABOVE_PROMPT.get(), std::str::from_utf8(&cleaned(bytes)))
-            && show(line)
+        let line = cleaned(bytes);
+        if let (Some(show), Ok(text)) = (ABOVE_PROMPT.get(), std::str::from_utf8(&line))
+            && show(text)
         {
             return Ok(bytes.len());
         }
@@ -60,7 +61,8 @@ impl Write for LogLines {
         if *rows > 0 {
             io::stderr().lock().write_all(erasure(std::mem::take(&mut *rows)).as_bytes())?;
         }
-        Stderr.write(bytes)
+        write_line(&line)?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -75,11 +77,7 @@ pub struct Stderr;
 impl Write for Stderr {
     /// Writes whole lines, as the log does: a secret in two parts is not recognized.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let line = cleaned(bytes);
-        match QUEUE.get() {
-            Some(queue) => queue.push(&line),
-            None => io::stderr().lock().write_all(&line)?,
-        }
+        write_line(&cleaned(bytes))?;
         Ok(bytes.len())
     }
 
@@ -89,6 +87,15 @@ impl Write for Stderr {
             None => io::stderr().lock().flush(),
         }
     }
+}
+
+/// Writes a line without secrets.
+fn write_line(line: &[u8]) -> io::Result<()> {
+    match QUEUE.get() {
+        Some(queue) => queue.push(line),
+        None => io::stderr().lock().write_all(line)?,
+    }
+    Ok(())
 }
 
 /// Puts the queue between this process and its standard error, for everything written through [`Stderr`] from now on,

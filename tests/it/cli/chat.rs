@@ -27,6 +27,15 @@ fn user_texts(desk: &Desk, session: &str) -> Vec<String> {
     users.filter_map(|message| message["content"][0]["text"].as_str().map(str::to_owned)).collect()
 }
 
+/// Adds the model `other`, beside the one that is played first.
+fn add_another_model(desk: &Desk) {
+    desk.write("other.yaml", "turns: [{ say: Here I am. }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let models = "models: { other: { scripted: { file: other.yaml } }, played:";
+    let config = config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played");
+    desk.write("toolgate.yaml", &config);
+}
+
 /// A conversation at its first prompt.
 fn chat(desk: &Desk, arguments: &str) -> Shell {
     let mut shell = Shell::at(desk);
@@ -93,13 +102,7 @@ fn the_last_conversation_is_continued_and_its_end_is_shown() {
 #[test]
 fn escape_interrupts_a_turn_and_the_conversation_goes_on() {
     let desk = Desk::playing("turns: [{ hang: true }]");
-    desk.write("other.yaml", "turns: [{ say: Here I am. }]");
-    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
-    let models = "models: { other: { scripted: { file: other.yaml } }, played:";
-    desk.write(
-        "toolgate.yaml",
-        &config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played"),
-    );
+    add_another_model(&desk);
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
     shell.types("\x1b").sees("cancelled: interrupted at the terminal");
@@ -164,13 +167,7 @@ fn ctrl_c_puts_a_draft_aside_and_leaves_at_an_empty_prompt() {
 #[test]
 fn a_retry_asks_the_model_that_was_chosen_after_a_failure() {
     let desk = Desk::playing("turns: [{ fail: { code: provider_rejected } }]");
-    desk.write("other.yaml", "turns: [{ say: Here I am. }]");
-    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
-    let models = "models: { other: { scripted: { file: other.yaml } }, played:";
-    desk.write(
-        "toolgate.yaml",
-        &config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played"),
-    );
+    add_another_model(&desk);
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("failed:");
     shell.sees("> ");

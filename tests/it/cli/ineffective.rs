@@ -84,6 +84,18 @@ fn config_check_names_a_script_that_does_not_exist() {
 }
 
 #[test]
+fn config_check_names_a_server_that_no_agent_uses() {
+    let desk = desk();
+    desk.write("toolgate.yaml", &CONFIGURATION.replace("    servers: [git]\n", ""));
+    let checked = desk.toolgate(&["config", "check"]).expect(0);
+    assert!(
+        checked.err.contains("server `git`: no agent uses it; name it in the `servers:` of an agent"),
+        "{}",
+        checked.err
+    );
+}
+
+#[test]
 fn a_run_without_a_terminal_names_the_servers_that_it_waits_for() {
     let desk = desk();
     let silent = "start_timeout_s: 7, stdio: { command: sleep, args: ['60'] }";

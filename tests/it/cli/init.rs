@@ -138,6 +138,8 @@ mod asking {
         for told in ["Model: ", "git: uvx mcp-server-git  (.mcp.json; has a value for GIT_TOKEN, not copied", "Next:"] {
             assert!(screen.text.contains(told), "{told}: {}", screen.text);
         }
+        // Where uvx is not installed, the reason follows.
+        assert!([")", ";"].iter().any(|end| screen.text.contains(&format!("not copied{end}"))), "{}", screen.text);
         let file = written(&desk);
         assert!(file.contains("policy: plan\n") && file.contains("shop]\n") && !file.contains("GIT_TOKEN"), "{file}");
     }
