@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::answers::approval;
-use super::drive_to_idle::until_idle;
+use super::drive_to_idle::{Tasks, until_idle};
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
@@ -119,7 +119,7 @@ impl Scene<'_> {
         };
         self.run = Some(execution.run.clone());
         let run = execution.run.clone();
-        until_idle(&mut Follow::new(app, &run, &known, display), execution, out).await
+        until_idle(&mut Follow::new(app, &run, &known, display, Tasks::InTerminal.into()), execution, out).await
     }
 }
 

@@ -45,17 +45,25 @@ impl Tasks {
 }
 
 /// How a command follows a run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FollowOptions {
+#[derive(Debug)]
+pub(super) struct FollowOptions<'a> {
     /// Where it waits for MCP tasks.
     pub(super) tasks: Tasks,
     /// The effect of the first Ctrl-C.
     pub(super) on_interrupt: OnInterrupt,
+    /// The messages that the person enters during the run are sent to it, and are added here.
+    pub(super) messages: Option<&'a mut Vec<String>>,
 }
 
-impl From<Tasks> for FollowOptions {
+impl FollowOptions<'_> {
+    pub(super) fn new(tasks: Tasks, on_interrupt: OnInterrupt) -> Self {
+        Self { tasks, on_interrupt, messages: None }
+    }
+}
+
+impl From<Tasks> for FollowOptions<'_> {
     fn from(tasks: Tasks) -> Self {
-        Self { tasks, on_interrupt: OnInterrupt::default() }
+        Self::new(tasks, OnInterrupt::default())
     }
 }
 
@@ -65,7 +73,7 @@ pub(super) async fn settle(
     execution: Execution,
     known: &[JournalEntry],
     display: Display,
-    options: FollowOptions,
+    options: FollowOptions<'_>,
     again: &RepeatedFlags,
     out: &mut Output,
 ) -> Result<Exit, CliError> {
@@ -73,11 +81,10 @@ pub(super) async fn settle(
     // No other process has the calls of a store in memory.
     let has_calls_elsewhere = again.is_in_conversation() || app.settings.store != StoreSettings::Memory;
     let display = if has_calls_elsewhere { display.naming_calls(again) } else { display };
-    let mut follow = Follow::new(app, &run, known, display);
-    follow.on_interrupt = options.on_interrupt;
+    let waits = options.tasks == Tasks::Everywhere || display.is_live();
+    let mut follow = Follow::new(app, &run, known, display, options);
     let seen_before = follow.seen;
     let mut report = until_idle(&mut follow, execution, out).await?;
-    let waits = options.tasks == Tasks::Everywhere || follow.display.is_live();
     // A paused run waits for the command that continues it, whatever else is pending.
     while report.status == Status::Pending && !report.pending.iter().any(is_pause) {
         if follow.display.is_live() && !follow.is_cancelled {

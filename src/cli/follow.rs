@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use super::drive_to_idle::FollowOptions;
 use super::error::CliError;
 use super::interrupt::{Interrupts, OnInterrupt};
+use super::mention::{mentioned_files, note_missing_files};
 use super::output::Output;
 use super::paint::Paint;
 use super::prompt;
@@ -13,6 +15,7 @@ use super::view::{
     Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, RepeatedFlags, SharedViewState, StartingServers,
 };
 use crate::app::App;
+use crate::core::chat::Message;
 use crate::core::id::{CallId, RunId};
 use crate::core::lifecycle::{Content, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::run::JournalEntry;
@@ -142,6 +145,14 @@ impl Display {
         }
     }
 
+    /// The messages that the model has not read yet.
+    fn unread(&self) -> Vec<String> {
+        match self {
+            Self::Live(live_view) => live_view.unread(),
+            Self::Lines(_) | Self::Json | Self::Quiet => Vec::new(),
+        }
+    }
+
     /// Whether a program reads the output.
     pub(super) fn is_json(&self) -> bool {
         match self {
@@ -151,10 +162,10 @@ impl Display {
     }
 }
 
-/// The line with the text that the person typed for the next message.
+/// The line with the text that the person typed and that is not sent yet.
 fn typed_ahead(out: &Output) -> Option<String> {
     let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
-    let typed = prompt::typed_ahead();
+    let typed = prompt::typed_ahead::text();
     let when = if typed.ends_with('\n') { "  (sent after this turn)" } else { "" };
     let text = || format!("  > {}{when}", one_line(&typed, look.room(6 + when.len())));
     (!typed.is_empty()).then(|| look.paint.dim(text()))
@@ -176,6 +187,8 @@ pub(super) struct Follow<'a> {
     pub(super) interrupts: Interrupts,
     /// The effect of the first Ctrl-C.
     pub(super) on_interrupt: OnInterrupt,
+    /// The messages that were entered during the run and sent to it; `None` if none can be.
+    messages: Option<&'a mut Vec<String>>,
     /// Whether the person cancelled the run. No further question is asked.
     pub(super) is_cancelled: bool,
     /// The prompts that the person at the terminal left open. They are not shown again.
@@ -184,7 +197,13 @@ pub(super) struct Follow<'a> {
 
 impl<'a> Follow<'a> {
     /// Follows a run. The entries in `known` are not shown again.
-    pub(super) fn new(app: &'a App, run: &RunId, known: &[JournalEntry], mut display: Display) -> Self {
+    pub(super) fn new(
+        app: &'a App,
+        run: &RunId,
+        known: &[JournalEntry],
+        mut display: Display,
+        options: FollowOptions<'a>,
+    ) -> Self {
         if let Some(live_view) = display.live_view() {
             events_of(run, known).iter().for_each(|known| live_view.note(&known.event));
         }
@@ -197,7 +216,8 @@ impl<'a> Follow<'a> {
             display,
             activities: Activities::default(),
             interrupts: Interrupts::listen(),
-            on_interrupt: OnInterrupt::default(),
+            on_interrupt: options.on_interrupt,
+            messages: options.messages,
             is_cancelled: false,
             left_open: BTreeSet::new(),
         }
@@ -248,13 +268,34 @@ impl<'a> Follow<'a> {
         self.display.is_live() && out.shows_passing()
     }
 
+    /// Sends a message that was entered during the run to it. Commands, and messages that name files, wait for the prompt.
+    pub(super) async fn send_entered(&mut self, run: &RunId, out: &mut Output) {
+        let Some(messages) = self.messages.as_mut().filter(|_| !self.is_cancelled) else { return };
+        let text = prompt::typed_ahead::take_message(|text| mentioned_files(text).is_empty());
+        let Some(text) = text else { return };
+        match self.app.runner.message(run, Message::user(text.clone())).await {
+            Ok(_) => {
+                note_missing_files(&text, out);
+                messages.push(text.clone());
+                self.display.live_view().into_iter().for_each(|live_view| live_view.sent_here(text.clone()));
+            }
+            // The run has ended, or refuses it: the prompt sends it again, and says why if it is refused.
+            Err(_) => {
+                prompt::typed_ahead::put_back(text);
+                self.messages = None;
+            }
+        }
+    }
+
     /// Updates the lines of the activities in progress.
     pub(super) fn show_activities(&self, out: &mut Output) {
         let Some(unfinished) = self.display.unfinished() else { return };
         let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
         let servers = StartingServers::new(self.app.server_status());
         let activities = self.activities.lines(Instant::now(), &servers, look);
-        let lines: Vec<String> = unfinished.iter().cloned().chain(activities).chain(typed_ahead(out)).collect();
+        let unread = self.display.unread();
+        let lines: Vec<String> =
+            unfinished.iter().cloned().chain(activities).chain(unread).chain(typed_ahead(out)).collect();
         out.passing(&lines);
     }
 

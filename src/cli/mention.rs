@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use super::output::Output;
+use crate::core::tool::escape_untrusted;
+
 /// What may follow a path in a sentence.
 const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '?', '!', ')', '"'];
 
@@ -12,8 +15,14 @@ pub(super) fn mentioned_files(message: &str) -> BTreeSet<&Path> {
     mentioned_names(message).filter_map(existing_file).collect()
 }
 
-/// The words after an `@` that look like a path, and name no file.
-pub(super) fn missing_files(message: &str) -> BTreeSet<&str> {
+/// Names the words after an `@` that look like a path, and name no file.
+pub(super) fn note_missing_files(message: &str, out: &mut Output) {
+    for missing in missing_files(message) {
+        out.note(format!("there is no file {}, so its name stays text", escape_untrusted(missing)));
+    }
+}
+
+fn missing_files(message: &str) -> BTreeSet<&str> {
     let missing = mentioned_names(message).filter(|name| existing_file(name).is_none() && !Path::new(name).is_dir());
     missing.map(|name| name.trim_end_matches(PUNCTUATION)).filter(|name| name.contains(['/', '.'])).collect()
 }

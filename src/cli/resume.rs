@@ -340,7 +340,7 @@ impl ResumeRun {
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let display = Display::choose(self.json, self.quiet, out);
-        let options = FollowOptions { tasks: Tasks::waited_for(self.wait), on_interrupt: self.on_interrupt };
+        let options = FollowOptions::new(Tasks::waited_for(self.wait), self.on_interrupt);
         settle(app, execution, known, display, options, &setup::again(&self.config, &self.changes), out).await
     }
 }

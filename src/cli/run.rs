@@ -164,7 +164,7 @@ impl Run {
         }
         let execution = app.runner.start(request).await?;
         let display = Display::choose(self.json, self.quiet, out);
-        let options = FollowOptions { tasks: Tasks::waited_for(self.wait), on_interrupt: self.on_interrupt };
+        let options = FollowOptions::new(Tasks::waited_for(self.wait), self.on_interrupt);
         let (is_live, again) = (display.is_live(), setup::again(&self.config, &self.changes));
         let exit = settle(app, execution, &[], display, options, &again, out).await?;
         if is_live && exit == Exit::Done && app.settings.store != StoreSettings::Memory {

@@ -188,9 +188,14 @@ impl RunCopy {
         Ok(())
     }
 
-    /// Gives it this model. No call of a model was copied.
-    pub(super) fn choose_model(&mut self, model: &ModelName) -> Result<(), RunnerError> {
-        choose_model(&mut self.started.spec, &self.agent, model)
+    /// Gives it this model, unless a reply was copied: the model that wrote it goes on.
+    pub(super) fn choose_model(&mut self, model: &ModelName, is_replied: bool) -> Result<(), RunnerError> {
+        let mut spec = self.started.spec.clone();
+        choose_model(&mut spec, &self.agent, model)?;
+        if !is_replied {
+            self.started.spec = spec;
+        }
+        Ok(())
     }
 
     /// Begins its own part, with these limits and the message.

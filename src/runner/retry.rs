@@ -52,8 +52,7 @@ impl AgentRunner {
         let position = Run::fork_position(&source, message.is_some(), &limits).map_err(corrupt)?;
         source.truncate(usize::try_from(position).unwrap_or(usize::MAX));
         let is_replied = source.iter().any(|event| matches!(event, Event::ModelReplied { .. }));
-        let model = model.filter(|_| !is_replied);
-        if model.is_some() {
+        if model.is_some() && !is_replied {
             // Failed attempts are those of the other model.
             let asked = source.iter().position(|event| matches!(event, Event::ModelCalled { .. }));
             source.truncate(asked.unwrap_or(usize::MAX));
@@ -63,7 +62,7 @@ impl AgentRunner {
         let mut copy = RunCopy::new(run, source, retry_of, id, agent)?;
         copy.choose_mode(mode)?;
         if let Some(model) = model {
-            copy.choose_model(&model)?;
+            copy.choose_model(&model, is_replied)?;
         }
         copy.begin_own_part(self.trace(trace), limits, message);
         copy.started.by = by;

@@ -7,13 +7,13 @@ use crate::app::App;
 use crate::cli::answers::{denial, who};
 use crate::cli::approvals::{grant_lines, print_revoked, revoke};
 use crate::cli::attach::attach;
-use crate::cli::drive_to_idle::{Tasks, settle};
+use crate::cli::drive_to_idle::{FollowOptions, Tasks, settle};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
-use crate::cli::mention::{mentioned_files, missing_files};
+use crate::cli::mention::{mentioned_files, note_missing_files};
 use crate::cli::output::Output;
-use crate::cli::runs::{copied, copied_length};
+use crate::cli::runs::{copied, copied_length, note_ignored_model};
 use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
@@ -54,6 +54,8 @@ pub(super) struct Conversation<'a> {
     /// Whether a model or policy was chosen since the last message.
     has_unsent_choice: bool,
     attachments: Vec<Part>,
+    /// The messages that were entered during turns, until the prompt recalls them.
+    pub(super) sent_during_turn: Vec<String>,
     pub(super) views: SharedViewState,
     /// The grants that `/approvals` listed.
     listed: Vec<Grant>,
@@ -81,6 +83,7 @@ impl<'a> Conversation<'a> {
             has_completed: false,
             has_unsent_choice: false,
             attachments: Vec::new(),
+            sent_during_turn: Vec::new(),
             views: SharedViewState::default(),
             listed: Vec::new(),
         })
@@ -155,10 +158,12 @@ impl<'a> Conversation<'a> {
         format!("agent {} · model {model} · policy {}", self.agent.name, escape_untrusted(self.policy()))
     }
 
-    /// The prompt, with the policy that was chosen in place of the agent's own.
+    /// The prompt, with the policy if it was chosen in place of the agent's own, or allows what no rule decides.
     pub(super) fn question(&self) -> String {
-        let mode = self.chosen_policy().map(|mode| format!("{} ", escape_untrusted(mode))).unwrap_or_default();
-        format!("\n{mode}> ")
+        let allows = self.agent.policy.fallback == Verdict::Allow;
+        let named = self.chosen_policy().or_else(|| allows.then_some(self.policy()));
+        let named = named.map(|policy| format!("{} ", escape_untrusted(policy))).unwrap_or_default();
+        format!("\n{named}> ")
     }
 
     /// The policy that was chosen in place of the agent's own, by a flag or in the conversation.
@@ -184,9 +189,7 @@ impl<'a> Conversation<'a> {
         if !files.is_empty() {
             out.note(format!("attached {}", list(files.iter().map(|file| escape_untrusted(&file.to_string_lossy())))));
         }
-        for missing in missing_files(&text) {
-            out.note(format!("there is no file {}, so its name stays text", escape_untrusted(missing)));
-        }
+        note_missing_files(&text, out);
         let mut message = Message::user(text);
         message.content.extend(self.attachments.iter().cloned().chain(mentioned));
         if let Some(turn) = unended {
@@ -220,8 +223,8 @@ impl<'a> Conversation<'a> {
     /// Continues a turn that has not ended with a message. The calls that wait for approval are denied.
     async fn send_to(&mut self, turn: &Report, message: Message, out: &mut Output) -> Result<(), CliError> {
         let run = &turn.run_id;
-        let known = self.app.runner.journal(run).await?;
         self.app.runner.message(run, message).await?;
+        let known = self.app.runner.journal(run).await?;
         self.attachments = Vec::new();
         let approvals: Vec<PendingItem> = turn.pending.iter().filter(|item| item.wants_answer()).cloned().collect();
         if !approvals.is_empty() {
@@ -259,7 +262,8 @@ impl<'a> Conversation<'a> {
         self.session = Some(self.app.runner.load(&execution.run).await?.started().session.clone());
         let display = Display::conversation(&self.views, out);
         self.has_completed = false;
-        let exit = settle(self.app, execution, known, display, Tasks::InTerminal.into(), &self.again, out).await?;
+        let options = FollowOptions { messages: Some(&mut self.sent_during_turn), ..Tasks::InTerminal.into() };
+        let exit = settle(self.app, execution, known, display, options, &self.again, out).await?;
         self.has_completed = exit == Exit::Done;
         Ok(())
     }
@@ -300,10 +304,7 @@ impl<'a> Conversation<'a> {
                 let (mode, model) = (self.chosen_policy().map(str::to_owned), self.model.clone());
                 let retry = Retry { mode, model, ..Retry::default() };
                 let execution = self.app.runner.retry(&self.last_run().await?, retry).await?;
-                let going_on = self.app.runner.load(&execution.run).await?.started().spec.model.clone();
-                if self.model.as_ref().is_some_and(|chosen| *chosen != going_on) {
-                    out.note(format!("model {going_on} goes on with the turn that it began"));
-                }
+                note_ignored_model(self.app, &execution.run, self.model.as_ref(), out).await?;
                 let copied = copied(self.app, &execution.run).await?;
                 self.follow(execution, &copied, out).await?;
             }

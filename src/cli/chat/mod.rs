@@ -3,6 +3,7 @@
 
 mod command;
 mod conversation;
+mod history;
 mod inspection;
 
 use clap::Args;
@@ -21,7 +22,6 @@ use super::text::{age, count, one_line};
 use super::view::continuing_keys;
 use crate::app::App;
 use crate::config::StoreSettings;
-use crate::core::chat::{Part, Role};
 use crate::core::id::{AgentName, SessionId, Tenant};
 use crate::ports::SessionFilter;
 
@@ -136,6 +136,7 @@ impl Chat {
                 Some(Err(reason)) => Err(CliError::usage(reason)),
                 None => conversation.send(line, out).await,
             };
+            recall.messages.append(&mut conversation.sent_during_turn);
             match done {
                 Ok(()) => {}
                 Err(error @ (CliError::Terminated(_) | CliError::Interrupted)) => return Err(error),
@@ -220,13 +221,13 @@ impl Chat {
         for warning in app.warnings_of(conversation.agent()).iter().chain(&scripted) {
             out.warning(warning);
         }
-        if let Some(session) = conversation.session() {
-            let messages = app.runner.session_messages(&Tenant::default(), session).await?;
-            let earlier = messages.iter().filter(|earlier| earlier.message.role == Role::User);
-            let texts = earlier.map(|earlier| earlier.message.content.iter().filter_map(Part::as_text).collect());
-            recall.messages = texts.filter(|text: &String| !text.trim().is_empty()).collect();
-            conversation.show_history(&messages, out).await?;
-        }
+        let session = conversation.session();
+        let messages = match session {
+            Some(session) => app.runner.session_messages(&Tenant::default(), session).await?,
+            None => Vec::new(),
+        };
+        recall.messages = history::recalled(app, conversation.agent(), session, &messages).await?;
+        conversation.show_history(&messages, out).await?;
         if let Some(turn) = conversation.unended().await? {
             out.note(format!("the last turn has not ended; {}", continuing_keys(&turn.pending)));
         }

@@ -91,7 +91,10 @@ pub(in crate::cli) async fn until_idle(
                 Some(StreamItem::Draining) | None => break None,
             },
             rested = &mut rest => break Some(rested),
-            _ = refresh.tick(), if follow.shows_activities(out) => follow.show_activities(out),
+            _ = refresh.tick(), if follow.shows_activities(out) => {
+                follow.send_entered(&run, out).await;
+                follow.show_activities(out);
+            }
             () = &mut long_wait, if !is_long => {
                 is_long = true;
                 follow.note_long_wait(out);

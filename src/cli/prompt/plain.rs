@@ -71,7 +71,15 @@ pub(in crate::cli) fn announce(_: &str) -> bool {
     false
 }
 
-/// Always empty: no keys are read while a run executes.
-pub(in crate::cli) fn typed_ahead() -> String {
-    String::new()
+/// No keys are read while a run executes.
+pub(in crate::cli) mod typed_ahead {
+    pub(in crate::cli) fn text() -> String {
+        String::new()
+    }
+
+    pub(in crate::cli) fn take_message(_: impl FnOnce(&str) -> bool) -> Option<String> {
+        None
+    }
+
+    pub(in crate::cli) fn put_back(_: String) {}
 }

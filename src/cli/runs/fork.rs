@@ -13,7 +13,7 @@ use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::core::chat::Message;
-use crate::core::id::RunId;
+use crate::core::id::{ModelName, RunId};
 use crate::core::run::{Event, JournalEntry, TighterLimits};
 use crate::core::trace::Trace;
 use crate::runner;
@@ -33,6 +33,7 @@ Examples:
   toolgate runs retry last                                calls the model again where the run ended
   toolgate runs retry last --message \"In English, please\"
   toolgate runs retry last --max-iterations 30            allows more turns than the run had
+  toolgate runs retry last --model local                  asks another model, after the first one failed
 
 The new run takes the place of the other one in its session, and has a budget of its own. Only the latest run of a
 session can be retried; `toolgate runs fork` copies any other. A call that was in progress is not repeated.";
@@ -55,6 +56,10 @@ pub(super) struct Fork {
 pub(super) struct Retry {
     #[command(flatten)]
     pub(super) copy: Copy,
+
+    /// Asks another model, if the run has no reply of a model yet [default: that of the run]
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
 }
 
 /// The arguments of both commands.
@@ -94,10 +99,9 @@ pub(super) struct Copy {
 }
 
 /// How the new run relates to the other one.
-#[derive(Clone, Copy)]
 enum Relation {
     Fork { at: Option<u64> },
-    Retry,
+    Retry { model: Option<ModelName> },
 }
 
 impl Fork {
@@ -108,7 +112,7 @@ impl Fork {
 
 impl Retry {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        self.copy.execute(Relation::Retry, out).await
+        self.copy.execute(Relation::Retry { model: self.model.as_deref().map(ModelName::from) }, out).await
     }
 }
 
@@ -125,6 +129,9 @@ impl Copy {
         }
         let policy = self.policy.as_deref().map(|name| setup::policy(&settings, name)).transpose()?;
         let mode = policy.map(|policy| policy.name.clone());
+        if let Relation::Retry { model: Some(name) } = &relation {
+            setup::model(&settings, name.as_str())?;
+        }
         let trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
         let ended = self.start(&app, relation, mode, trace, out).await;
@@ -148,9 +155,12 @@ impl Copy {
                 let fork = runner::Fork { at, message, limits, mode, trace, ..runner::Fork::default() };
                 (app.runner.fork(&run, fork).await?, "forks")
             }
-            Relation::Retry => {
-                let retry = runner::Retry { message, limits, mode, trace, ..runner::Retry::default() };
-                (app.runner.retry(&run, retry).await?, "retries")
+            Relation::Retry { model } => {
+                let chosen = model.clone();
+                let retry = runner::Retry { message, limits, mode, model, trace, ..runner::Retry::default() };
+                let execution = app.runner.retry(&run, retry).await?;
+                note_ignored_model(app, &execution.run, chosen.as_ref(), out).await?;
+                (execution, "retries")
             }
         };
         let display = Display::choose(self.json, self.quiet, out);
@@ -160,6 +170,20 @@ impl Copy {
         let (copied, again) = (copied(app, &execution.run).await?, setup::again(&self.config, &self.changes));
         settle(app, execution, &copied, display, Tasks::InTerminal.into(), &again, out).await
     }
+}
+
+/// Tells if a retry goes on with the model of the run in place of the chosen one.
+pub(in crate::cli) async fn note_ignored_model(
+    app: &App,
+    retry: &RunId,
+    chosen: Option<&ModelName>,
+    out: &mut Output,
+) -> Result<(), CliError> {
+    let going_on = app.runner.load(retry).await?.started().spec.model.clone();
+    if chosen.is_some_and(|chosen| *chosen != going_on) {
+        out.note(format!("model {going_on} goes on with the turn that it began"));
+    }
+    Ok(())
 }
 
 /// The events that a run has from another one.

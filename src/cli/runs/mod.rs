@@ -16,7 +16,7 @@ mod trace;
 
 use clap::{Args, Subcommand};
 
-pub(super) use self::fork::{copied, copied_length};
+pub(super) use self::fork::{copied, copied_length, note_ignored_model};
 pub(super) use self::show::print_call;
 pub(super) use self::trace::print_waterfall;
 

@@ -53,7 +53,7 @@ impl List {
         if self.json {
             rows.iter().for_each(|row| out.json(&with_total_usage(row)));
         } else if rows.is_empty() {
-            out.note("no sessions; `toolgate run \"…\"` starts one");
+            out.note("no sessions; `toolgate chat` begins one, and so does a run that another continues");
         } else {
             let now = Timestamp::now();
             let ids = run_arg::shown(rows.iter().map(|row| row.id.as_str()), out);

@@ -88,6 +88,12 @@ pub(in crate::cli) struct LiveView {
     deferred: BTreeMap<CallId, CallRef>,
     /// The tools that the model called several times in this turn, so that the name does not tell the call.
     repeated: BTreeSet<String>,
+    /// The messages that a prompt showed and the model has not read.
+    prompted: Vec<String>,
+    /// The other messages that the model has not read. They are quoted before the request that has them.
+    unread: Vec<String>,
+    /// Those of them whose event has not arrived: the process that executes the run sends it with its next step.
+    sent_here: Vec<String>,
 }
 
 /// The prefix of each line of model text, so that no such line can imitate output of the program.
@@ -124,6 +130,9 @@ impl LiveView {
             approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
             repeated: BTreeSet::new(),
+            prompted: Vec::new(),
+            unread: Vec::new(),
+            sent_here: Vec::new(),
         }
     }
 
@@ -182,7 +191,8 @@ impl LiveView {
         }
         let mut shown = self.end_of_stream();
         self.note(event);
-        shown.extend(self.lines(event).into_iter().map(LiveOutput::Line));
+        let unread = if is_end(&event.fact) { self.messages_left_unread() } else { Vec::new() };
+        shown.extend(unread.into_iter().chain(self.lines(event)).map(LiveOutput::Line));
         self.has_begun |= matches!(event.fact, LifecycleKind::Started { .. } | LifecycleKind::Resumed { .. });
         shown
     }
@@ -242,7 +252,7 @@ impl LiveView {
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
                 self.streamed = false;
-                self.turn(event.iteration, *tool_access).into_iter().collect()
+                self.read_messages().into_iter().chain(self.turn(event.iteration, *tool_access)).collect()
             }
             LifecycleKind::ModelRetrying { model, attempt, instead_of } => {
                 self.streamed = false;
@@ -322,10 +332,10 @@ impl LiveView {
                 let calls = count(undo.len(), "call");
                 vec![paint.yellow(format!("will end as {}; undoing {calls} before", status.as_str()))]
             }
-            LifecycleKind::MessageAdded { .. } if self.answer == AnswerPlacement::Conversation && !self.quotes => {
+            LifecycleKind::MessageAdded { .. } => {
+                self.unread.append(&mut self.prompted);
                 Vec::new()
             }
-            LifecycleKind::MessageAdded { text } => text.iter().map(|text| self.quote(text)).collect(),
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
                 vec![self.request_line(&paint.cyan("→"), call, "")]
             }
@@ -417,6 +427,7 @@ impl LiveView {
         else {
             return Vec::new();
         };
+        self.unread.append(&mut self.prompted);
         let is_answer = tool_calls.is_empty();
         let told_already = self.streamed || (is_answer && self.answer == AnswerPlacement::Apart);
         let text = text.as_deref().unwrap_or_default();
@@ -455,6 +466,17 @@ impl LiveView {
         let is_told = self.answer == AnswerPlacement::Conversation && interactions == 0;
         (!is_told).then(|| self.look.paint.dim(format!("{turns}, {}", total(usage, self.gaps))))
     }
+}
+
+fn is_end(fact: &LifecycleKind) -> bool {
+    matches!(
+        fact,
+        LifecycleKind::Completed { .. }
+            | LifecycleKind::Failed { .. }
+            | LifecycleKind::Incomplete { .. }
+            | LifecycleKind::Expired { .. }
+            | LifecycleKind::Cancelled { .. }
+    )
 }
 
 /// Why a session begins afresh, where a user would not expect it.

@@ -372,3 +372,20 @@ fn a_cancelled_run_names_the_calls_in_progress() {
     );
     assert_eq!(shown.matches("interrupted").count(), 1, "{shown}");
 }
+
+#[test]
+fn a_message_is_quoted_where_the_model_reads_it_unless_the_prompt_stands_above() {
+    let lines = |facts: Vec<LifecycleKind>| {
+        let mut live_view = LiveView::new(LOOK, AnswerPlacement::Conversation);
+        live_view.note(&event(LifecycleKind::MessageAdded { text: Some("Hurry".into()) }));
+        let shown = facts.into_iter().flat_map(|fact| live_view.render(&event(fact)));
+        let lines = shown.filter_map(|shown| if let LiveOutput::Line(line) = shown { Some(line) } else { None });
+        lines.collect::<Vec<_>>()
+    };
+    let answer = |text| replied(text, Vec::new());
+    assert_eq!(lines(vec![model_called(1), answer("Now.")])[0], "  | Now.");
+    // The reply to the request before, which another process had begun.
+    let between = lines(vec![model_called(2), answer("Soon."), model_called(1), answer("Now.")]);
+    let told: Vec<&str> = between.iter().map(String::as_str).filter(|line| !line.contains("model:")).collect();
+    assert_eq!(told[..3], ["  | Soon.", "> Hurry", "  | Now."]);
+}

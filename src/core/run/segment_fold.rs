@@ -10,9 +10,9 @@ use super::{CompactedSegment, Ending, Event, InvalidEvent, Run, Segment};
 use crate::chat::{Message, Part, Role};
 use crate::error::ErrorCode;
 
-/// The note after the messages of a run that was cancelled while the model had said something, and before it had.
+/// The note after the messages of a run that was cancelled in the middle of a reply, and outside of one.
 const STOPPED_REPLY_NOTE: &str = "[toolgate] The reply above was stopped before it was complete.";
-const STOPPED_NOTE: &str = "[toolgate] The run was stopped before there was a reply.";
+const STOPPED_NOTE: &str = "[toolgate] The run was stopped before the model had answered.";
 
 /// The note in the place of a message that was refused, followed by the error code.
 const REFUSED_NOTE: &str = "[toolgate] A message of the user stood here. It has no reply, because it was refused:";

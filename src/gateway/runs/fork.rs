@@ -6,6 +6,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_core::chat::Message;
+use toolgate_core::id::ModelName;
 use toolgate_core::run::TighterLimits;
 use toolgate_runner::{Fork, Retry};
 use toolgate_service::{RunWebhook, Scope, ServiceError, TenantRun, TenantRunner};
@@ -83,6 +84,10 @@ pub(super) struct NewRetry {
     #[serde(default)]
     #[schema(value_type = toolgate_service::LimitsDescription)]
     limits: TighterLimits,
+    /// The model of the new run, one of those that the agent allows. It has no effect if the original run has a reply: the
+    /// model that wrote it goes on, and the new run has its name. Default: that of the original run.
+    #[schema(value_type = Option<String>)]
+    model: Option<ModelName>,
     /// Your own data about the new run, in place of the original run's.
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map<String, Value>>,
@@ -107,12 +112,12 @@ pub(super) async fn retry(
     preference: ResponsePreference,
     PlannedRunId(id): PlannedRunId,
     Path(run): Path<String>,
-    Body(NewRetry { message, limits, metadata, webhook }): Body<NewRetry>,
+    Body(NewRetry { message, limits, model, metadata, webhook }): Body<NewRetry>,
 ) -> Result<Response, Problem> {
     let (source, message, version) = open_source(&runner, &if_match, &preference, &run, message).await?;
     let trace = preference.trace.clone();
     let id = id.unwrap_or_else(|| runner.fresh_id());
-    let retry = Retry { version, message, limits, metadata, id: Some(id.clone()), trace, ..Retry::default() };
+    let retry = Retry { version, message, limits, model, metadata, id: Some(id.clone()), trace, ..Retry::default() };
     let start = source.retry(retry, |error| precondition::unmet(error, version, ServiceError::from));
     let execution = runner.with_webhook(&id, webhook.map(RunWebhook::from), start).await?;
     let made = runner.run(execution.run.as_str()).await?;

@@ -200,7 +200,7 @@ fn text_typed_during_a_turn_begins_the_next_message() {
     let desk = Desk::playing("turns: [{ hang: true }]");
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
-    shell.types("and them\x7fn\rwhat?\r").sees("> and then what?");
+    shell.types("and them\x7fn\x1b\rwhat?").sees("> and then what?");
     shell.types("\x1b").sees("cancelled: interrupted at the terminal");
     shell.sees("> and then\r\n  | what?");
     shell.types(" Now.\r").sees("Esc interrupts");
@@ -209,6 +209,66 @@ fn text_typed_during_a_turn_begins_the_next_message() {
     left(&mut shell);
     let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(user_texts(&desk, &session).pop().as_deref(), Some("and then\nwhat? Now."));
+}
+
+#[test]
+fn a_message_entered_during_a_turn_is_read_with_the_next_request_of_the_turn() {
+    let desk = Desk::playing(
+        "turns: [{ say: one two three four five, stream: { fragments: 5, delay_ms: 1500 } }, { say: In French. }]",
+    );
+    let mut shell = chat(&desk, "");
+    shell.runs("Count").sees("| one");
+    shell.types("In French, please\r").sees("> In French, please  (the model reads it next)");
+    shell.sees("model: ");
+    let between = shell.sees("In French.\r\n");
+    assert!(between.contains(" In French, please\r\n"), "{between}");
+    shell.sees("> ");
+    shell.types("\x1b[A").sees("In French, please");
+    shell.types("\x15");
+    left(&mut shell);
+    let session = sessions(&desk).remove(0);
+    assert_eq!(session["runs"], 1);
+    assert_eq!(user_texts(&desk, session["id"].as_str().unwrap()), ["Count", "In French, please"]);
+}
+
+#[test]
+fn a_message_that_the_model_has_not_read_before_the_end_of_a_turn_stays_in_the_conversation() {
+    let desk = Desk::playing("turns: [{ hang: true }]");
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("Esc interrupts");
+    shell.types("Be quick\r").sees("(the model reads it next)");
+    let end = shell.types("\x1b").sees("cancelled: interrupted at the terminal");
+    assert!(end.contains(" Be quick\r\n") && end.contains("the model has not read this message"), "{end}");
+    shell.sees("> ");
+    left(&mut shell);
+    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let messages = desk.toolgate(&["sessions", "messages", &session]).expect(0).out;
+    assert!(messages.contains("Hello") && messages.contains("Be quick"), "{messages}");
+}
+
+#[test]
+fn a_new_conversation_recalls_the_messages_of_those_before_it() {
+    let desk = Desk::playing(TURNS);
+    for message in ["What is the answer?", "And the question?"] {
+        desk.toolgate(&["run", message]).expect(0);
+    }
+    let mut shell = chat(&desk, "--policy bypass");
+    shell.types("\x1b[A").sees("And the question?");
+    shell.types("\x1b[A").sees("What is the answer?");
+    shell.types("\x15the ques\x12").sees("And the question?");
+    shell.types("\x15");
+    left(&mut shell);
+}
+
+#[test]
+fn the_prompt_names_a_policy_that_allows_calls_by_default() {
+    let desk = Desk::playing(TURNS);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("policy: accept-edits", "policy: bypass"));
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("Forty-two.");
+    shell.sees("bypass > ");
+    left(&mut shell);
 }
 
 #[test]
@@ -465,17 +525,18 @@ fn each_kind_of_pending_item_is_answered_in_the_conversation() {
 }
 
 #[test]
-fn a_message_that_enter_ends_during_a_turn_is_sent_after_it() {
+fn a_message_with_a_file_that_is_entered_during_a_turn_is_sent_after_it() {
     let turns = "turns: [{ say: one two three, stream: { fragments: 3, delay_ms: 1000 } }, { say: And four. }]";
     let desk = Desk::playing(turns);
+    desk.write("notes.txt", "four");
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("| one");
-    shell.types("and then\r").sees("(sent after this turn)");
+    shell.types("and @notes.txt\r").sees("(sent after this turn)");
+    shell.sees("attached notes.txt");
     shell.sees("And four.");
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(user_texts(&desk, &session), ["Hello", "and then"]);
+    assert_eq!(sessions(&desk)[0]["runs"], 2);
 }
 
 #[test]

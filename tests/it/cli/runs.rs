@@ -213,6 +213,25 @@ fn a_fork_leaves_its_source_unchanged() {
 }
 
 #[test]
+fn a_retry_with_another_model_asks_it_unless_the_run_has_a_reply() {
+    let desk = Desk::playing("turns: [{ fail: { code: provider_rejected } }]");
+    desk.write("other.yaml", "turns: [{ say: Here I am. }]");
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let models = "models: { other: { scripted: { file: other.yaml } }, played:";
+    desk.write(
+        "toolgate.yaml",
+        &config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played"),
+    );
+    desk.toolgate(&["run", "Hello"]).expect(1);
+    assert_eq!(desk.toolgate(&["runs", "retry", "last", "--model", "other"]).expect(0).out, "Here I am.\n");
+    desk.write("other.yaml", "turns: [{ say: Here I am. }, { say: Still here. }]");
+    let again = desk.toolgate(&["runs", "retry", "last", "--message", "More", "--model", "played"]).expect(0);
+    assert_eq!(again.out, "Still here.\n");
+    assert!(again.err.contains("model other goes on with the turn that it began"), "{}", again.err);
+    assert!(desk.toolgate(&["runs", "retry", "last", "--model", "thrid"]).expect(2).err.contains("thrid"));
+}
+
+#[test]
 fn a_retry_takes_the_place_of_the_latest_run_of_its_session() {
     let desk = Desk::playing("turns: [{ say: First. }, { say: Second. }, { say: Third. }]");
     desk.toolgate(&["run", "--session", "chat", "One"]).expect(0);

@@ -46,6 +46,27 @@ on_every_store! {
 }
 
 #[tokio::test]
+async fn a_retry_asks_a_model_of_the_agent_that_it_names_unless_the_run_has_a_reply() {
+    let given = given_an_agent().whose_model_says(json!([{"fail": {"code": "provider_rejected"}}, say("One.")]));
+    let backup = json!([say("Ho."), say("Again.")]);
+    let served = Served::to_all(given.with_a_fallback("backup", backup).kept(Kept::InMemory).await).await;
+    let failed = served.run(chat("First")).await;
+    let unknown = served.post(&format!("/v1/runs/{failed}/retry"), json!({"model": "other"})).await;
+    assert_eq!((unknown.problem(), &unknown.body["errors"][0]["pointer"]), ("validation", &json!("/model")));
+
+    let retried = served.post(&format!("/v1/runs/{failed}/retry"), json!({"model": "backup"})).await;
+    assert_eq!(retried.body["output"]["text"], "Ho.", "{retried:?}");
+
+    let replied = retried.text("id");
+    let again = json!({"model": "clerk", "message": "More"});
+    let unknown = served.post(&format!("/v1/runs/{replied}/retry"), again).await;
+    assert_eq!(unknown.problem(), "validation");
+    let again = json!({"model": "scripted", "message": "More"});
+    let going_on = served.post(&format!("/v1/runs/{replied}/retry"), again).await;
+    assert_eq!(going_on.body["output"]["text"], "Again.", "the model of the reply goes on: {going_on:?}");
+}
+
+#[tokio::test]
 async fn a_retry_of_an_earlier_run_reads_the_latest_as_current() {
     let served = Served::to_all(talker().kept(Kept::InMemory).await).await;
     let first = served.run(chat("First")).await;

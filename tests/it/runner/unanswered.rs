@@ -8,7 +8,7 @@ use toolgate::runner::{AgentRunner, Report, Request};
 
 use super::world::{Kept, World, given_an_agent, on_every_store, say};
 
-const STOPPED: &str = "[toolgate] The run was stopped before there was a reply.";
+const STOPPED: &str = "[toolgate] The run was stopped before the model had answered.";
 
 fn in_chat(request: Request) -> Request {
     Request { session: Some("chat".into()), ..request }

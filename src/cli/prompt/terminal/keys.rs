@@ -28,6 +28,8 @@ pub(super) enum Key {
     /// Up and Down: the message before and after.
     Earlier,
     Later,
+    /// Ctrl-R: the message before that contains the typed text.
+    Search,
     /// Alt-Enter: a line break in the text.
     Break,
     /// Shift-Tab.
@@ -77,6 +79,7 @@ impl Bindings {
             (0x04, Key::EndOfInput),
             (0x08, Key::Erase),
             (0x7f, Key::Erase),
+            (0x12, Key::Search),
             (0x17, Key::EraseWord),
             (0x15, Key::EraseLine),
             (0x01, Key::Home),

@@ -58,6 +58,7 @@ impl Line {
             | Key::BackTab
             | Key::Earlier
             | Key::Later
+            | Key::Search
             | Key::EndOfInput
             | Key::Escape
             | Key::Interrupt

@@ -9,7 +9,7 @@ mod keys;
 mod line;
 mod recalled;
 mod signals;
-mod typed_ahead;
+pub(in crate::cli) mod typed_ahead;
 mod view;
 
 use std::io::{self, PipeReader, Read};
@@ -24,7 +24,6 @@ use self::device::{BURST, Command, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::Line;
 use self::recalled::{Recalled, listed};
-pub(in crate::cli) use self::typed_ahead::text as typed_ahead;
 use self::view::View;
 use super::console::{Accepts, Console, Entry};
 use super::menu::Menu;
@@ -195,6 +194,7 @@ impl Terminal {
             | Key::Right
             | Key::Earlier
             | Key::Later
+            | Key::Search
             | Key::Break
             | Key::BackTab
             | Key::Home
@@ -306,7 +306,7 @@ impl Console for Terminal {
         match accepts {
             Accepts::Change(text) => line.replace(text),
             Accepts::Message(recall) => {
-                let (text, is_entered) = typed_ahead::take();
+                let (text, is_entered) = typed_ahead::take(recall.sends_typed_ahead);
                 line.replace(&text);
                 if is_entered && recall.sends_typed_ahead {
                     self.finish(&mut view, &line)?;
@@ -356,6 +356,7 @@ impl Console for Terminal {
                         }
                         None => recalled.step(&key, &mut line),
                     },
+                    Key::Search => recalled.search(&mut line),
                     Key::Char('\t') if recalled.is_message() => {
                         let candidates = recalled.complete(&mut line);
                         if !candidates.is_empty() {

@@ -14,6 +14,8 @@ pub(super) struct Recalled<'a> {
     /// Counts back from the newest message; 0 is the text being typed.
     back: usize,
     typed: String,
+    /// What Ctrl-R searches for, and the message that it found.
+    search: (String, Option<String>),
     /// The text that was typed last and not sent.
     aside: Option<String>,
 }
@@ -24,7 +26,7 @@ impl<'a> Recalled<'a> {
             Accepts::Message(recall) => Some(recall),
             Accepts::Text | Accepts::Lines | Accepts::Change(_) | Accepts::Key | Accepts::Choice(_) => None,
         };
-        Self { recall, back: 0, typed: String::new(), aside: None }
+        Self { recall, back: 0, typed: String::new(), search: Default::default(), aside: None }
     }
 
     /// The command that Shift-Tab enters.
@@ -39,17 +41,39 @@ impl<'a> Recalled<'a> {
 
     /// Goes to the message before or after.
     pub(super) fn step(&mut self, key: &Key, line: &mut Line) {
-        let sent = self.recall.map_or(&[][..], |recall| &recall.messages);
-        let messages: Vec<&String> = sent.iter().chain(&self.aside).collect();
-        let back = if *key == Key::Earlier { (self.back + 1).min(messages.len()) } else { self.back.saturating_sub(1) };
-        if back == self.back {
-            return;
+        let back = if *key == Key::Earlier { self.back + 1 } else { self.back.saturating_sub(1) };
+        if back != self.back && (back == 0 || self.message(back).is_some()) {
+            self.go(back, line);
         }
+    }
+
+    /// Goes to the next message before that contains the text that was typed before the first search.
+    pub(super) fn search(&mut self, line: &mut Line) {
+        let text = line.text();
+        let goes_on = self.search.1.as_ref() == Some(&text);
+        if !goes_on {
+            self.search = (text.to_lowercase(), None);
+        }
+        let first = if goes_on { self.back + 1 } else { 1 };
+        let mut before = (first..).map_while(|back| Some((back, self.message(back)?)));
+        let found = before.find(|(_, message)| **message != text && message.to_lowercase().contains(&self.search.0));
+        if let Some((back, message)) = found {
+            self.search.1 = Some(message.clone());
+            self.go(back, line);
+        }
+    }
+
+    /// The message this many steps before the text being typed.
+    fn message(&self, back: usize) -> Option<&String> {
+        let sent = self.recall.map_or(&[][..], |recall| &recall.messages);
+        sent.iter().chain(&self.aside).rev().nth(back.checked_sub(1)?)
+    }
+
+    fn go(&mut self, back: usize, line: &mut Line) {
         if self.back == 0 {
             self.typed = line.text();
         }
-        let text = messages.len().checked_sub(back).and_then(|at| messages.get(at).copied());
-        line.replace(text.unwrap_or(&self.typed));
+        line.replace(self.message(back).unwrap_or(&self.typed));
         self.back = back;
     }
 
@@ -105,6 +129,11 @@ mod tests {
         };
         let texts = [Key::Earlier, Key::Earlier, Key::Earlier, Key::Later, Key::Later, Key::Later].map(&mut after);
         assert_eq!(texts, ["two", "one", "one", "two", "thr", "thr"]);
+        line.replace("ON");
+        recalled.search(&mut line);
+        assert_eq!(line.text(), "one");
+        recalled.search(&mut line);
+        assert_eq!(line.text(), "one", "no message before it has the text");
         line.replace("/t");
         assert!(recalled.complete(&mut line).is_empty());
         assert_eq!(line.text(), "/tools");

@@ -1,62 +1,125 @@
-//! Text typed while a run executes: the next message prompt begins with it, or sends it. Prompts that ask for a decision
-//! never see it.
+//! Text typed while a run executes. What Enter ended is sent to the run, or by the next message prompt; the rest is where
+//! that prompt begins. Prompts that ask for a decision never see it.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::keys::Key;
 use super::line::Line;
 
-static TYPED: Mutex<Line> = Mutex::new(Line::EMPTY);
+static TYPED: Mutex<Typed> = Mutex::new(Typed { entries: VecDeque::new(), line: Line::EMPTY });
 
-fn typed() -> MutexGuard<'static, Line> {
+fn typed() -> MutexGuard<'static, Typed> {
     TYPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Applies a key. Enter begins another line; at the end of the text, it also sends the message after a turn that completes.
-pub(super) fn edit(key: Key) {
-    typed().edit(if key == Key::Enter { Key::Break } else { key });
+#[derive(Default)]
+struct Typed {
+    /// What Enter ended, as long as it is not sent.
+    entries: VecDeque<String>,
+    line: Line,
 }
 
-/// The text that the user typed while a run executes, for the next message.
+impl Typed {
+    fn edit(&mut self, key: Key) {
+        if key == Key::Erase && self.line.is_empty() {
+            self.line.replace(&self.entries.pop_back().unwrap_or_default());
+        } else if key != Key::Enter {
+            self.line.edit(key);
+        } else if !self.line.continue_after_backslash() {
+            let entry = std::mem::take(&mut self.line).text();
+            self.entries.extend(Some(entry).filter(|entry| !entry.trim().is_empty()));
+        }
+    }
+
+    fn text(&self) -> String {
+        let entries: String = self.entries.iter().map(|entry| format!("{entry}\n")).collect();
+        entries + &self.line.text()
+    }
+
+    fn take(&mut self, is_sent: bool) -> (String, bool) {
+        let Some(mut entry) = self.entries.pop_front() else { return (std::mem::take(&mut self.line).text(), false) };
+        if is_command(&entry) {
+            return (entry, true);
+        }
+        while let Some(next) = self.entries.pop_front_if(|next| !is_command(next)) {
+            entry = entry + "\n" + &next;
+        }
+        if !is_sent && self.entries.is_empty() && !self.line.is_empty() {
+            entry = entry + "\n" + &std::mem::take(&mut self.line).text();
+        }
+        (entry, true)
+    }
+}
+
+fn is_command(entry: &str) -> bool {
+    entry.starts_with('/')
+}
+
+/// Applies a key.
+pub(super) fn edit(key: Key) {
+    typed().edit(key);
+}
+
+/// The text that the user typed while a run executes, with a line end after each entry that Enter ended.
 pub(in crate::cli) fn text() -> String {
     typed().text()
 }
 
 /// Keeps a text for the next message.
 pub(super) fn put(text: &str) {
-    typed().replace(text);
+    typed().line.replace(text);
 }
 
-/// Takes the first entry, without the line ends after it, and whether Enter ended it. A command is an entry of its own; other
-/// lines are one message.
-pub(super) fn take() -> (String, bool) {
-    let mut typed = typed();
-    let text = std::mem::take(&mut *typed).text();
-    let (entry, rest) = text.split_at(end_of_entry(&text));
-    typed.replace(rest);
-    let message = entry.trim_end();
-    (message.to_owned(), entry.ends_with('\n') && !message.is_empty())
+/// Takes the first entry if it is a message that fits.
+pub(in crate::cli) fn take_message(fits: impl FnOnce(&str) -> bool) -> Option<String> {
+    typed().entries.pop_front_if(|entry| !is_command(entry) && fits(entry))
 }
 
-/// The length of the first entry, with the line end after it.
-fn end_of_entry(text: &str) -> usize {
-    let line_ends = text.match_indices('\n').map(|(at, _)| at + 1);
-    let is_command = |at: usize| text.get(at..).is_some_and(|rest| rest.starts_with('/'));
-    let mut ends = line_ends.filter(|end| is_command(0) || is_command(*end));
-    ends.next().unwrap_or(text.len())
+/// Puts an entry back that could not be sent.
+pub(in crate::cli) fn put_back(entry: String) {
+    typed().entries.push_front(entry);
+}
+
+/// Takes what the next prompt begins with, and whether Enter ended it. A command is an entry of its own; other entries are
+/// one message, with the line in progress unless it is sent at once.
+pub(super) fn take(is_sent: bool) -> (String, bool) {
+    typed().take(is_sent)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn typing(text: &str) -> Typed {
+        let mut typed = Typed::default();
+        text.chars().for_each(|c| typed.edit(if c == '\n' { Key::Enter } else { Key::Char(c) }));
+        typed
+    }
+
     #[test]
     fn a_command_is_an_entry_of_its_own() {
-        let first = |text: &'static str| text.split_at(end_of_entry(text)).0;
-        assert_eq!(
-            [first("one\ntwo\n"), first("one\n/cost\n"), first("/cost\none\n")],
-            ["one\ntwo\n", "one\n", "/cost\n"]
-        );
-        assert_eq!([first("/cost"), first(""), first("a /b\n")], ["/cost", "", "a /b\n"]);
+        let first = |text| typing(text).take(true);
+        for (text, entry) in [("one\ntwo\n", "one\ntwo"), ("one\n/cost\n", "one"), ("/cost\none\n", "/cost")] {
+            assert_eq!(first(text), (entry.to_owned(), true), "{text}");
+        }
+        for text in ["/cost", "", "a /b"] {
+            assert_eq!(first(text), (text.to_owned(), false));
+        }
+    }
+
+    #[test]
+    fn the_line_in_progress_follows_a_message_that_is_not_sent() {
+        assert_eq!(typing("one\ntwo").take(false), ("one\ntwo".to_owned(), true));
+        let mut typed = typing("one\ntwo");
+        assert_eq!([typed.take(true), typed.take(true)], [("one".into(), true), ("two".into(), false)]);
+    }
+
+    #[test]
+    fn a_backslash_before_enter_goes_on_and_erasing_comes_back_to_an_entry() {
+        assert_eq!(typing("one\\\ntwo\n").text(), "one\ntwo\n");
+        let mut typed = typing("/cots\n");
+        (0..3).for_each(|_| typed.edit(Key::Erase));
+        assert_eq!(typed.text(), "/co");
     }
 }

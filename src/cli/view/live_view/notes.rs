@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::LiveView;
+use crate::cli::text::one_line;
 use crate::core::lifecycle::{LifecycleEvent, LifecycleKind};
 use crate::core::run;
 
@@ -15,6 +16,15 @@ impl LiveView {
             let again = tool_calls.iter().filter(|call| !names.insert(call.tool_name.as_str()));
             self.repeated = again.map(|call| call.tool_name.clone()).collect();
             tool_calls.iter().for_each(|call| self.shared.add_call(&event.run_id, &call.call_id));
+        }
+        if let LifecycleKind::MessageAdded { text } = &event.fact {
+            match self.sent_here.iter().position(|sent| Some(sent) == text.as_ref()) {
+                Some(at) => drop(self.sent_here.remove(at)),
+                None => self.prompted.extend(text.clone()),
+            }
+        }
+        if let LifecycleKind::ModelCalled { attempt: 1, .. } = &event.fact {
+            self.prompted.clear();
         }
         if let LifecycleKind::CompensationStarted { undo, .. } = &event.fact {
             undo.iter().for_each(|undo| self.shared.add_call(&event.run_id, &undo.call.call_id));
@@ -49,6 +59,32 @@ impl LiveView {
         {
             self.executing.remove(&call.call_id);
         }
+    }
+
+    /// Keeps a message that was sent to the run from this terminal.
+    pub(in crate::cli) fn sent_here(&mut self, message: String) {
+        self.sent_here.push(message.clone());
+        self.unread.push(message);
+    }
+
+    /// A line for each message that the model has not read yet.
+    pub(in crate::cli) fn unread(&self) -> Vec<String> {
+        const WHEN: &str = "  (the model reads it next)";
+        let line = |text| format!("  > {}{WHEN}", one_line(text, self.look.room(4 + WHEN.len())));
+        self.unread.iter().map(|text| self.look.paint.dim(line(text))).collect()
+    }
+
+    /// Quotes the messages that the model reads now.
+    pub(super) fn read_messages(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unread).iter().map(|text| self.quote(text)).collect()
+    }
+
+    /// Quotes the messages that the run ended before the model read them.
+    pub(super) fn messages_left_unread(&mut self) -> Vec<String> {
+        let mut lines = self.read_messages();
+        let not_read = "  the model has not read this message";
+        lines.extend((!lines.is_empty()).then(|| self.look.paint.dim(not_read)));
+        lines
     }
 
     /// Keeps the beginning of a call for the line before its end. Returns whether the event is one.

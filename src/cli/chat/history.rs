@@ -1,0 +1,49 @@
+//! Messages that the prompt of a conversation recalls: its own, and those of the agent's conversations before it.
+
+use std::collections::BTreeSet;
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::core::chat::{Part, Role};
+use crate::core::id::{AgentName, SessionId, Tenant};
+use crate::ports::RunFilter;
+use crate::runner::SessionMessage;
+
+/// The number of runs whose conversations are read.
+const RUNS: usize = 100;
+/// The number of messages after which no further conversation is read.
+const MESSAGES: usize = 200;
+/// How texts begin that toolgate adds to a conversation.
+const NOTE: &str = "[toolgate]";
+
+/// The messages of the user, oldest first. Those of the conversation itself are the last ones.
+pub(super) async fn recalled(
+    app: &App,
+    agent: &AgentName,
+    session: Option<&SessionId>,
+    own: &[SessionMessage],
+) -> Result<Vec<String>, CliError> {
+    let tenant = Tenant::default();
+    let filter =
+        RunFilter { tenant: Some(tenant.clone()), agent: Some(agent.clone()), limit: RUNS, ..RunFilter::default() };
+    let mut recalled = texts(own);
+    let mut read: BTreeSet<SessionId> = session.into_iter().cloned().collect();
+    for row in app.runner.list(&filter).await? {
+        if recalled.len() < MESSAGES && read.insert(row.session.clone()) {
+            let mut earlier = texts(&app.runner.session_messages(&tenant, &row.session).await?);
+            earlier.append(&mut recalled);
+            recalled = earlier;
+        }
+    }
+    recalled.dedup();
+    Ok(recalled)
+}
+
+fn texts(messages: &[SessionMessage]) -> Vec<String> {
+    let of_user = messages.iter().filter(|earlier| earlier.message.role == Role::User);
+    let texts = of_user.map(|earlier| {
+        let parts = earlier.message.content.iter().filter_map(Part::as_text);
+        parts.filter(|part| !part.starts_with(NOTE)).collect::<Vec<_>>().join("\n")
+    });
+    texts.filter(|text| !text.trim().is_empty()).collect()
+}
