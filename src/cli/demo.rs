@@ -10,10 +10,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::answers::approval;
-use super::drive_to_idle::{Tasks, until_idle};
+use super::drive_to_idle::until_idle;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
+use super::follow_options::Tasks;
 use super::output::Output;
 use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::text::list;

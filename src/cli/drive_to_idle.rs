@@ -10,7 +10,7 @@ use super::blobs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
-use super::interrupt::OnInterrupt;
+use super::follow_options::{FollowOptions, Tasks};
 use super::output::Output;
 use super::terminal_user;
 use super::text::{block, count};
@@ -27,45 +27,6 @@ use crate::core::run::{
 use crate::runner::{Execution, Report};
 use crate::service::binding_digest;
 pub(super) use until_idle::until_idle;
-
-/// Where a command waits for MCP tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tasks {
-    /// Only at a terminal with a person.
-    InTerminal,
-    /// At a terminal and elsewhere.
-    Everywhere,
-}
-
-impl Tasks {
-    /// Reads the `--wait` flag.
-    pub(super) fn waited_for(wait: bool) -> Self {
-        if wait { Self::Everywhere } else { Self::InTerminal }
-    }
-}
-
-/// How a command follows a run.
-#[derive(Debug)]
-pub(super) struct FollowOptions<'a> {
-    /// Where it waits for MCP tasks.
-    pub(super) tasks: Tasks,
-    /// The effect of the first Ctrl-C.
-    pub(super) on_interrupt: OnInterrupt,
-    /// The messages that the person enters during the run are sent to it, and are added here.
-    pub(super) messages: Option<&'a mut Vec<String>>,
-}
-
-impl FollowOptions<'_> {
-    pub(super) fn new(tasks: Tasks, on_interrupt: OnInterrupt) -> Self {
-        Self { tasks, on_interrupt, messages: None }
-    }
-}
-
-impl From<Tasks> for FollowOptions<'_> {
-    fn from(tasks: Tasks) -> Self {
-        Self::new(tasks, OnInterrupt::default())
-    }
-}
 
 /// Follows an execution until the run ends, or needs an action that is not available here.
 pub(super) async fn settle(

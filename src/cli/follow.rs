@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::drive_to_idle::FollowOptions;
 use super::error::CliError;
+use super::follow_options::FollowOptions;
 use super::interrupt::{Interrupts, OnInterrupt};
 use super::mention::{mentioned_files, note_missing_files};
 use super::output::Output;

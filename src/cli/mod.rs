@@ -22,6 +22,7 @@ mod envelope;
 mod error;
 mod exit;
 mod follow;
+mod follow_options;
 mod init;
 mod interrupt;
 mod keys;

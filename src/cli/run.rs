@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::attach::attach;
 use super::caller::Caller;
-use super::drive_to_idle::{FollowOptions, Tasks, settle};
+use super::drive_to_idle::settle;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::Display;
+use super::follow_options::{FollowOptions, Tasks};
 use super::interrupt::OnInterrupt;
 use super::output::Output;
 use super::session_arg;

@@ -7,10 +7,11 @@ use jiff::Timestamp;
 
 use super::list::{self, external_line, whose};
 use crate::app::App;
-use crate::cli::drive_to_idle::{Tasks, settle};
+use crate::cli::drive_to_idle::settle;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
+use crate::cli::follow_options::Tasks;
 use crate::cli::interrupt::Interrupts;
 use crate::cli::output::Output;
 use crate::cli::prompt::{self, Menu};

@@ -5,10 +5,11 @@ use clap::Args;
 
 use crate::app::App;
 use crate::cli::caller::Caller;
-use crate::cli::drive_to_idle::{Tasks, settle};
+use crate::cli::drive_to_idle::settle;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
+use crate::cli::follow_options::Tasks;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
