@@ -100,6 +100,9 @@ fn missing_programs(settings: &Settings) -> impl Iterator<Item = String> {
             return None;
         };
         let path = env.get("PATH").map(|path| path.expose_secret().into()).or_else(|| std::env::var_os("PATH"))?;
+        if let Some(folder) = cwd.as_ref().filter(|folder| !folder.is_dir()) {
+            return Some(format!("server `{id}`: its folder `{}` does not exist", folder.display()));
+        }
         let missing = why_missing(command, cwd.as_deref(), &path).map(|why| (command, why));
         let (program, why) = missing.or_else(|| Some((missing_script(args, cwd.as_deref())?, NO_FILE)))?;
         Some(format!("server `{id}`: the program `{program}` cannot be started: {why}"))

@@ -12,6 +12,7 @@ use super::exit::Exit;
 use super::follow::{Display, Follow};
 use super::follow_options::{FollowOptions, Tasks};
 use super::output::Output;
+use super::prompt;
 use super::terminal_user;
 use super::text::{block, count};
 use super::view::{DisplaySettings, RepeatedFlags, UsageJson, pending_lines};
@@ -80,6 +81,10 @@ pub(super) async fn settle(
         had_ended(&report, again, out);
     } else if report.status == Status::Failed && is_retryable && follow.display.is_told() {
         out.note(again.retrying(&run));
+    }
+    let typed = prompt::typed_ahead::text();
+    if !again.is_in_conversation() && !typed.trim().is_empty() {
+        out.note(format!("not sent: {}", block(typed.trim())));
     }
     if report.status == Status::Pending && app.settings.store == StoreSettings::Memory && !follow.display.is_json() {
         out.warning(

@@ -118,7 +118,7 @@ impl From<RunnerError> for CliError {
 /// The command that remedies an error of the runner, whose own words are for every surface.
 fn remedy_of(error: &RunnerError) -> Option<String> {
     if let RunnerError::SessionBusy { head, .. } = error {
-        return Some(format!("finish it with `toolgate resume {}`, or start without `--session` and `-c`", head.run));
+        return Some(format!("finish it with `toolgate resume {}`, or begin another conversation", head.run));
     }
     if let RunnerError::NoSuchTool { .. } | RunnerError::ForeignTool { .. } = error {
         return Some("`toolgate tools` lists the tools of the agent".to_owned());

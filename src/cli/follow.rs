@@ -166,7 +166,7 @@ impl Display {
 fn typed_ahead(out: &Output) -> Option<String> {
     let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
     let typed = prompt::typed_ahead::text();
-    let when = if typed.ends_with('\n') { "  (sent after this turn)" } else { "" };
+    let when = if typed.ends_with('\n') { "  (not sent yet)" } else { "" };
     let text = || format!("  > {}{when}", one_line(&typed, look.room(6 + when.len())));
     (!typed.is_empty()).then(|| look.paint.dim(text()))
 }
@@ -187,8 +187,10 @@ pub(super) struct Follow<'a> {
     pub(super) interrupts: Interrupts,
     /// The effect of the first Ctrl-C.
     pub(super) on_interrupt: OnInterrupt,
-    /// The messages that were entered during the run and sent to it; `None` if none can be.
+    /// The messages that were entered during the run and sent to it.
     messages: Option<&'a mut Vec<String>>,
+    /// Whether the run still takes messages.
+    takes_messages: bool,
     /// Whether the person cancelled the run. No further question is asked.
     pub(super) is_cancelled: bool,
     /// The prompts that the person at the terminal left open. They are not shown again.
@@ -218,6 +220,7 @@ impl<'a> Follow<'a> {
             interrupts: Interrupts::listen(),
             on_interrupt: options.on_interrupt,
             messages: options.messages,
+            takes_messages: true,
             is_cancelled: false,
             left_open: BTreeSet::new(),
         }
@@ -270,19 +273,21 @@ impl<'a> Follow<'a> {
 
     /// Sends a message that was entered during the run to it. Commands, and messages that name files, wait for the prompt.
     pub(super) async fn send_entered(&mut self, run: &RunId, out: &mut Output) {
-        let Some(messages) = self.messages.as_mut().filter(|_| !self.is_cancelled) else { return };
+        if !self.takes_messages || self.is_cancelled {
+            return;
+        }
         let text = prompt::typed_ahead::take_message(|text| mentioned_files(text).is_empty());
         let Some(text) = text else { return };
         match self.app.runner.message(run, Message::user(text.clone())).await {
             Ok(_) => {
                 note_missing_files(&text, out);
-                messages.push(text.clone());
                 self.display.live_view().into_iter().for_each(|live_view| live_view.sent_here(text.clone()));
+                self.messages.iter_mut().for_each(|messages| messages.push(text.clone()));
             }
             // The run has ended, or refuses it: the prompt sends it again, and says why if it is refused.
             Err(_) => {
                 prompt::typed_ahead::put_back(text);
-                self.messages = None;
+                self.takes_messages = false;
             }
         }
     }

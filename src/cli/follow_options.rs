@@ -25,7 +25,7 @@ pub(super) struct FollowOptions<'a> {
     pub(super) tasks: Tasks,
     /// The effect of the first Ctrl-C.
     pub(super) on_interrupt: OnInterrupt,
-    /// The messages that the person enters during the run are sent to it, and are added here.
+    /// Where the messages are added that the person enters during the run. They are sent to it.
     pub(super) messages: Option<&'a mut Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! Session lookup: by id, by a unique prefix of it, or as the session of the last run.
+//! Session lookup: by id, by a unique prefix of it, or as the one that was used last.
 
 use clap::Args;
 
@@ -41,10 +41,11 @@ pub(super) async fn find(app: &App, tenant: &Tenant, named: &str) -> Result<Sess
     choose(named, &all(app, tenant).await?)
 }
 
-/// The session of the last run.
+/// The session of the run with the latest event, among the newest runs.
 async fn last(app: &App, tenant: &Tenant) -> Result<SessionId, CliError> {
-    let filter = RunFilter { tenant: Some(tenant.clone()), limit: 1, ..RunFilter::default() };
-    let newest = app.runner.list(&filter).await?.pop().map(|row| row.session);
+    let filter = RunFilter { tenant: Some(tenant.clone()), ..RunFilter::default() };
+    let runs = app.runner.list(&filter).await?;
+    let newest = runs.into_iter().rev().max_by_key(|row| row.updated_at).map(|row| row.session);
     newest.ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" starts one"))
 }
 

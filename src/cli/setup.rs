@@ -16,6 +16,7 @@ use crate::config::{self, AgentSettings, ModelSettings, Settings, StdioSettings,
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
+use crate::core::similar::{did_you_mean, similar};
 use crate::core::tool::escape_untrusted;
 use crate::telemetry::logging;
 
@@ -338,6 +339,11 @@ fn unknown_policy(settings: &Settings, name: &str) -> CliError {
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> CliError {
-    let known = list(known);
-    CliError::new(ErrorCode::NotFound, format!("there is no {what} `{name}`; configured are: {known}"))
+    let known: Vec<&str> = known.collect();
+    let error = format!("there is no {what} `{name}`; configured are: {}", list(known.iter().copied()));
+    let error = CliError::new(ErrorCode::NotFound, error);
+    match did_you_mean(similar(name, known)) {
+        Some(meant) => error.with_remedy(meant),
+        None => error,
+    }
 }

@@ -250,10 +250,8 @@ impl<'a> Resolver<'a> {
         if !has_host || url.contains(char::is_whitespace) {
             // The expanded text may be a secret. Show the written text, with possible secrets masked.
             let fault = Fault::new(format!("`{}` is not a URL", masked(text.value())));
-            self.value_fault(
-                fault.with_remedy("write it with its scheme, for example `https://example.com/mcp`"),
-                text.place(),
-            );
+            let remedy = "write it with its scheme, for example `https://api.example.com/v1`";
+            self.value_fault(fault.with_remedy(remedy), text.place());
         }
         url
     }

@@ -1,6 +1,7 @@
 //! Commands of a conversation: lines that begin with a slash.
 
 use crate::cli::wrap::hanging;
+use crate::core::similar::{did_you_mean, similar};
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,9 +91,15 @@ impl Command {
             "/fork" => takes_none(Self::Fork),
             "/new" => takes_none(Self::New),
             "/quit" | "/exit" => takes_none(Self::Quit),
-            _ => Err(format!(
-                "there is no command {name}; /help lists the commands, and a message may begin with a space before the slash"
-            )),
+            _ => {
+                let known = COMMANDS.iter().map(|(name, ..)| *name);
+                let meant = did_you_mean(similar(name, known)).map(|meant| format!("{meant} "));
+                Err(format!(
+                    "there is no command {name}; {}/help lists the commands, and a message may begin with a space before the \
+                     slash",
+                    meant.unwrap_or_default()
+                ))
+            }
         })
     }
 

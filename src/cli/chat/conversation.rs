@@ -304,7 +304,14 @@ impl<'a> Conversation<'a> {
             Command::Retry => {
                 let (mode, model) = (self.chosen_policy().map(str::to_owned), self.model.clone());
                 let retry = Retry { mode, model, ..Retry::default() };
-                let execution = self.app.runner.retry(&self.last_run().await?, retry).await?;
+                let last = self.last_run().await?;
+                if self.app.runner.load(&last).await?.started().trigger == Trigger::Compaction {
+                    return Err(CliError::usage(
+                        "the conversation was compacted since its last turn, which cannot be retried",
+                    )
+                    .with_remedy("Up recalls its message"));
+                }
+                let execution = self.app.runner.retry(&last, retry).await?;
                 note_ignored_model(self.app, &execution.run, self.model.as_ref(), out).await?;
                 let copied = copied(self.app, &execution.run).await?;
                 self.follow(execution, &copied, out).await?;

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::cli::error::CliError;
 use crate::core::chat::{Part, Role};
 use crate::core::id::{AgentName, SessionId, Tenant};
+use crate::core::run::{Event, JournalEntry};
 use crate::ports::RunFilter;
 use crate::runner::SessionMessage;
 
@@ -37,6 +38,15 @@ pub(super) async fn recalled(
     }
     recalled.dedup();
     Ok(recalled)
+}
+
+/// The messages of a turn that no model has read yet.
+pub(super) fn unread(journal: &[JournalEntry], read: &[String]) -> Vec<String> {
+    let added = journal.iter().filter_map(|entry| {
+        let Event::MessageAdded { message } = &entry.event else { return None };
+        Some(message.text())
+    });
+    added.filter(|text| !read.contains(text)).collect()
 }
 
 fn texts(messages: &[SessionMessage]) -> Vec<String> {

@@ -6,6 +6,8 @@ mod conversation;
 mod history;
 mod inspection;
 
+use std::cmp::Reverse;
+
 use clap::Args;
 
 use self::command::Command;
@@ -76,6 +78,10 @@ impl Chat {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         self.choice.apply(&mut settings, None)?;
+        if self.session.is_none() && !self.continues && !self.pick {
+            // Without a model, nothing is written.
+            setup::require_model(&settings, &setup::agent(&settings, self.agent.as_deref())?)?;
+        }
         let app = setup::open(settings).await?;
         prompt::claim_terminal();
         let ended = self.converse(&app, out).await;
@@ -173,22 +179,19 @@ impl Chat {
         interrupts: &mut Interrupts,
         out: &mut Output,
     ) -> Result<Option<SessionId>, CliError> {
-        let filter = SessionFilter {
-            agent: self.agent.as_deref().map(AgentName::from),
-            limit: OFFERED,
-            ..SessionFilter::default()
-        };
-        let rows = app.runner.sessions(&filter).await?;
+        let agent = self.agent.as_deref().map(AgentName::from);
+        let mut rows = app.runner.sessions(&SessionFilter { agent, ..SessionFilter::default() }).await?;
+        rows.sort_by_key(|row| Reverse(row.last_used_at()));
+        rows.truncate(OFFERED);
         if rows.is_empty() {
             out.note("there is no conversation yet; this is the first");
             return Ok(None);
         }
         let now = jiff::Timestamp::now();
         let options = rows.iter().map(|row| {
-            let used = row.head.as_ref().map_or(row.updated_at, |head| head.updated_at);
             let runs = count(usize::try_from(row.runs).unwrap_or(usize::MAX), "turn");
             let title = one_line(&row.title, out.width().saturating_sub(40).max(20));
-            format!("{:<9} {:>5} ago  {title}", runs, age(used, now))
+            format!("{:<9} {:>5} ago  {title}", runs, age(row.last_used_at(), now))
         });
         let menu = Menu::new(options.collect());
         loop {
@@ -229,6 +232,8 @@ impl Chat {
         recall.messages = history::recalled(app, conversation.agent(), session, &messages).await?;
         conversation.show_history(&messages, out).await?;
         if let Some(turn) = conversation.unended().await? {
+            let journal = app.runner.journal(&turn.run_id).await?;
+            recall.messages.extend(history::unread(&journal, &recall.messages));
             out.note(format!("the last turn has not ended; {}", continuing_keys(&turn.pending)));
         }
         // Servers start while the user types.

@@ -14,6 +14,8 @@ pub(in crate::cli) enum Accepts<'a> {
     Lines,
     /// Text that is there already, to be changed.
     Change(&'a str),
+    /// The message that was being typed when another question came.
+    Draft,
     /// A letter that decides, without Enter. Pasted text is rejected.
     Key,
     /// The number of an option, or text. The arrow keys mark an option, and Enter on an empty line takes it.
@@ -27,7 +29,7 @@ impl Accepts<'_> {
     /// Whether Esc leaves the question, as the end of the input does. A message or a text of several lines is not lost by it.
     pub(super) fn is_left_by_escape(self) -> bool {
         match self {
-            Self::Text | Self::Change(_) | Self::Key | Self::Choice(_) => true,
+            Self::Text | Self::Change(_) | Self::Draft | Self::Key | Self::Choice(_) => true,
             Self::Lines | Self::Message(_) => false,
         }
     }
@@ -81,7 +83,8 @@ pub(in crate::cli) trait Console {
     /// Begins a question: what is shown from now on belongs to it.
     fn begin_question(&mut self) {}
 
-    /// Discards input typed before the user could read the question. Call it when the question is on the screen.
+    /// Discards input typed before the user could read the question, except a text in progress, which the user ends first.
+    /// Call it when the question is on the screen.
     fn discard_typed_ahead(&mut self) -> io::Result<()>;
 
     /// Lets the user change a text in the editor that the environment names (`VISUAL`, `EDITOR`); `None` without one. The

@@ -60,8 +60,8 @@ const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing wa
 /// The choices at a call that requires approval. A grant for other arguments would not cover a call that a rule may deny.
 fn choices(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
     let later = match may_be_denied(&asked.item) {
-        true => "from now on [o]nly this call, as a rule may deny calls like it, [?]",
-        false => "from now on [o]nly this call, [l]ike it, any in this [s]ession, al[w]ays, [?]",
+        true => "from now on [o] the same call, as a rule may deny calls like it, [?]",
+        false => "from now on [o] the same call, [l]ike it, any in this [s]ession, al[w]ays, [?]",
     };
     let likely = likely.map(|likely| format!("  [g] allow in this session: {}\n", likely.words)).unwrap_or_default();
     let remaining = match asked.further.len() {

@@ -228,7 +228,7 @@ fn a_call_that_a_rule_may_deny_is_offered_no_wider_grant() {
     let PendingItem::Approval(approval) = approval_item("1") else { panic!("an approval") };
     let item = PendingItem::Approval(PendingApproval { may_be_denied: true, ..approval });
     let (resume, questions) = ask(&[item], "s\nw\nl\no\ns\n");
-    assert!(questions.contains("[o]nly this call, as a rule may deny calls like it"), "{questions}");
+    assert!(questions.contains("[o] the same call, as a rule may deny calls like it"), "{questions}");
     assert_eq!(questions.matches("that key is not offered").count(), 3, "{questions}");
     let decision = resume.answers[0].1.decision().unwrap();
     assert_eq!((decision.scope, &decision.coverage), (Scope::Session, &Coverage::Arguments));

@@ -35,7 +35,7 @@ struct Activity {
 impl Activity {
     /// The latest progress of a call, and its arguments.
     fn about(&self) -> String {
-        let progress = self.progress.as_ref().map(|progress| format!("{progress}  ")).unwrap_or_default();
+        let progress = self.progress.as_ref().map(|progress| format!("{progress} · ")).unwrap_or_default();
         format!("{progress}{}", self.remark)
     }
 }

@@ -4,7 +4,7 @@
 //! cells wrapped.
 //! A line break of the text stays one, so that verses keep their lines. Code is never wrapped: it can be copied.
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::paint::Paint;
@@ -47,6 +47,8 @@ struct Writer {
     is_code: bool,
     /// The rows of the open table, the cells of each as spans.
     table: Option<Vec<Vec<Spans>>>,
+    /// Whether each of its columns is aligned to the right.
+    aligns_right: Vec<bool>,
 }
 
 /// The parts of a line.
@@ -113,8 +115,9 @@ impl Writer {
                     self.lines.push(format!("{}{}", self.indent(), paint.dim(escape_untrusted(language))));
                 }
             }
-            Tag::Table(_) => {
+            Tag::Table(alignments) => {
                 self.end_line(width, paint);
+                self.aligns_right = alignments.iter().map(|alignment| *alignment == Alignment::Right).collect();
                 self.table = Some(Vec::new());
             }
             Tag::TableHead | Tag::TableRow => {
@@ -230,9 +233,10 @@ impl Writer {
                 })
                 .collect();
             for part in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
-                let cells = cells.iter().zip(&widths).map(|(cell, width)| {
+                let cells = cells.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
                     let Line { text, width: used } = cell.get(part).cloned().unwrap_or_default();
-                    text + &" ".repeat(width.saturating_sub(used))
+                    let gap = " ".repeat(width.saturating_sub(used));
+                    if self.aligns_right.get(column) == Some(&true) { gap + &text } else { text + &gap }
                 });
                 let line = cells.collect::<Vec<_>>().join(GAP);
                 self.lines.push(format!("{indent}{}", line.trim_end()));
@@ -408,7 +412,7 @@ mod tests {
     #[test]
     fn the_columns_of_a_table_are_aligned_where_they_fit() {
         let table = "| name | days |\n|---|--:|\n| 山田 | 3 |\n| **Ada** L. | `12` |\n\nDone.";
-        assert_eq!(plain(table, 40), "name    days\n──────  ────\n山田    3\nAda L.  12\n\nDone.");
+        assert_eq!(plain(table, 40), "name    days\n──────  ────\n山田       3\nAda L.    12\n\nDone.");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::desk::{Desk, person};
+use super::shell::Shell;
 use super::suspended_calls::fault_server;
 
 const NOTE: &str = "
@@ -214,6 +215,18 @@ fn an_open_prompt_leaves_the_item_pending() {
     assert!(screen.text.contains("pending: the run waits for 1 answer") && !was_sent(&desk), "{}", screen.text);
     at_a_terminal(&desk, &["resume", "last"], &[(DECIDE, "y")]).expect(0);
     assert_eq!(decision(&desk)["answer"], "approve");
+}
+
+#[test]
+fn a_message_entered_during_a_run_is_sent_to_it_and_other_text_is_told() {
+    let desk =
+        Desk::playing("turns: [{ say: one two three, stream: { fragments: 3, delay_ms: 1000 } }, { say: In French. }]");
+    let mut shell = Shell::at(&desk);
+    shell.runs("toolgate run Count").sees("| one");
+    shell.types("In French\rand then").sees("(the model reads it next)");
+    shell.sees("| In French.");
+    shell.sees("not sent: and then");
+    shell.sees("[0] ready> ");
 }
 
 #[test]

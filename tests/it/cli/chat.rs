@@ -247,6 +247,39 @@ fn a_message_that_the_model_has_not_read_before_the_end_of_a_turn_stays_in_the_c
 }
 
 #[test]
+fn no_letter_of_a_message_in_progress_decides_about_a_call() {
+    let call = "{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }";
+    let slow = "say: I note it., stream: { fragments: 3, delay_ms: 500 }";
+    let desk = Desk::playing(&format!("turns: [{{ {slow}, calls: [{call}] }}, {{ say: Noted. }}]"));
+    let mut shell = chat(&desk, "");
+    shell.runs("Note it").sees("| I");
+    shell.types("and make").sees("> and make");
+    shell.sees("end your message first");
+    shell.types(" sure").sees("and make sure");
+    shell.types("\x1b").sees("[q] later: ");
+    shell.types("a").sees("Noted.");
+    shell.sees("> and make sure");
+    shell.types("\x15");
+    left(&mut shell);
+    let runs = desk.toolgate(&["runs", "list", "--json"]).json_lines();
+    assert_eq!(runs.len(), 1);
+}
+
+#[test]
+fn what_was_entered_during_a_turn_that_fails_is_shown_and_no_command_of_it_is_executed() {
+    let desk = Desk::playing("turns: [{ latency_ms: 2000, fail: { code: provider_rejected } }, { say: Later. }]");
+    desk.write("notes.txt", "four");
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("Esc interrupts");
+    shell.types("/cost\rsee @notes.txt\r").sees("(not sent yet)");
+    shell.sees("failed:");
+    shell.sees("not executed: /cost");
+    shell.sees("> see @notes.txt");
+    shell.types("\x15");
+    left(&mut shell);
+}
+
+#[test]
 fn a_new_conversation_recalls_the_messages_of_those_before_it() {
     let desk = Desk::playing(TURNS);
     for message in ["What is the answer?", "And the question?"] {
@@ -531,7 +564,7 @@ fn a_message_with_a_file_that_is_entered_during_a_turn_is_sent_after_it() {
     desk.write("notes.txt", "four");
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("| one");
-    shell.types("and @notes.txt\r").sees("(sent after this turn)");
+    shell.types("and @notes.txt\r").sees("(not sent yet)");
     shell.sees("attached notes.txt");
     shell.sees("And four.");
     shell.sees("> ");

@@ -21,10 +21,17 @@ pub(super) enum Key {
     Erase,
     EraseWord,
     EraseLine,
+    /// Ctrl-K: deletes from the cursor to the end.
+    EraseRest,
+    /// Ctrl-Y: inserts what was erased last.
+    InsertErased,
     /// Deletes the character under the cursor.
     Delete,
     Left,
     Right,
+    /// Alt-B and Alt-F, or Ctrl with an arrow key.
+    WordLeft,
+    WordRight,
     /// Up and Down: the message before and after.
     Earlier,
     Later,
@@ -80,6 +87,8 @@ impl Bindings {
             (0x08, Key::Erase),
             (0x7f, Key::Erase),
             (0x12, Key::Search),
+            (0x0b, Key::EraseRest),
+            (0x19, Key::InsertErased),
             (0x17, Key::EraseWord),
             (0x15, Key::EraseLine),
             (0x01, Key::Home),
@@ -192,6 +201,8 @@ impl Decoder {
                 };
                 // Alt with any other key does nothing.
                 match self.bindings.key(byte) {
+                    _ if byte == b'b' => Some(Key::WordLeft),
+                    _ if byte == b'f' => Some(Key::WordRight),
                     Some(Key::Erase) => Some(Key::EraseWord),
                     Some(Key::Enter) => Some(Key::Break),
                     Some(_) | None => self.signal(byte),
@@ -220,6 +231,8 @@ impl Decoder {
                     (b"1" | b"7", b'~') => Some(Key::Home),
                     (b"4" | b"8", b'~') => Some(Key::End),
                     (b"3", b'~') => Some(Key::Delete),
+                    (b"1;5" | b"1;3", b'D') => Some(Key::WordLeft),
+                    (b"1;5" | b"1;3", b'C') => Some(Key::WordRight),
                     (b"", _) => moved(byte),
                     _ => None,
                 }
@@ -325,7 +338,11 @@ mod tests {
 
     #[test]
     fn keys_that_mean_nothing_here_are_dropped_whole() {
-        assert_eq!(decoder().decode(b"a\x1b[Eb\x1bOPc\x1b[1;5Cd\x1b[[Ae\x1bxf\x1b[<0;1;2M\x00\x0cg"), typed("abcdefg"));
+        assert_eq!(decoder().decode(b"a\x1b[Eb\x1bOPc\x1b[1;5Ad\x1b[[Ae\x1bxf\x1b[<0;1;2M\x00\x0cg"), typed("abcdefg"));
+        assert_eq!(
+            decoder().decode(b"\x1bb\x1b[1;5C\x0b\x19"),
+            [Key::WordLeft, Key::WordRight, Key::EraseRest, Key::InsertErased]
+        );
         assert_eq!(
             decoder().decode(b"\x1b[D\x1bOC\x1b[3~\x1b[H\x1b[F\x1b[A\x1bOB\x1b\r\x1b[Z"),
             [

@@ -19,10 +19,12 @@ pub(super) struct Line {
     text: Vec<char>,
     cursor: usize,
     has_paste: bool,
+    /// The text that a key erased last, for Ctrl-Y.
+    erased: Vec<char>,
 }
 
 impl Line {
-    pub(super) const EMPTY: Self = Self { text: Vec::new(), cursor: 0, has_paste: false };
+    pub(super) const EMPTY: Self = Self { text: Vec::new(), cursor: 0, has_paste: false, erased: Vec::new() };
 
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
@@ -46,10 +48,14 @@ impl Line {
                 self.has_paste = true;
                 self.insert(text.chars());
             }
-            Key::Erase => self.remove(self.cursor.saturating_sub(1), self.cursor),
-            Key::Delete => self.remove(self.cursor, (self.cursor + 1).min(self.text.len())),
-            Key::EraseWord => self.remove(self.word_start(), self.cursor),
-            Key::EraseLine => self.remove(0, self.cursor),
+            Key::Erase => drop(self.remove(self.cursor.saturating_sub(1), self.cursor)),
+            Key::Delete => drop(self.remove(self.cursor, (self.cursor + 1).min(self.text.len()))),
+            Key::EraseWord => self.erased = self.remove(self.word_start(), self.cursor),
+            Key::EraseLine => self.erased = self.remove(0, self.cursor),
+            Key::EraseRest => self.erased = self.remove(self.cursor, self.text.len()),
+            Key::InsertErased => self.insert(self.erased.clone()),
+            Key::WordLeft => self.cursor = self.word_start(),
+            Key::WordRight => self.cursor = self.word_end(),
             Key::Left => self.cursor = self.cursor.saturating_sub(1),
             Key::Right => self.cursor = (self.cursor + 1).min(self.text.len()),
             Key::Home => self.cursor = 0,
@@ -70,7 +76,7 @@ impl Line {
 
     /// Replaces the text, with the cursor at its end.
     pub(super) fn replace(&mut self, text: &str) {
-        *self = Self { text: text.chars().collect(), ..Self::default() };
+        *self = Self { text: text.chars().collect(), erased: std::mem::take(&mut self.erased), ..Self::default() };
         self.cursor = self.text.len();
     }
 
@@ -84,6 +90,13 @@ impl Line {
         is_continued
     }
 
+    /// Whether further input arrived with the line. A key pressed twice does not count, and neither does a second Enter.
+    pub(super) fn drops(&self, rest: &[Key]) -> bool {
+        let again: Vec<Key> = self.text().chars().map(Key::Char).chain([Key::Enter]).collect();
+        let is_repeated = !self.is_empty() && rest.chunks(again.len()).all(|keys| again.starts_with(keys));
+        !is_repeated && rest.iter().any(|key| matches!(key, Key::Char(_) | Key::Paste(_) | Key::OversizedPaste))
+    }
+
     fn insert(&mut self, inserted: impl IntoIterator<Item = char>) {
         let tail = self.text.split_off(self.cursor);
         self.text.extend(inserted);
@@ -91,11 +104,19 @@ impl Line {
         self.text.extend(tail);
     }
 
-    fn remove(&mut self, from: usize, to: usize) {
-        self.text.drain(from..to);
+    fn remove(&mut self, from: usize, to: usize) -> Vec<char> {
+        let removed = self.text.drain(from..to).collect();
         self.cursor = from;
         // An empty line contains no pasted text.
         self.has_paste &= !self.text.is_empty();
+        removed
+    }
+
+    fn word_end(&self) -> usize {
+        let after = self.text.get(self.cursor..).unwrap_or_default();
+        let word = after.iter().position(|c| !c.is_whitespace()).unwrap_or(after.len());
+        let end = after.get(word..).unwrap_or_default().iter().position(|c| c.is_whitespace());
+        self.cursor + end.map_or(after.len(), |end| word + end)
     }
 
     fn word_start(&self) -> usize {
@@ -177,6 +198,29 @@ mod tests {
         ] {
             assert_eq!(line([typed("one two three"), keys.clone()].concat()).text(), text, "{keys:?}");
         }
+    }
+
+    #[test]
+    fn what_is_erased_can_be_inserted_again() {
+        let moved = [Key::WordLeft, Key::EraseRest, Key::Home, Key::InsertErased, Key::Char(' ')];
+        assert_eq!(line([typed("one two three"), moved.to_vec()].concat()).text(), "three one two ");
+        let moved = [Key::Home, Key::WordRight, Key::Char('!'), Key::WordRight, Key::Erase];
+        assert_eq!(line([typed("one two three"), moved.to_vec()].concat()).text(), "one! tw three");
+    }
+
+    #[test]
+    fn a_repeated_key_drops_no_input_but_another_line_does() {
+        let drops = |text: &str, rest: &str| {
+            let rest: Vec<Key> = rest.chars().map(|c| if c == '\n' { Key::Enter } else { Key::Char(c) }).collect();
+            line(typed(text)).drops(&rest)
+        };
+        for rest in ["", "a", "a\n", "a\na\n", "\n"] {
+            assert!(!drops("a", rest), "{rest:?}");
+        }
+        for rest in ["b\n", "a\nb", "touch pwned\n"] {
+            assert!(drops("a", rest), "{rest:?}");
+        }
+        assert!(!drops("", "\n\n") && drops("", "x"));
     }
 
     #[test]

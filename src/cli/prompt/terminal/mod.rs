@@ -4,6 +4,7 @@
 mod bell;
 mod block;
 mod device;
+mod draft;
 mod editor;
 mod keys;
 mod line;
@@ -31,8 +32,6 @@ use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;
 use crate::cli::wrap::wrap;
 
-/// The minimum time to read a question and answer it. A key that is pressed twice arrives within this time.
-const READING: Duration = Duration::from_millis(300);
 /// The longest wait for the end of a paste that began before the question was shown.
 const REST_OF_PASTE: Duration = Duration::from_secs(2);
 /// The longest time that an interrupted prompt waits for the program to withdraw it.
@@ -189,9 +188,13 @@ impl Terminal {
             | Key::Erase
             | Key::EraseWord
             | Key::EraseLine
+            | Key::EraseRest
+            | Key::InsertErased
             | Key::Delete
             | Key::Left
             | Key::Right
+            | Key::WordLeft
+            | Key::WordRight
             | Key::Earlier
             | Key::Later
             | Key::Search
@@ -272,15 +275,10 @@ impl Console for Terminal {
         self.block = Block::default();
     }
 
-    /// Keys pressed while the run was executing, or pressed twice, would approve a call that the user has not seen.
+    /// Keys pressed while the run was executing, or pressed twice, would approve a call that the user has not seen. A message
+    /// that was being typed is ended before, so that none of its letters decides.
     fn discard_typed_ahead(&mut self) -> io::Result<()> {
-        let until = Instant::now() + READING;
-        while let Some(rest) = until.checked_duration_since(Instant::now()) {
-            if let PromptEvent::Keys(keys) = self.next_event(Some(rest))? {
-                self.rest_of_burst(keys)?;
-            }
-        }
-        Ok(())
+        self.end_typing()
     }
 
     fn editor(&mut self, text: &str, error: Option<&str>) -> io::Result<Option<String>> {
@@ -306,13 +304,17 @@ impl Console for Terminal {
         match accepts {
             Accepts::Change(text) => line.replace(text),
             Accepts::Message(recall) => {
-                let (text, is_entered) = typed_ahead::take(recall.sends_typed_ahead);
+                let (text, is_entered) = match recall.sends_typed_ahead {
+                    true => typed_ahead::take(),
+                    false => (self.restored()?, false),
+                };
                 line.replace(&text);
-                if is_entered && recall.sends_typed_ahead {
+                if is_entered {
                     self.finish(&mut view, &line)?;
                     return Ok(Some(Entry::new(&line)));
                 }
             }
+            Accepts::Draft => line.replace(&typed_ahead::line()),
             Accepts::Text | Accepts::Lines | Accepts::Key | Accepts::Choice(_) => {}
         }
         self.show_notices(&mut view)?;
@@ -346,9 +348,10 @@ impl Console for Terminal {
                         let rest = self.rest_of_burst(keys)?;
                         // Enter after the letter belongs to it.
                         let rest = rest.strip_prefix(&[Key::Enter]).unwrap_or(&rest);
-                        return Ok(Some(Entry { dropped: dropped(&line, rest), ..Entry::new(&line) }));
+                        return Ok(Some(Entry { dropped: line.drops(rest), ..Entry::new(&line) }));
                     }
-                    Key::Enter if recalled.is_message() && line.continue_after_backslash() => {}
+                    Key::Enter
+                        if (recalled.is_message() || accepts == Accepts::Draft) && line.continue_after_backslash() => {}
                     Key::Earlier | Key::Later => match menu.filter(|_| self.device.is_smart() && line.is_empty()) {
                         Some(menu) => {
                             marked = menu.step(marked, key == Key::Later);
@@ -387,7 +390,7 @@ impl Console for Terminal {
                             rest.into_iter().for_each(typed_ahead::edit);
                             return Ok(Some(Entry { is_last, ..Entry::new(&line) }));
                         }
-                        return Ok(Some(Entry { dropped: dropped(&line, &rest), is_last, ..Entry::new(&line) }));
+                        return Ok(Some(Entry { dropped: line.drops(&rest), is_last, ..Entry::new(&line) }));
                     }
                     Key::EndOfInput if line.is_empty() => {
                         self.finish(&mut view, &line)?;
@@ -396,6 +399,9 @@ impl Console for Terminal {
                     }
                     Key::Escape if accepts.is_left_by_escape() => {
                         self.finish(&mut view, &line)?;
+                        if accepts == Accepts::Draft {
+                            typed_ahead::put(&line.text());
+                        }
                         return Ok(None);
                     }
                     Key::Paste(_) | Key::OversizedPaste if accepts == Accepts::Key => {
@@ -414,9 +420,13 @@ impl Console for Terminal {
                     | Key::Erase
                     | Key::EraseWord
                     | Key::EraseLine
+                    | Key::EraseRest
+                    | Key::InsertErased
                     | Key::Delete
                     | Key::Left
                     | Key::Right
+                    | Key::WordLeft
+                    | Key::WordRight
                     | Key::Break
                     | Key::Home
                     | Key::End
@@ -424,6 +434,9 @@ impl Console for Terminal {
                     | Key::Escape
                     | Key::Paste(_) => line.edit(key),
                 }
+            }
+            if accepts == Accepts::Draft {
+                typed_ahead::put(&line.text());
             }
             view.draw(&line)?;
         }
@@ -439,13 +452,6 @@ impl Entry {
     fn new(line: &Line) -> Self {
         Self { text: line.text(), has_paste: line.has_paste(), ..Self::default() }
     }
-}
-
-/// Whether further input arrived with the line. A key pressed twice does not count, and neither does a second Enter.
-fn dropped(line: &Line, rest: &[Key]) -> bool {
-    let again: Vec<Key> = line.text().chars().map(Key::Char).chain([Key::Enter]).collect();
-    let is_repeated = !line.is_empty() && rest.chunks(again.len()).all(|keys| again.starts_with(keys));
-    !is_repeated && rest.iter().any(|key| matches!(key, Key::Char(_) | Key::Paste(_) | Key::OversizedPaste))
 }
 
 impl Drop for Terminal {
@@ -469,31 +475,4 @@ impl Drop for TerminalGuard {
 /// Claims the terminal, because a question can come at any time: from now on no typed input reaches the shell.
 pub(super) fn claim() {
     device::claim();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(text: &str) -> Line {
-        let mut line = Line::default();
-        text.chars().for_each(|c| line.edit(Key::Char(c)));
-        line
-    }
-
-    fn keys(text: &str) -> Vec<Key> {
-        text.chars().map(|c| if c == '\n' { Key::Enter } else { Key::Char(c) }).collect()
-    }
-
-    #[test]
-    fn a_repeated_key_drops_no_input_but_another_line_does() {
-        for rest in ["", "a", "a\n", "a\na\n", "\n"] {
-            assert!(!dropped(&line("a"), &keys(rest)), "{rest:?}");
-        }
-        for rest in ["b\n", "a\nb", "touch pwned\n"] {
-            assert!(dropped(&line("a"), &keys(rest)), "{rest:?}");
-        }
-        assert!(!dropped(&line(""), &keys("\n\n")));
-        assert!(dropped(&line(""), &keys("x")));
-    }
 }

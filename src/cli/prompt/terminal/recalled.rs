@@ -24,7 +24,12 @@ impl<'a> Recalled<'a> {
     pub(super) fn new(accepts: Accepts<'a>) -> Self {
         let recall = match accepts {
             Accepts::Message(recall) => Some(recall),
-            Accepts::Text | Accepts::Lines | Accepts::Change(_) | Accepts::Key | Accepts::Choice(_) => None,
+            Accepts::Text
+            | Accepts::Lines
+            | Accepts::Change(_)
+            | Accepts::Draft
+            | Accepts::Key
+            | Accepts::Choice(_) => None,
         };
         Self { recall, back: 0, typed: String::new(), search: Default::default(), aside: None }
     }

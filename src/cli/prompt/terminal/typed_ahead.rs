@@ -27,7 +27,7 @@ impl Typed {
         } else if key != Key::Enter {
             self.line.edit(key);
         } else if !self.line.continue_after_backslash() {
-            let entry = std::mem::take(&mut self.line).text();
+            let entry = self.take_line();
             self.entries.extend(Some(entry).filter(|entry| !entry.trim().is_empty()));
         }
     }
@@ -37,18 +37,26 @@ impl Typed {
         entries + &self.line.text()
     }
 
-    fn take(&mut self, is_sent: bool) -> (String, bool) {
-        let Some(mut entry) = self.entries.pop_front() else { return (std::mem::take(&mut self.line).text(), false) };
-        if is_command(&entry) {
-            return (entry, true);
-        }
-        while let Some(next) = self.entries.pop_front_if(|next| !is_command(next)) {
+    fn take(&mut self) -> (String, bool) {
+        let Some(mut entry) = self.entries.pop_front() else { return (self.take_line(), false) };
+        while !is_command(&entry)
+            && let Some(next) = self.entries.pop_front_if(|next| !is_command(next))
+        {
             entry = entry + "\n" + &next;
         }
-        if !is_sent && self.entries.is_empty() && !self.line.is_empty() {
-            entry = entry + "\n" + &std::mem::take(&mut self.line).text();
-        }
         (entry, true)
+    }
+
+    fn take_line(&mut self) -> String {
+        std::mem::take(&mut self.line).text()
+    }
+
+    fn restore(&mut self) -> (String, Vec<String>) {
+        let line = Some(self.take_line()).filter(|line| !line.is_empty());
+        let (commands, mut messages): (Vec<String>, Vec<String>) =
+            self.entries.drain(..).partition(|entry| is_command(entry));
+        messages.extend(line);
+        (messages.join("\n"), commands)
     }
 }
 
@@ -81,10 +89,25 @@ pub(in crate::cli) fn put_back(entry: String) {
     typed().entries.push_front(entry);
 }
 
-/// Takes what the next prompt begins with, and whether Enter ended it. A command is an entry of its own; other entries are
-/// one message, with the line in progress unless it is sent at once.
-pub(super) fn take(is_sent: bool) -> (String, bool) {
-    typed().take(is_sent)
+/// Takes what the next prompt sends, or begins with, and whether Enter ended it. A command is an entry of its own; other
+/// entries are one message.
+pub(super) fn take() -> (String, bool) {
+    typed().take()
+}
+
+/// Takes the text of all that was typed, which is not sent, and apart from it the commands.
+pub(super) fn restore() -> (String, Vec<String>) {
+    typed().restore()
+}
+
+/// The text that no Enter has ended.
+pub(super) fn line() -> String {
+    typed().line.text()
+}
+
+/// Whether a text is being typed.
+pub(super) fn has_line() -> bool {
+    !typed().line.is_empty()
 }
 
 #[cfg(test)]
@@ -99,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_command_is_an_entry_of_its_own() {
-        let first = |text| typing(text).take(true);
+        let first = |text| typing(text).take();
         for (text, entry) in [("one\ntwo\n", "one\ntwo"), ("one\n/cost\n", "one"), ("/cost\none\n", "/cost")] {
             assert_eq!(first(text), (entry.to_owned(), true), "{text}");
         }
@@ -109,10 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn the_line_in_progress_follows_a_message_that_is_not_sent() {
-        assert_eq!(typing("one\ntwo").take(false), ("one\ntwo".to_owned(), true));
+    fn what_is_not_sent_is_restored_without_its_commands() {
+        let mut typed = typing("one\n/new\ntwo");
+        assert_eq!(typed.restore(), ("one\ntwo".to_owned(), vec!["/new".to_owned()]));
+        assert_eq!(typed.text(), "");
         let mut typed = typing("one\ntwo");
-        assert_eq!([typed.take(true), typed.take(true)], [("one".into(), true), ("two".into(), false)]);
+        assert_eq!([typed.take(), typed.take()], [("one".into(), true), ("two".into(), false)]);
     }
 
     #[test]

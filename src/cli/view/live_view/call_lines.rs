@@ -177,12 +177,14 @@ impl LiveView {
         interrupted.chain(unsent).chain(undecided).collect()
     }
 
-    /// The calls that were sent and have no result, when no further event follows.
+    /// The calls that were sent and have no result, and the messages that no model has read, when no further event follows.
     pub(in crate::cli) fn unsettled(&mut self) -> Vec<String> {
         self.deferred.clear();
         let mark = self.look.paint.yellow("!");
         let sent = std::mem::take(&mut self.executing).into_values();
-        sent.map(|call| self.request_line(&mark, &call, ": sent, and no result is recorded yet")).collect()
+        let sent = sent.map(|call| self.request_line(&mark, &call, ": sent, and no result is recorded yet"));
+        let sent: Vec<String> = sent.collect();
+        sent.into_iter().chain(self.messages_left_unread()).collect()
     }
 
     /// The grants in force: each with what it covers, in a conversation their number. No lines without a grant.
