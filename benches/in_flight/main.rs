@@ -37,6 +37,10 @@ use toolgate::telemetry::{BackgroundSink, Destination, ExportSettings, Protocol,
 use scenario::PLAIN;
 use world::{Files, Loquacious, Turns};
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const RUNS: usize = 2_000;
 /// Runs in flight before the measurement, which set up what all runs share.
 const FIRST_RUNS: usize = 50;

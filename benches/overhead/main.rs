@@ -19,6 +19,10 @@ use std::process::ExitCode;
 use measure::Row;
 use scenario::{MANY_TOOLS, PLAIN, SCENARIOS};
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The allowed cost ratio of a turn at the end of a run to a turn at its start, with the cheapest store.
 const GROWTH_ALLOWED: f64 = 1.2;
 /// The allowed cost ratio of a turn with 300 tools to one with 8, with and without a file.
