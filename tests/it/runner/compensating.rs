@@ -72,11 +72,13 @@ on_every_store! {
         assert_eq!(answer_to(&report, "call_2_1"), "pay done", "the conversation is unchanged");
         let journal = world.journal(&report.run_id).await;
         let decided = journal.iter().position(|name| *name == "compensation.started").unwrap();
+        // A loaded machine waits a moment for the servers.
+        let undoing: Vec<_> = journal[decided + 1..].iter().copied().filter(|name| *name != "execution.waited").collect();
         let after = [
             "tool.checked", "tool.checked", "tool.started", "tool.completed", "tool.started", "tool.completed",
             "execution.ended",
         ];
-        assert_eq!(journal[decided + 1..], after);
+        assert_eq!(undoing, after);
     }
 
     async fn row_3_49_a_cancelled_run_that_waits_is_undone_and_then_cancelled(kept: Kept) {
