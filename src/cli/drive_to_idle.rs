@@ -74,6 +74,9 @@ pub(super) async fn settle(
         let Some(execution) = news else { break };
         report = until_idle(&mut follow, execution, out).await?;
     }
+    if report.status == Status::Pending {
+        follow.display.left_unread(out);
+    }
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
     let is_retryable = report.error.as_ref().is_some_and(|error| error.retryable);

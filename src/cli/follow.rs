@@ -10,7 +10,7 @@ use super::mention::{mentioned_files, note_missing_files};
 use super::output::Output;
 use super::paint::Paint;
 use super::prompt;
-use super::text::{list, one_line};
+use super::text::{end_of_line, list};
 use super::view::{
     Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, RepeatedFlags, SharedViewState, StartingServers,
 };
@@ -113,6 +113,13 @@ impl Display {
         lines.into_iter().for_each(|line| out.line(line));
     }
 
+    /// Displays the messages that no model has read, after the last event.
+    pub(super) fn left_unread(&mut self, out: &mut Output) {
+        let lines = self.live_view().map(LiveView::messages_left_unread).unwrap_or_default();
+        let is_live = self.is_live();
+        lines.into_iter().for_each(|line| if is_live { out.line(line) } else { out.note(line) });
+    }
+
     /// The live view, if there is one.
     fn live_view(&mut self) -> Option<&mut LiveView> {
         match self {
@@ -166,8 +173,8 @@ impl Display {
 fn typed_ahead(out: &Output) -> Option<String> {
     let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
     let typed = prompt::typed_ahead::text();
-    let when = if typed.ends_with('\n') { "  (not sent yet)" } else { "" };
-    let text = || format!("  > {}{when}", one_line(&typed, look.room(6 + when.len())));
+    let when = if prompt::typed_ahead::has_entries() { "  (not sent yet)" } else { "" };
+    let text = || format!("  > {}{when}", end_of_line(&typed, look.room(6 + when.len())));
     (!typed.is_empty()).then(|| look.paint.dim(text()))
 }
 
@@ -191,6 +198,8 @@ pub(super) struct Follow<'a> {
     messages: Option<&'a mut Vec<String>>,
     /// Whether the run still takes messages.
     takes_messages: bool,
+    /// A message with files, which the prompt sends.
+    waits_for_prompt: Option<String>,
     /// Whether the person cancelled the run. No further question is asked.
     pub(super) is_cancelled: bool,
     /// The prompts that the person at the terminal left open. They are not shown again.
@@ -221,6 +230,7 @@ impl<'a> Follow<'a> {
             on_interrupt: options.on_interrupt,
             messages: options.messages,
             takes_messages: true,
+            waits_for_prompt: None,
             is_cancelled: false,
             left_open: BTreeSet::new(),
         }
@@ -276,8 +286,17 @@ impl<'a> Follow<'a> {
         if !self.takes_messages || self.is_cancelled {
             return;
         }
-        let text = prompt::typed_ahead::take_message(|text| mentioned_files(text).is_empty());
-        let Some(text) = text else { return };
+        let Some(text) = prompt::typed_ahead::first_message() else { return };
+        if self.waits_for_prompt.as_ref() == Some(&text) {
+            return;
+        }
+        if !mentioned_files(&text).is_empty() {
+            self.waits_for_prompt = Some(text);
+            return;
+        }
+        if !prompt::typed_ahead::take_entry(&text) {
+            return;
+        }
         match self.app.runner.message(run, Message::user(text.clone())).await {
             Ok(_) => {
                 note_missing_files(&text, out);

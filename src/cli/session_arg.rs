@@ -1,11 +1,14 @@
 //! Session lookup: by id, by a unique prefix of it, or as the one that was used last.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use clap::Args;
 
 use super::error::CliError;
 use super::text::list;
 use crate::app::App;
-use crate::core::id::{SessionId, Tenant};
+use crate::core::id::{AgentName, SessionId, Tenant};
 use crate::ports::{RunFilter, SessionFilter};
 
 /// The number of candidates that an error lists.
@@ -41,11 +44,25 @@ pub(super) async fn find(app: &App, tenant: &Tenant, named: &str) -> Result<Sess
     choose(named, &all(app, tenant).await?)
 }
 
-/// The session of the run with the latest event, among the newest runs.
+/// The sessions of the agent, the one that was used last first: the newest ones, and those of its newest runs.
+pub(super) async fn last_used(
+    app: &App,
+    tenant: &Tenant,
+    agent: Option<&AgentName>,
+) -> Result<Vec<SessionId>, CliError> {
+    let filter = RunFilter { tenant: Some(tenant.clone()), agent: agent.cloned(), ..RunFilter::default() };
+    let runs = app.runner.list(&filter).await?.into_iter().map(|row| (row.updated_at, row.session));
+    let filter = SessionFilter { tenant: tenant.clone(), agent: agent.cloned(), ..SessionFilter::default() };
+    let sessions = app.runner.sessions(&filter).await?.into_iter().map(|row| (row.last_used_at(), row.id));
+    let mut used: Vec<_> = runs.chain(sessions).collect();
+    used.sort_by_key(|(at, _)| Reverse(*at));
+    let mut found = BTreeSet::new();
+    Ok(used.into_iter().map(|(_, session)| session).filter(|session| found.insert(session.clone())).collect())
+}
+
+/// The session that was used last.
 async fn last(app: &App, tenant: &Tenant) -> Result<SessionId, CliError> {
-    let filter = RunFilter { tenant: Some(tenant.clone()), ..RunFilter::default() };
-    let runs = app.runner.list(&filter).await?;
-    let newest = runs.into_iter().rev().max_by_key(|row| row.updated_at).map(|row| row.session);
+    let newest = last_used(app, tenant, None).await?.into_iter().next();
     newest.ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" starts one"))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use unicode_width::UnicodeWidthChar as _;
 
 use super::wrap::{cut, visible_width};
 use crate::core::tool::{escape_untrusted, with_escapes};
@@ -29,6 +30,24 @@ pub(super) fn ends(text: &str, max: usize) -> String {
         return one_line(text, max);
     }
     format!("{} {tail}", one_line(text, max.saturating_sub(visible_width(&tail) + 1)))
+}
+
+/// The end of a text in one line of at most this many columns, as a line editor shows what is being typed.
+pub(super) fn end_of_line(text: &str, max: usize) -> String {
+    let whole = one_line(text, usize::MAX);
+    let mut room = max.saturating_sub(1);
+    let fits = |c: &char| match room.checked_sub(c.width().unwrap_or(0)) {
+        Some(rest) => {
+            room = rest;
+            true
+        }
+        None => false,
+    };
+    if visible_width(&whole) <= max {
+        return whole;
+    }
+    let end: Vec<char> = whole.chars().rev().take_while(fits).collect();
+    format!("…{}", end.iter().rev().collect::<String>())
 }
 
 /// Untrusted text that may have several lines. Each line but the first is marked, so that it cannot pass for a line of
@@ -126,6 +145,12 @@ pub(super) fn shell_word(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_text_that_is_typed_is_shown_from_its_end() {
+        assert_eq!([end_of_line("one two", 7), end_of_line("one two", 5)], ["one two", "… two"]);
+        assert_eq!(end_of_line("山山山", 4), "…山");
+    }
 
     #[test]
     fn a_brief_duration_has_one_unit() {

@@ -198,10 +198,10 @@ impl RunCopy {
         Ok(())
     }
 
-    /// Begins its own part, with these limits and the message.
-    pub(super) fn begin_own_part(&mut self, trace: Trace, limits: Limits, message: Option<Message>) {
+    /// Begins its own part, with these limits and messages.
+    pub(super) fn begin_own_part(&mut self, trace: Trace, limits: Limits, messages: impl IntoIterator<Item = Message>) {
         self.own.push(Event::Resumed { trace, limits: Some(limits.into()) });
-        self.own.extend(message.map(|message| Event::MessageAdded { message }));
+        self.own.extend(messages.into_iter().map(|message| Event::MessageAdded { message }));
     }
 
     /// The message that it is listed under: its own, or the first of the run that it copies.

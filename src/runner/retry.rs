@@ -52,10 +52,15 @@ impl AgentRunner {
         let position = Run::fork_position(&source, message.is_some(), &limits).map_err(corrupt)?;
         source.truncate(usize::try_from(position).unwrap_or(usize::MAX));
         let is_replied = source.iter().any(|event| matches!(event, Event::ModelReplied { .. }));
+        let mut added = Vec::new();
         if model.is_some() && !is_replied {
-            // Failed attempts are those of the other model.
+            // Failed attempts are those of the other model. Messages that were added during them stay.
             let asked = source.iter().position(|event| matches!(event, Event::ModelCalled { .. }));
-            source.truncate(asked.unwrap_or(usize::MAX));
+            let attempts = source.split_off(asked.unwrap_or(source.len()));
+            added.extend(attempts.into_iter().filter_map(|event| {
+                let Event::MessageAdded { message } = event else { return None };
+                Some(message)
+            }));
         }
         let retry_of = |run, at, authors| Trigger::Retry { run, at, authors };
         let id = id.unwrap_or_else(|| self.fresh_id());
@@ -64,7 +69,7 @@ impl AgentRunner {
         if let Some(model) = model {
             copy.choose_model(&model, is_replied)?;
         }
-        copy.begin_own_part(self.trace(trace), limits, message);
+        copy.begin_own_part(self.trace(trace), limits, added.into_iter().chain(message));
         copy.started.by = by;
         if let Some(metadata) = metadata {
             copy.started.metadata = metadata;

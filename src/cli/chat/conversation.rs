@@ -22,7 +22,7 @@ use crate::cli::view::{RepeatedFlags, SharedViewState, can_continue_with_message
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
-use crate::core::run::{Answer, Channel, Decision, JournalEntry, PendingItem, Resume, Status, Trigger};
+use crate::core::run::{Answer, Channel, Decision, Event, JournalEntry, PendingItem, Resume, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{Grant, GrantFilter};
 use crate::runner::{Agent, Execution, Fork, NewSession, Report, Request, Retry, SessionCompaction, SessionMessage};
@@ -202,6 +202,7 @@ impl<'a> Conversation<'a> {
         }
         let runner = &self.app.runner;
         let mode = self.chosen_policy().map(str::to_owned);
+        let is_fork = self.forks && self.last.is_some();
         let execution = match &self.last {
             Some(run) if self.forks => {
                 let fork = Fork { message: Some(message), mode, ..Fork::default() };
@@ -217,8 +218,15 @@ impl<'a> Conversation<'a> {
             }
         };
         (self.forks, self.has_unsent_choice, self.attachments) = (false, false, Vec::new());
-        let copied = copied(self.app, &execution.run).await?;
-        self.follow(execution, &copied, out).await
+        let mut known = runner.journal(&execution.run).await?;
+        let own = copied_length(&known);
+        known.retain(|entry| entry.seq < own || is_fork);
+        // The prompt has shown the message of a fork.
+        let added = |entry: &JournalEntry| entry.seq >= own && matches!(entry.event, Event::MessageAdded { .. });
+        if let Some(message) = known.iter().position(added) {
+            known.truncate(message + 1);
+        }
+        self.follow(execution, &known, out).await
     }
 
     /// Continues a turn that has not ended with a message. The calls that wait for approval are denied.
@@ -306,10 +314,8 @@ impl<'a> Conversation<'a> {
                 let retry = Retry { mode, model, ..Retry::default() };
                 let last = self.last_run().await?;
                 if self.app.runner.load(&last).await?.started().trigger == Trigger::Compaction {
-                    return Err(CliError::usage(
-                        "the conversation was compacted since its last turn, which cannot be retried",
-                    )
-                    .with_remedy("Up recalls its message"));
+                    return Err(CliError::usage("the last turn is a compaction, which cannot be retried")
+                        .with_remedy("Up recalls the message before it"));
                 }
                 let execution = self.app.runner.retry(&last, retry).await?;
                 note_ignored_model(self.app, &execution.run, self.model.as_ref(), out).await?;

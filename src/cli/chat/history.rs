@@ -1,17 +1,13 @@
 //! Messages that the prompt of a conversation recalls: its own, and those of the agent's conversations before it.
 
-use std::collections::BTreeSet;
-
 use crate::app::App;
 use crate::cli::error::CliError;
+use crate::cli::session_arg;
 use crate::core::chat::{Part, Role};
 use crate::core::id::{AgentName, SessionId, Tenant};
 use crate::core::run::{Event, JournalEntry};
-use crate::ports::RunFilter;
 use crate::runner::SessionMessage;
 
-/// The number of runs whose conversations are read.
-const RUNS: usize = 100;
 /// The number of messages after which no further conversation is read.
 const MESSAGES: usize = 200;
 /// How texts begin that toolgate adds to a conversation.
@@ -25,13 +21,16 @@ pub(super) async fn recalled(
     own: &[SessionMessage],
 ) -> Result<Vec<String>, CliError> {
     let tenant = Tenant::default();
-    let filter =
-        RunFilter { tenant: Some(tenant.clone()), agent: Some(agent.clone()), limit: RUNS, ..RunFilter::default() };
     let mut recalled = texts(own);
-    let mut read: BTreeSet<SessionId> = session.into_iter().cloned().collect();
-    for row in app.runner.list(&filter).await? {
-        if recalled.len() < MESSAGES && read.insert(row.session.clone()) {
-            let mut earlier = texts(&app.runner.session_messages(&tenant, &row.session).await?);
+    for earlier in session_arg::last_used(app, &tenant, Some(agent)).await? {
+        if recalled.len() >= MESSAGES {
+            break;
+        }
+        // One that cannot be read, or was deleted meanwhile, hinders no conversation.
+        if session != Some(&earlier)
+            && let Ok(messages) = app.runner.session_messages(&tenant, &earlier).await
+        {
+            let mut earlier = texts(&messages);
             earlier.append(&mut recalled);
             recalled = earlier;
         }

@@ -6,8 +6,6 @@ mod conversation;
 mod history;
 mod inspection;
 
-use std::cmp::Reverse;
-
 use clap::Args;
 
 use self::command::Command;
@@ -25,7 +23,6 @@ use super::view::continuing_keys;
 use crate::app::App;
 use crate::config::StoreSettings;
 use crate::core::id::{AgentName, SessionId, Tenant};
-use crate::ports::SessionFilter;
 
 /// The number of conversations that `--pick` offers.
 const OFFERED: usize = 10;
@@ -179,10 +176,11 @@ impl Chat {
         interrupts: &mut Interrupts,
         out: &mut Output,
     ) -> Result<Option<SessionId>, CliError> {
-        let agent = self.agent.as_deref().map(AgentName::from);
-        let mut rows = app.runner.sessions(&SessionFilter { agent, ..SessionFilter::default() }).await?;
-        rows.sort_by_key(|row| Reverse(row.last_used_at()));
-        rows.truncate(OFFERED);
+        let (tenant, agent) = (Tenant::default(), self.agent.as_deref().map(AgentName::from));
+        let mut rows = Vec::new();
+        for session in session_arg::last_used(app, &tenant, agent.as_ref()).await?.iter().take(OFFERED) {
+            rows.extend(app.runner.session(&tenant, session).await?);
+        }
         if rows.is_empty() {
             out.note("there is no conversation yet; this is the first");
             return Ok(None);

@@ -77,8 +77,16 @@ pub(in crate::cli) mod typed_ahead {
         String::new()
     }
 
-    pub(in crate::cli) fn take_message(_: impl FnOnce(&str) -> bool) -> Option<String> {
+    pub(in crate::cli) fn first_message() -> Option<String> {
         None
+    }
+
+    pub(in crate::cli) fn take_entry(_: &str) -> bool {
+        false
+    }
+
+    pub(in crate::cli) fn has_entries() -> bool {
+        false
     }
 
     pub(in crate::cli) fn put_back(_: String) {}

@@ -5,7 +5,7 @@ mod notes;
 mod shared;
 mod stream;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub(super) use self::call_lines::shortened;
 pub(in crate::cli) use self::shared::SharedViewState;
@@ -92,8 +92,9 @@ pub(in crate::cli) struct LiveView {
     prompted: Vec<String>,
     /// The other messages that the model has not read. They are quoted before the request that has them.
     unread: Vec<String>,
-    /// Those of them whose event has not arrived: the process that executes the run sends it with its next step.
-    sent_here: Vec<String>,
+    /// Messages that were sent from this terminal, and whose events have not arrived: the process that executes the run
+    /// sends them with its next step.
+    sent_here: VecDeque<String>,
 }
 
 /// The prefix of each line of model text, so that no such line can imitate output of the program.
@@ -132,7 +133,7 @@ impl LiveView {
             repeated: BTreeSet::new(),
             prompted: Vec::new(),
             unread: Vec::new(),
-            sent_here: Vec::new(),
+            sent_here: VecDeque::new(),
         }
     }
 
@@ -332,8 +333,8 @@ impl LiveView {
                 let calls = count(undo.len(), "call");
                 vec![paint.yellow(format!("will end as {}; undoing {calls} before", status.as_str()))]
             }
-            LifecycleKind::MessageAdded { .. } => {
-                self.unread.append(&mut self.prompted);
+            LifecycleKind::MessageAdded { text } => {
+                self.unread.extend(text.as_ref().and_then(|_| self.prompted.pop()));
                 Vec::new()
             }
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {

@@ -179,6 +179,29 @@ fn a_retry_asks_the_model_that_was_chosen_after_a_failure() {
 }
 
 #[test]
+fn a_message_entered_during_a_turn_that_fails_is_read_by_the_model_that_is_chosen_for_the_retry() {
+    let desk = Desk::playing("turns: [{ latency_ms: 2000, fail: { code: provider_rejected } }]");
+    add_another_model(&desk);
+    let mut shell = chat(&desk, "");
+    shell.runs("Hello").sees("Esc interrupts");
+    shell.types("In French\r").sees("(the model reads it next)");
+    shell.sees("the model has not read this message; it stays in the conversation");
+    shell.sees("failed:");
+    shell.sees("> ");
+    shell.runs("/model other").sees("model other");
+    shell.sees("> ");
+    shell.runs("/retry").sees("Here I am.");
+    shell.sees("> ");
+    left(&mut shell);
+    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let messages = desk.toolgate(&["sessions", "messages", &session]).expect(0).out;
+    assert!(
+        messages.contains("Hello") && messages.contains("In French") && messages.contains("Here I am."),
+        "{messages}"
+    );
+}
+
+#[test]
 fn a_server_that_is_not_available_is_told_once_in_a_conversation() {
     let desk = Desk::playing("turns: [{ say: One. }, { say: Two. }]");
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
@@ -238,7 +261,11 @@ fn a_message_that_the_model_has_not_read_before_the_end_of_a_turn_stays_in_the_c
     shell.runs("Hello").sees("Esc interrupts");
     shell.types("Be quick\r").sees("(the model reads it next)");
     let end = shell.types("\x1b").sees("cancelled: interrupted at the terminal");
-    assert!(end.contains(" Be quick\r\n") && end.contains("the model has not read this message"), "{end}");
+    assert!(
+        end.contains(" Be quick\r\n")
+            && end.contains("the model has not read this message; it stays in the conversation"),
+        "{end}"
+    );
     shell.sees("> ");
     left(&mut shell);
     let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
@@ -257,12 +284,13 @@ fn no_letter_of_a_message_in_progress_decides_about_a_call() {
     shell.sees("end your message first");
     shell.types(" sure").sees("and make sure");
     shell.types("\x1b").sees("[q] later: ");
+    // The first letters of a sentence at the question do not decide either.
+    shell.types("so").sees("end your message first");
+    shell.types("\x15").sees("[q] later: ");
     shell.types("a").sees("Noted.");
-    shell.sees("> and make sure");
-    shell.types("\x15");
+    shell.sees("> ");
     left(&mut shell);
-    let runs = desk.toolgate(&["runs", "list", "--json"]).json_lines();
-    assert_eq!(runs.len(), 1);
+    assert_eq!(desk.toolgate(&["runs", "list", "--json"]).json_lines().len(), 1);
 }
 
 #[test]
@@ -290,6 +318,21 @@ fn a_new_conversation_recalls_the_messages_of_those_before_it() {
     shell.types("\x1b[A").sees("What is the answer?");
     shell.types("\x15the ques\x12").sees("And the question?");
     shell.types("\x15");
+    left(&mut shell);
+}
+
+#[test]
+fn the_conversations_that_can_be_picked_are_in_the_order_of_their_last_use() {
+    let desk = Desk::playing(TURNS);
+    for message in ["First", "Second"] {
+        desk.toolgate(&["run", "--quiet", message]).expect(0);
+    }
+    let first = desk.toolgate(&["runs", "list", "--json"]).json_lines()[1]["session_id"].as_str().unwrap().to_owned();
+    desk.toolgate(&["run", "--session", &first, "Again"]).expect(0);
+    let mut shell = Shell::at(&desk);
+    let shown = shell.runs("toolgate chat --pick").sees("a new conversation): ");
+    assert!(shown.find("2 turns").unwrap() < shown.find("1 turn ").unwrap(), "{shown}");
+    shell.runs("1").sees("> ");
     left(&mut shell);
 }
 
@@ -460,7 +503,8 @@ fn the_turns_that_a_fork_has_copied_have_no_duration() {
     let desk = Desk::playing(TURNS);
     let mut shell = chat(&desk, "");
     for (command, shown) in [("What is it?", "Forty-two."), ("/fork", "begins a copy"), ("Again", "As I said.")] {
-        shell.runs(command).sees(shown);
+        let seen = shell.runs(command).sees(shown);
+        assert!(!seen.contains("\x1b[1m>\x1b[0m"), "the prompt has shown the message: {seen}");
         shell.sees("> ");
     }
     left(&mut shell);

@@ -12,41 +12,65 @@ use crate::cli::prompt::console::{Accepts, Console as _};
 const READING: Duration = Duration::from_millis(300);
 /// The longest pause between two keys of a text.
 const TYPING: Duration = Duration::from_millis(800);
-const QUESTION: &str = "  end your message first, then decide: Enter sends it, Esc keeps it for later\n> ";
+/// The longest pause between a letter and the next one of the same word.
+const NEXT_LETTER: Duration = Duration::from_millis(400);
+const QUESTION: &str =
+    "  end your message first, then decide: Enter sends it after the decision, Esc keeps it for later\n> ";
 
 impl Terminal {
     /// Drops the keys that were pressed before the question could be read. A text among them, or one that was being typed
     /// before, is ended as a message.
     pub(super) fn end_typing(&mut self) -> io::Result<()> {
-        let early = self.early_keys()?;
-        if typed_ahead::has_line() || is_text(&early) {
-            early.into_iter().for_each(typed_ahead::edit);
-        }
-        while typed_ahead::has_line() {
-            let ended = self.line(QUESTION, Accepts::Draft)?;
-            let is_kept = ended.is_none();
-            if let Some(entry) = ended {
-                typed_ahead::put(&entry.text);
-                typed_ahead::edit(Key::Enter);
+        loop {
+            if !typed_ahead::is_in_progress() {
+                let early = self.early_keys()?;
+                if !is_text(&early) {
+                    return Ok(());
+                }
+                early.into_iter().for_each(typed_ahead::edit);
             }
-            self.early_keys()?;
-            if is_kept {
-                break;
+            if self.line(QUESTION, Accepts::Draft)?.is_none() {
+                typed_ahead::set_aside();
             }
         }
-        Ok(())
     }
 
-    /// The keys that are pressed within the time to read a question, and those that follow without a pause.
+    /// The keys that are pressed within the time to read a question, or within that of a text after the first of them. Ends
+    /// at once when they are a text, which is not lost if the question is withdrawn.
     fn early_keys(&mut self) -> io::Result<Vec<Key>> {
         let (mut until, mut early) = (Instant::now() + READING, Vec::new());
         while let Some(rest) = until.checked_duration_since(Instant::now()) {
             if let PromptEvent::Keys(keys) = self.next_event(Some(rest))? {
+                if early.is_empty() {
+                    until = until.max(Instant::now() + TYPING);
+                }
                 early.extend(self.rest_of_burst(keys)?);
-                until = until.max(Instant::now() + TYPING);
+                if is_text(&early) {
+                    break;
+                }
             }
         }
         Ok(early)
+    }
+
+    /// The keys after a letter that decides: the rest of its burst, and those that follow like the letters of a text.
+    pub(super) fn rest_of_text(&mut self, first: &Key, keys: impl IntoIterator<Item = Key>) -> io::Result<Vec<Key>> {
+        let mut rest = self.rest_of_burst(keys)?;
+        let until = Instant::now() + NEXT_LETTER;
+        while let Some(wait) = until.checked_duration_since(Instant::now())
+            && !is_text_from(first, &rest)
+        {
+            if let PromptEvent::Keys(keys) = self.next_event(Some(wait))? {
+                rest.extend(self.rest_of_burst(keys)?);
+            }
+        }
+        Ok(rest)
+    }
+
+    /// Whether a letter at a question and the keys after it are a message that a person types. Lines that arrive together are
+    /// pasted.
+    pub(super) fn is_message(first: &Key, rest: &[Key]) -> bool {
+        is_text_from(first, rest) && !rest.contains(&Key::Enter)
     }
 
     /// The text that was typed and not sent, for the next message. Commands in it are dropped, and named.
@@ -57,6 +81,10 @@ impl Terminal {
         }
         Ok(text)
     }
+}
+
+fn is_text_from(first: &Key, rest: &[Key]) -> bool {
+    is_text(&[std::slice::from_ref(first), rest].concat())
 }
 
 /// Whether these keys are a text: more than one letter that was pressed several times.
@@ -75,5 +103,9 @@ mod tests {
         let keys = |text: &str| text.chars().map(Key::Char).collect::<Vec<_>>();
         assert!(!is_text(&[]) && !is_text(&keys("aa")) && !is_text(&[keys("a"), vec![Key::Enter]].concat()));
         assert!(is_text(&keys("make")));
+        assert!(
+            Terminal::is_message(&Key::Char('s'), &keys("o")) && !Terminal::is_message(&Key::Char('s'), &keys("s"))
+        );
+        assert!(!Terminal::is_message(&Key::Char('t'), &[keys("ouch pwned"), vec![Key::Enter]].concat()));
     }
 }

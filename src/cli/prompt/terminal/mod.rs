@@ -343,9 +343,18 @@ impl Console for Terminal {
             while let Some(key) = keys.next() {
                 match key {
                     Key::Char(_) if accepts == Accepts::Key => {
-                        line.edit(key);
+                        line.edit(key.clone());
+                        let rest = self.rest_of_text(&key, keys)?;
+                        if Self::is_message(&key, &rest) {
+                            // The person began to type, and did not decide.
+                            view.erase()?;
+                            [key].into_iter().chain(rest).for_each(typed_ahead::edit);
+                            self.end_typing()?;
+                            view.begin_again();
+                            line = Line::default();
+                            break;
+                        }
                         self.finish(&mut view, &line)?;
-                        let rest = self.rest_of_burst(keys)?;
                         // Enter after the letter belongs to it.
                         let rest = rest.strip_prefix(&[Key::Enter]).unwrap_or(&rest);
                         return Ok(Some(Entry { dropped: line.drops(rest), ..Entry::new(&line) }));
@@ -389,6 +398,11 @@ impl Console for Terminal {
                             // The next message prompt begins with it.
                             rest.into_iter().for_each(typed_ahead::edit);
                             return Ok(Some(Entry { is_last, ..Entry::new(&line) }));
+                        }
+                        if accepts == Accepts::Draft {
+                            typed_ahead::put(&line.text());
+                            [Key::Enter].into_iter().chain(rest).for_each(typed_ahead::edit);
+                            return Ok(Some(Entry::default()));
                         }
                         return Ok(Some(Entry { dropped: line.drops(&rest), is_last, ..Entry::new(&line) }));
                     }
@@ -437,6 +451,10 @@ impl Console for Terminal {
             }
             if accepts == Accepts::Draft {
                 typed_ahead::put(&line.text());
+                if line.is_empty() {
+                    self.finish(&mut view, &line)?;
+                    return Ok(Some(Entry::default()));
+                }
             }
             view.draw(&line)?;
         }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::keys::Key;
 use super::line::Line;
 
-static TYPED: Mutex<Typed> = Mutex::new(Typed { entries: VecDeque::new(), line: Line::EMPTY });
+static TYPED: Mutex<Typed> = Mutex::new(Typed { entries: VecDeque::new(), line: Line::EMPTY, is_aside: false });
 
 fn typed() -> MutexGuard<'static, Typed> {
     TYPED.lock().unwrap_or_else(PoisonError::into_inner)
@@ -18,10 +18,13 @@ struct Typed {
     /// What Enter ended, as long as it is not sent.
     entries: VecDeque<String>,
     line: Line,
+    /// Whether the line was put aside, and not typed since.
+    is_aside: bool,
 }
 
 impl Typed {
     fn edit(&mut self, key: Key) {
+        self.is_aside = false;
         if key == Key::Erase && self.line.is_empty() {
             self.line.replace(&self.entries.pop_back().unwrap_or_default());
         } else if key != Key::Enter {
@@ -60,8 +63,10 @@ impl Typed {
     }
 }
 
+/// Whether an entry has the form of a command: its first word is a slash and letters.
 fn is_command(entry: &str) -> bool {
-    entry.starts_with('/')
+    let word = entry.split(char::is_whitespace).next().and_then(|word| word.strip_prefix('/'));
+    word.is_some_and(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase()))
 }
 
 /// Applies a key.
@@ -79,9 +84,19 @@ pub(super) fn put(text: &str) {
     typed().line.replace(text);
 }
 
-/// Takes the first entry if it is a message that fits.
-pub(in crate::cli) fn take_message(fits: impl FnOnce(&str) -> bool) -> Option<String> {
-    typed().entries.pop_front_if(|entry| !is_command(entry) && fits(entry))
+/// The first entry, if it is a message.
+pub(in crate::cli) fn first_message() -> Option<String> {
+    typed().entries.front().filter(|entry| !is_command(entry)).cloned()
+}
+
+/// Takes the first entry if it is this one.
+pub(in crate::cli) fn take_entry(entry: &str) -> bool {
+    typed().entries.pop_front_if(|first| first == entry).is_some()
+}
+
+/// Whether entries wait.
+pub(in crate::cli) fn has_entries() -> bool {
+    !typed().entries.is_empty()
 }
 
 /// Puts an entry back that could not be sent.
@@ -105,9 +120,15 @@ pub(super) fn line() -> String {
     typed().line.text()
 }
 
-/// Whether a text is being typed.
-pub(super) fn has_line() -> bool {
-    !typed().line.is_empty()
+/// Whether a text is being typed, which was not put aside.
+pub(super) fn is_in_progress() -> bool {
+    let typed = typed();
+    !typed.is_aside && !typed.line.is_empty()
+}
+
+/// Puts the text in progress aside for the next message. Typing takes it up again.
+pub(super) fn set_aside() {
+    typed().is_aside = true;
 }
 
 #[cfg(test)]

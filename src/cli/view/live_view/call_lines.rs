@@ -58,7 +58,8 @@ impl LiveView {
             return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
         }
         let head = format!("{name} rejected, {}", reason.as_str().replace('_', " "));
-        let reason = why_rejected(message.unwrap_or_default(), self.look.room(head.chars().count() + 6));
+        let room = self.look.room(head.chars().count() + 6) + (ERROR_ROWS - 1) * self.look.width;
+        let reason = why_rejected(message.unwrap_or_default(), room);
         format!("  {} {head}: {reason}", paint.red("✗"))
     }
 

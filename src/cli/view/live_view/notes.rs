@@ -18,10 +18,8 @@ impl LiveView {
             tool_calls.iter().for_each(|call| self.shared.add_call(&event.run_id, &call.call_id));
         }
         if let LifecycleKind::MessageAdded { text } = &event.fact {
-            match self.sent_here.iter().position(|sent| Some(sent) == text.as_ref()) {
-                Some(at) => drop(self.sent_here.remove(at)),
-                None => self.prompted.extend(text.clone()),
-            }
+            self.prompted.extend(text.clone());
+            self.sent_here.pop_front();
         }
         if let LifecycleKind::ModelCalled { attempt: 1, .. } = &event.fact {
             self.prompted.clear();
@@ -63,27 +61,30 @@ impl LiveView {
 
     /// Keeps a message that was sent to the run from this terminal.
     pub(in crate::cli) fn sent_here(&mut self, message: String) {
-        self.sent_here.push(message.clone());
-        self.unread.push(message);
+        self.sent_here.push_back(message);
     }
 
     /// A line for each message that the model has not read yet.
     pub(in crate::cli) fn unread(&self) -> Vec<String> {
         const WHEN: &str = "  (the model reads it next)";
         let line = |text| format!("  > {}{WHEN}", one_line(text, self.look.room(4 + WHEN.len())));
-        self.unread.iter().map(|text| self.look.paint.dim(line(text))).collect()
+        self.unread.iter().chain(&self.sent_here).map(|text| self.look.paint.dim(line(text))).collect()
     }
 
-    /// Quotes the messages that the model reads now.
-    pub(super) fn read_messages(&mut self) -> Vec<String> {
+    /// Quotes the messages that are recorded and were not quoted yet.
+    pub(in crate::cli) fn read_messages(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unread).iter().map(|text| self.quote(text)).collect()
     }
 
-    /// Quotes the messages that the run ended before the model read them.
-    pub(super) fn messages_left_unread(&mut self) -> Vec<String> {
+    /// Quotes the messages that no model has read when the run ends, or becomes pending.
+    pub(in crate::cli) fn messages_left_unread(&mut self) -> Vec<String> {
         let mut lines = self.read_messages();
-        let not_read = "  the model has not read this message";
-        lines.extend((!lines.is_empty()).then(|| self.look.paint.dim(not_read)));
+        let not_read = match lines.len() {
+            0 => return lines,
+            1 => "  the model has not read this message; it stays in the conversation",
+            _ => "  the model has not read these messages; they stay in the conversation",
+        };
+        lines.push(self.look.paint.dim(not_read));
         lines
     }
 
