@@ -220,7 +220,7 @@ fn an_open_prompt_leaves_the_item_pending() {
 #[test]
 fn a_message_entered_during_a_run_is_sent_to_it_and_other_text_is_told() {
     let desk =
-        Desk::playing("turns: [{ say: one two three, stream: { fragments: 3, delay_ms: 1000 } }, { say: In French. }]");
+        Desk::playing("turns: [{ say: one two three, stream: { fragments: 3, delay_ms: 2500 } }, { say: In French. }]");
     let mut shell = Shell::at(&desk);
     shell.runs("toolgate run Count").sees("| one");
     shell.types("In French\rand then").sees("(the model reads it next)");

@@ -179,14 +179,14 @@ fn a_retry_asks_the_model_that_was_chosen_after_a_failure() {
 }
 
 #[test]
-fn a_message_entered_during_a_turn_that_fails_is_read_by_the_model_that_is_chosen_for_the_retry() {
-    let desk = Desk::playing("turns: [{ latency_ms: 2000, fail: { code: provider_rejected } }]");
+fn a_message_entered_during_a_turn_that_ends_is_read_by_the_model_that_is_chosen_for_the_retry() {
+    let desk = Desk::playing("turns: [{ hang: true }]");
     add_another_model(&desk);
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
     shell.types("In French\r").sees("(the model reads it next)");
-    shell.sees("the model has not read this message; it stays in the conversation");
-    shell.sees("failed:");
+    shell.types("\x1b").sees("the model has not read this message; it stays in the conversation");
+    shell.sees("cancelled");
     shell.sees("> ");
     shell.runs("/model other").sees("model other");
     shell.sees("> ");
@@ -294,13 +294,13 @@ fn no_letter_of_a_message_in_progress_decides_about_a_call() {
 }
 
 #[test]
-fn what_was_entered_during_a_turn_that_fails_is_shown_and_no_command_of_it_is_executed() {
-    let desk = Desk::playing("turns: [{ latency_ms: 2000, fail: { code: provider_rejected } }, { say: Later. }]");
+fn what_was_entered_during_a_turn_that_does_not_complete_is_shown_and_no_command_of_it_is_executed() {
+    let desk = Desk::playing("turns: [{ hang: true }]");
     desk.write("notes.txt", "four");
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
     shell.types("/cost\rsee @notes.txt\r").sees("(not sent yet)");
-    shell.sees("failed:");
+    shell.types("\x1b").sees("cancelled");
     shell.sees("not executed: /cost");
     shell.sees("> see @notes.txt");
     shell.types("\x15");
@@ -603,7 +603,7 @@ fn each_kind_of_pending_item_is_answered_in_the_conversation() {
 
 #[test]
 fn a_message_with_a_file_that_is_entered_during_a_turn_is_sent_after_it() {
-    let turns = "turns: [{ say: one two three, stream: { fragments: 3, delay_ms: 1000 } }, { say: And four. }]";
+    let turns = "turns: [{ say: one two three, stream: { fragments: 3, delay_ms: 2500 } }, { say: And four. }]";
     let desk = Desk::playing(turns);
     desk.write("notes.txt", "four");
     let mut shell = chat(&desk, "");
