@@ -15,9 +15,9 @@ pub(super) use without::Registration;
 #[cfg(unix)]
 mod unix {
     use std::collections::BTreeSet;
-    use std::io::{self, Write};
+    use std::io::{self, PipeWriter, Write};
     use std::os::unix::process::CommandExt;
-    use std::process::{ChildStdin, Command, Stdio};
+    use std::process::{Command, Stdio};
     use std::sync::{Mutex, MutexGuard, PoisonError};
     use std::thread;
 
@@ -90,7 +90,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
     struct Shell {
         pid: u32,
-        pipe: ChildStdin,
+        pipe: PipeWriter,
     }
 
     fn watchdog() -> MutexGuard<'static, Watchdog> {
@@ -140,31 +140,35 @@ for group in $groups; do kill -s KILL -- "-$group"; done
             let mut command = Command::new("/bin/sh");
             command.args(["-c", SCRIPT, "toolgate-watchdog"]).current_dir("/").process_group(0);
             command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
-            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+            // The list is written before the shell starts: this process may be killed at any moment afterwards.
+            let (list, mut pipe) = io::pipe()?;
+            // A stopped shell that does not read must not block this process.
+            rustix::io::ioctl_fionbio(&pipe, true)?;
+            groups.iter().try_for_each(|group| write_change(&mut pipe, '+', *group))?;
+            command.stdin(list).stdout(Stdio::null()).stderr(Stdio::null());
             let mut process = command.spawn()?;
-            let (pid, pipe) = (process.id(), process.stdin.take());
+            let pid = process.id();
             let reaper = move || {
                 let _ = process.wait();
                 watchdog().ended(pid);
             };
             thread::Builder::new().name("mcp-watchdog".into()).spawn(reaper)?;
-            let pipe = pipe.ok_or_else(|| io::Error::other("it has no pipe"))?;
-            // A stopped shell that does not read must not block this process.
-            rustix::io::ioctl_fionbio(&pipe, true)?;
-            let mut shell = Self { pid, pipe };
-            groups.iter().try_for_each(|group| shell.notify('+', *group))?;
-            Ok(shell)
+            Ok(Self { pid, pipe })
         }
 
         fn notify(&mut self, change: char, group: u32) -> io::Result<()> {
-            self.pipe.write_all(format!("{change} {group}\n").as_bytes())
+            write_change(&mut self.pipe, change, group)
         }
+    }
+
+    fn write_change(pipe: &mut PipeWriter, change: char, group: u32) -> io::Result<()> {
+        pipe.write_all(format!("{change} {group}\n").as_bytes())
     }
 
     #[cfg(test)]
     mod tests {
         use std::os::unix::process::ExitStatusExt;
-        use std::process::Child;
+        use std::process::{Child, ChildStdin};
         use std::time::{Duration, Instant};
 
         use rustix::process::Signal;
