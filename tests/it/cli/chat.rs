@@ -27,13 +27,9 @@ fn user_texts(desk: &Desk, session: &str) -> Vec<String> {
     users.filter_map(|message| message["content"][0]["text"].as_str().map(str::to_owned)).collect()
 }
 
-/// Adds the model `other`, beside the one that is played first.
-fn add_another_model(desk: &Desk) {
-    desk.write("other.yaml", "turns: [{ say: Here I am. }]");
-    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
-    let models = "models: { other: { scripted: { file: other.yaml } }, played:";
-    let config = config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played");
-    desk.write("toolgate.yaml", &config);
+/// The id of the newest session.
+fn session_id(desk: &Desk) -> String {
+    sessions(desk)[0]["id"].as_str().unwrap().to_owned()
 }
 
 /// A conversation at its first prompt.
@@ -102,7 +98,7 @@ fn the_last_conversation_is_continued_and_its_end_is_shown() {
 #[test]
 fn escape_interrupts_a_turn_and_the_conversation_goes_on() {
     let desk = Desk::playing("turns: [{ hang: true }]");
-    add_another_model(&desk);
+    desk.add_another_model();
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
     shell.types("\x1b").sees("cancelled: interrupted at the terminal");
@@ -114,7 +110,7 @@ fn escape_interrupts_a_turn_and_the_conversation_goes_on() {
     shell.runs("Still there?").sees("Here I am.");
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let session = session_id(&desk);
     // The message without a reply is joined to the next one.
     assert_eq!(desk.toolgate(&["sessions", "show", &session]).out.matches("run_").count(), 2);
 }
@@ -167,7 +163,7 @@ fn ctrl_c_puts_a_draft_aside_and_leaves_at_an_empty_prompt() {
 #[test]
 fn a_retry_asks_the_model_that_was_chosen_after_a_failure() {
     let desk = Desk::playing("turns: [{ fail: { code: provider_rejected } }]");
-    add_another_model(&desk);
+    desk.add_another_model();
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("failed:");
     shell.sees("> ");
@@ -181,7 +177,7 @@ fn a_retry_asks_the_model_that_was_chosen_after_a_failure() {
 #[test]
 fn a_message_entered_during_a_turn_that_ends_is_read_by_the_model_that_is_chosen_for_the_retry() {
     let desk = Desk::playing("turns: [{ hang: true }]");
-    add_another_model(&desk);
+    desk.add_another_model();
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
     shell.types("In French\r").sees("(the model reads it next)");
@@ -193,7 +189,7 @@ fn a_message_entered_during_a_turn_that_ends_is_read_by_the_model_that_is_chosen
     shell.runs("/retry").sees("Here I am.");
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let session = session_id(&desk);
     let messages = desk.toolgate(&["sessions", "messages", &session]).expect(0).out;
     assert!(
         messages.contains("Hello") && messages.contains("In French") && messages.contains("Here I am."),
@@ -230,7 +226,7 @@ fn text_typed_during_a_turn_begins_the_next_message() {
     shell.types("\x1b").sees("cancelled: interrupted at the terminal");
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let session = session_id(&desk);
     assert_eq!(user_texts(&desk, &session).pop().as_deref(), Some("and then\nwhat? Now."));
 }
 
@@ -268,7 +264,7 @@ fn a_message_that_the_model_has_not_read_before_the_end_of_a_turn_stays_in_the_c
     );
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let session = session_id(&desk);
     let messages = desk.toolgate(&["sessions", "messages", &session]).expect(0).out;
     assert!(messages.contains("Hello") && messages.contains("Be quick"), "{messages}");
 }
@@ -425,7 +421,7 @@ fn a_file_that_a_message_names_is_attached() {
     shell.sees("Forty-two.");
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let session = session_id(&desk);
     let sent = desk.toolgate(&["sessions", "messages", &session, "--json"]).expect(0).json_lines().remove(0);
     let parts = sent["content"].as_array().unwrap();
     assert_eq!((&parts[0]["text"], parts.len()), (&"Read @notes.txt to @ada.".into(), 2));
@@ -524,7 +520,7 @@ fn a_message_has_several_lines_and_a_command_is_completed() {
     shell.types("one\\\rtwo\x1b\rthree ").types(&pasted("four\rfive")).types("\r").sees("Forty-two.");
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let session = session_id(&desk);
     assert_eq!(user_texts(&desk, &session), ["one\ntwo\nthree four\nfive"]);
 }
 
@@ -538,7 +534,7 @@ fn shift_tab_applies_the_next_policy_and_keeps_the_typed_text() {
     shell.types("age\r").sees("Forty-two.");
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let session = session_id(&desk);
     assert_eq!(user_texts(&desk, &session), ["half a message"]);
 }
 
@@ -632,7 +628,7 @@ fn a_failed_turn_is_retried_in_its_place() {
     shell.runs("/retry").sees("Here I am.");
     shell.sees("> ");
     left(&mut shell);
-    let session = sessions(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let session = session_id(&desk);
     assert_eq!(user_texts(&desk, &session), ["Hello"]);
 }
 

@@ -49,6 +49,15 @@ impl Desk {
         Self { folder: TempDir::new().unwrap() }
     }
 
+    /// Adds the model `other`, beside the one that is played first.
+    pub(crate) fn add_another_model(&self) {
+        self.write("other.yaml", "turns: [{ say: Here I am. }]");
+        let config = std::fs::read_to_string(self.path().join("toolgate.yaml")).unwrap();
+        let models = "models: { other: { scripted: { file: other.yaml } }, played:";
+        let config = config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played");
+        self.write("toolgate.yaml", &config);
+    }
+
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path().join(name), text).unwrap();
     }

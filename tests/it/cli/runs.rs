@@ -215,13 +215,7 @@ fn a_fork_leaves_its_source_unchanged() {
 #[test]
 fn a_retry_with_another_model_asks_it_unless_the_run_has_a_reply() {
     let desk = Desk::playing("turns: [{ fail: { code: provider_rejected } }]");
-    desk.write("other.yaml", "turns: [{ say: Here I am. }]");
-    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
-    let models = "models: { other: { scripted: { file: other.yaml } }, played:";
-    desk.write(
-        "toolgate.yaml",
-        &config.replace("models: { played:", models).replace("  desk:", "  desk:\n    model: played"),
-    );
+    desk.add_another_model();
     desk.toolgate(&["run", "Hello"]).expect(1);
     assert_eq!(desk.toolgate(&["runs", "retry", "last", "--model", "other"]).expect(0).out, "Here I am.\n");
     desk.write("other.yaml", "turns: [{ say: Here I am. }, { say: Still here. }]");

@@ -30,7 +30,7 @@ impl Terminal {
                 early.into_iter().for_each(typed_ahead::edit);
             }
             if self.line(QUESTION, Accepts::Draft)?.is_none() {
-                typed_ahead::set_aside();
+                typed_ahead::keep_line();
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::keys::Key;
 use super::line::Line;
 
-static TYPED: Mutex<Typed> = Mutex::new(Typed { entries: VecDeque::new(), line: Line::EMPTY, is_aside: false });
+static TYPED: Mutex<Typed> = Mutex::new(Typed { entries: VecDeque::new(), line: Line::EMPTY, is_kept: false });
 
 fn typed() -> MutexGuard<'static, Typed> {
     TYPED.lock().unwrap_or_else(PoisonError::into_inner)
@@ -18,13 +18,13 @@ struct Typed {
     /// What Enter ended, as long as it is not sent.
     entries: VecDeque<String>,
     line: Line,
-    /// Whether the line was put aside, and not typed since.
-    is_aside: bool,
+    /// Whether Esc kept the line for the next message, and no key has changed it since.
+    is_kept: bool,
 }
 
 impl Typed {
     fn edit(&mut self, key: Key) {
-        self.is_aside = false;
+        self.is_kept = false;
         if key == Key::Erase && self.line.is_empty() {
             self.line.replace(&self.entries.pop_back().unwrap_or_default());
         } else if key != Key::Enter {
@@ -120,15 +120,15 @@ pub(super) fn line() -> String {
     typed().line.text()
 }
 
-/// Whether a text is being typed, which was not put aside.
+/// Whether the line has text that Esc has not kept for the next message.
 pub(super) fn is_in_progress() -> bool {
     let typed = typed();
-    !typed.is_aside && !typed.line.is_empty()
+    !typed.is_kept && !typed.line.is_empty()
 }
 
-/// Puts the text in progress aside for the next message. Typing takes it up again.
-pub(super) fn set_aside() {
-    typed().is_aside = true;
+/// Keeps the line for the next message. The next key that changes it ends that.
+pub(super) fn keep_line() {
+    typed().is_kept = true;
 }
 
 #[cfg(test)]
