@@ -10,8 +10,12 @@ import time
 from served import Served, until
 
 STREAMS = 2000
-# The most that a stream may hold, in KiB.
+# The most that a stream may hold, in KiB: of one run, and of a run of its own. The second takes 20 to 29, because the
+# allocator keeps pages of its own for each thread (decision 0062); the buffers of a connection in hyper would add 16.
 MOST_HELD = 22
+MOST_HELD_WITH_RUN = 36
+# Streams that are opened before the memory of the others is measured.
+FIRST_STREAMS = 400
 # The seconds until the first poll of the store has woken each stream, which needs memory.
 FIRST_POLL = 5
 
@@ -39,7 +43,7 @@ def of_one_run(binary, folder):
 def of_many_runs(binary, folder):
     """A stream of each of many runs: its memory, and the cost of all of them while nothing happens.
 
-    A process of its own, because one that had as many streams before would reuse their memory. The first half includes
+    A process of its own, because one that had as many streams before would reuse their memory. The first of them include
     what the process allocates once, such as the page caches of the store's connections."""
     allow_streams()
     with Served(binary, folder, CONFIG, CONVERSATION) as server:
@@ -90,15 +94,15 @@ def many(server):
 
 def idle_streams(server):
     runs, streams, held = [waiting(server)["id"] for _ in range(STREAMS)], [], []
-    for half in runs[:STREAMS // 2], runs[STREAMS // 2:]:
+    for part in runs[:FIRST_STREAMS], runs[FIRST_STREAMS:]:
         before = server.memory_mib()
-        opening = [opened(server, f"/v1/runs/{run}/events") for run in half]
+        opening = [opened(server, f"/v1/runs/{run}/events") for run in part]
         for stream in opening:
             read_until(stream, b"execution.pending")
         time.sleep(FIRST_POLL)
-        held.append((server.memory_mib() - before) * 1024 / len(half))
+        held.append((server.memory_mib() - before) * 1024 / len(part))
         streams += opening
-    assert held[1] <= MOST_HELD, f"{held[1]:.1f} KiB for each further stream"
+    assert held[1] <= MOST_HELD_WITH_RUN, f"{held[1]:.1f} KiB for each further stream"
     worked = cpu_seconds(server)
     time.sleep(20)
     share = (cpu_seconds(server) - worked) / 20 * 100
