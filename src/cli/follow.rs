@@ -10,7 +10,7 @@ use super::mention::{mentioned_files, note_missing_files};
 use super::output::Output;
 use super::paint::Paint;
 use super::prompt;
-use super::text::{end_of_line, list};
+use super::text::{end_of_line, list, one_line};
 use super::view::{
     Activities, AnswerPlacement, DisplaySettings, LiveOutput, LiveView, RepeatedFlags, SharedViewState, StartingServers,
 };
@@ -21,6 +21,9 @@ use crate::core::lifecycle::{Content, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::run::JournalEntry;
 use crate::runner::Report;
 use crate::service::{EventId, RunEvent, events_of};
+
+/// The most lines of a text in progress that are shown below the activities: the last ones.
+const DRAFT_LINES: usize = 5;
 
 /// The output format of a run.
 pub(super) enum Display {
@@ -169,13 +172,19 @@ impl Display {
     }
 }
 
-/// The line with the text that the person typed and that is not sent yet.
-fn typed_ahead(out: &Output) -> Option<String> {
+/// The lines of the text that the person typed and that is not sent yet: each entry, and the end of the line in progress.
+fn typed_ahead(out: &Output) -> Vec<String> {
+    const WHEN: &str = "  (not sent yet)";
     let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
-    let typed = prompt::typed_ahead::text();
-    let when = if prompt::typed_ahead::has_entries() { "  (not sent yet)" } else { "" };
-    let text = || format!("  > {}{when}", end_of_line(&typed, look.room(6 + when.len())));
-    (!typed.is_empty()).then(|| look.paint.dim(text()))
+    let (entries, line) = prompt::typed_ahead::shown();
+    let entries = entries.iter().map(|entry| format!("  > {}{WHEN}", one_line(entry, look.room(6 + WHEN.len()))));
+    let all = line.lines().count();
+    let hidden = all.saturating_sub(DRAFT_LINES);
+    let line = line.lines().enumerate().skip(hidden).map(|(at, text)| {
+        let mark = if at == 0 { '>' } else { ' ' };
+        format!("  {mark} {}", end_of_line(text, look.room(6)))
+    });
+    entries.chain(line).map(|line| look.paint.dim(line)).collect()
 }
 
 fn is_progress(event: &LifecycleEvent) -> bool {

@@ -30,6 +30,10 @@ impl Paint {
         self.wrap("3", text)
     }
 
+    pub(super) fn strike(self, text: impl Display) -> String {
+        self.wrap("9", text)
+    }
+
     pub(super) fn red(self, text: impl Display) -> String {
         self.wrap("31", text)
     }

@@ -301,7 +301,7 @@ async fn prompt_through(
     Ok(())
 }
 
-/// Waits until the question about an item ends, and shows what becomes of the calls in progress above it.
+/// Waits until the question about an item ends.
 async fn wait_for_reply(
     asking: impl Future<Output = Option<(Prompt<Terminal>, Reply)>>,
     follow: &mut Follow<'_>,
@@ -319,15 +319,27 @@ async fn wait_for_reply(
             }
             length = &mut settled => return Ok(QuestionEnd::Settled(length)),
             interrupt = follow.interrupts.next() => return Ok(QuestionEnd::Interrupted(interrupt)),
-            () = tokio::time::sleep(POLL), if follow.is_calling() => announce_news(follow, run, out).await?,
+            () = tokio::time::sleep(POLL) => beside_question(follow, run, item, out).await?,
         }
     }
 }
 
-/// Shows the results of calls that were in progress above the open question.
-async fn announce_news(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
+/// Sends the messages that were entered before the open question is answered, so that they are not lost with the process, and
+/// shows the results of the calls in progress above the question.
+async fn beside_question(
+    follow: &mut Follow<'_>,
+    run: &RunId,
+    item: &PendingItem,
+    out: &mut Output,
+) -> Result<(), CliError> {
     let (mut collecting, collected) = out.collecting();
-    follow.catch_up(run, u64::MAX, &mut collecting).await?;
+    // An answer to a server is for this version of the run.
+    if is_approval(item) {
+        follow.send_entered(run, &mut collecting).await;
+    }
+    if follow.is_calling() {
+        follow.catch_up(run, u64::MAX, &mut collecting).await?;
+    }
     let lines = std::mem::take(&mut *collected.lock().unwrap_or_else(PoisonError::into_inner));
     let lines = String::from_utf8_lossy(&lines);
     if !lines.is_empty() && !prompt::announce(&lines) {

@@ -4,7 +4,7 @@ use std::io;
 
 use super::console::Console;
 use super::grant_choice::LikelyGrant;
-use super::{AskedItem, CallRecord, Place, Prompt, Reply};
+use super::{AskedItem, CallRecord, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
 use crate::cli::argument_lines::changed_file;
 use crate::cli::text::{COMPACT, arguments_line, count, list};
@@ -82,9 +82,9 @@ impl<C: Console> Prompt<C> {
         call: &PendingCall<'_>,
         record: CallRecord<'_>,
     ) -> io::Result<Reply> {
-        let Place { number, of, .. } = asked.place;
+        let of = asked.place.of;
         let place =
-            if of > 1 { format!("  ({number} of {of}), calls start together after the last") } else { String::new() };
+            if of > 1 { format!(" {}, calls start together after the last", asked.place) } else { String::new() };
         let may_be_denied = may_be_denied(&asked.item);
         let likely = LikelyGrant::of(&call.arguments).filter(|_| !may_be_denied);
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
@@ -221,7 +221,7 @@ impl<C: Console> Prompt<C> {
             match self.key(question)?.as_deref().map(str::trim) {
                 Some("y" | "yes") => return Ok(true),
                 None | Some("" | "n" | "no") => return Ok(false),
-                Some(_) => self.say("  that key is not offered")?,
+                Some(_) => self.say("  y does it; n, Enter and Esc go back to the choices, and nothing is decided")?,
             }
         }
     }

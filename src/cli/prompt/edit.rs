@@ -82,7 +82,9 @@ impl<C: Console> Prompt<C> {
                 Some("a" | "y" | "yes" | "approve") => return Ok(Review::Send),
                 Some("e" | "edit") => return Ok(Review::EditAgain),
                 None | Some("n" | "no" | "q") => return Ok(Review::Leave),
-                Some(_) => self.say("  that key is not offered")?,
+                Some(_) => {
+                    self.say("  a approves, e edits; n and Esc go back to the choices, and nothing is decided")?
+                }
             }
         }
     }

@@ -222,8 +222,10 @@ impl<C: Console> Prompt<C> {
             match self.key(&question)?.as_deref().map(str::trim) {
                 Some("s" | "session") => return Ok(Some(Scope::Session)),
                 Some("w" | "always") => return Ok(Some(Scope::Always)),
-                None | Some("") => return Ok(None),
-                Some(_) => self.say("  that key is not offered")?,
+                None | Some("" | "n" | "no" | "q") => return Ok(None),
+                Some(_) => {
+                    self.say("  s and w allow them; n, Enter and Esc go back to the choices, and nothing is decided")?
+                }
             }
         }
     }

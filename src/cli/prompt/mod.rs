@@ -19,6 +19,7 @@ mod terminal;
 mod terminal;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, IsTerminal as _};
 
 use serde_json::Value;
@@ -80,6 +81,13 @@ pub(super) struct Place {
     pub(super) of: usize,
     /// Whether an item before it can be asked about again.
     pub(super) has_previous: bool,
+}
+
+impl fmt::Display for Place {
+    /// Nothing for a single item, else ` (1 of 3)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.of > 1 { write!(f, " ({} of {})", self.number, self.of) } else { Ok(()) }
+    }
 }
 
 /// What the person did at the question about an item.
@@ -160,18 +168,18 @@ impl<C: Console> Prompt<C> {
         self.console.begin_question();
         let answer = match asked.item.form() {
             AnswerForm::Decision(_) => return self.decision(asked, &call, record),
-            AnswerForm::Result { schema } => self.result(&call, schema)?,
-            AnswerForm::Choice(ask) => self.answer(ask, &asked.item)?,
-            AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery)?,
+            AnswerForm::Result { schema } => self.result(&call, schema, asked.place)?,
+            AnswerForm::Choice(ask) => self.answer(ask, asked)?,
+            AnswerForm::Elicitation { questions, delivery } => self.input(&call, questions, delivery, asked.place)?,
             AnswerForm::Background(_) | AnswerForm::Continue { .. } => None,
         };
         Ok(answer.map_or(Reply::LeftPending, |answer| Reply::Answered(vec![(call.id.clone(), answer)])))
     }
 
     /// Asks a question. A number chooses an option, numbers with commas choose several; any other text is the answer.
-    fn answer(&mut self, ask: &Ask, item: &PendingItem) -> io::Result<Option<Answer>> {
-        self.say(&format!("\nThe model asks: {}", block(&ask.question).replace('\n', "\n  ")))?;
-        if let Some(term) = view::term(item, jiff::Timestamp::now()) {
+    fn answer(&mut self, ask: &Ask, asked: &AskedItem) -> io::Result<Option<Answer>> {
+        self.say(&format!("\nThe model asks{}: {}", asked.place, block(&ask.question).replace('\n', "\n  ")))?;
+        if let Some(term) = view::term(&asked.item, jiff::Timestamp::now()) {
             self.say(&format!("  {term}"))?;
         }
         let menu = Menu::new(ask.options.iter().map(|option| escape_untrusted(option)).collect());
@@ -195,8 +203,8 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    fn result(&mut self, call: &PendingCall<'_>, schema: Option<&Value>) -> io::Result<Option<Answer>> {
-        self.say(&format!("\n{} waits for your application:", call.name))?;
+    fn result(&mut self, call: &PendingCall<'_>, schema: Option<&Value>, place: Place) -> io::Result<Option<Answer>> {
+        self.say(&format!("\n{} waits for your application{place}:", call.name))?;
         self.say_arguments(&call.arguments)?;
         if let Some(schema) = schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
@@ -220,8 +228,9 @@ impl<C: Console> Prompt<C> {
         call: &PendingCall<'_>,
         questions: &BTreeMap<String, Question>,
         delivery: Delivery,
+        place: Place,
     ) -> io::Result<Option<Answer>> {
-        self.say(&format!("\nThe server of {} needs input before it continues:", call.name))?;
+        self.say(&format!("\nThe server of {} needs input before it continues{place}:", call.name))?;
         self.say_arguments(&call.arguments)?;
         match delivery {
             Delivery::Repeated => self.say(&format!("  {TWICE}"))?,

@@ -25,6 +25,7 @@ enum Style {
     Plain,
     Strong,
     Emphasis,
+    Struck,
     Code,
     Remark,
 }
@@ -58,7 +59,7 @@ type Spans = Vec<(String, Style)>;
 pub(super) fn typeset(text: &str, width: usize, paint: Paint) -> Vec<String> {
     let width = width.max(LEAST);
     let mut writer = Writer::default();
-    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
         writer.apply(event, width, paint);
     }
     writer.end_line(width, paint);
@@ -102,6 +103,7 @@ impl Writer {
         match tag {
             Tag::Strong | Tag::Heading { .. } => self.styles.push(Style::Strong),
             Tag::Emphasis => self.styles.push(Style::Emphasis),
+            Tag::Strikethrough => self.styles.push(Style::Struck),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 self.links.push((dest_url.to_string(), self.spans.len()));
             }
@@ -148,7 +150,7 @@ impl Writer {
     #[expect(clippy::wildcard_enum_match_arm, reason = "other tags do not change the lines")]
     fn end(&mut self, tag: TagEnd, width: usize, paint: Paint) {
         match tag {
-            TagEnd::Strong | TagEnd::Emphasis => drop(self.styles.pop()),
+            TagEnd::Strong | TagEnd::Emphasis | TagEnd::Strikethrough => drop(self.styles.pop()),
             TagEnd::Link | TagEnd::Image => {
                 let Some((address, first)) = self.links.pop() else { return };
                 let text: String = self.spans.iter().skip(first).map(|(text, _)| text.as_str()).collect();
@@ -350,6 +352,7 @@ impl Style {
             Self::Plain => text.to_owned(),
             Self::Strong => paint.bold(text),
             Self::Emphasis => paint.italic(text),
+            Self::Struck => paint.strike(text),
             Self::Code => paint.cyan(text),
             Self::Remark => paint.dim(text),
         }
@@ -363,7 +366,9 @@ fn words(spans: &Spans, columns: usize, long: LongWords) -> Vec<Spans> {
     for (text, style) in spans {
         let parts = match style {
             Style::Code => vec![text.as_str()],
-            Style::Plain | Style::Strong | Style::Emphasis | Style::Remark => wrap::words(text).collect(),
+            Style::Plain | Style::Strong | Style::Emphasis | Style::Struck | Style::Remark => {
+                wrap::words(text).collect()
+            }
         };
         for part in parts {
             let before = words.last_mut().filter(|word| word.last().is_some_and(|(text, _)| !may_end(text, part)));
@@ -459,9 +464,12 @@ mod tests {
     fn code_is_not_wrapped_and_other_text_is_painted() {
         let code = "```rust\nfn main() { println!(\"a long line of code\"); }\n```";
         assert_eq!(plain(code, 20), "rust\n  fn main() { println!(\"a long line of code\"); }");
-        let painted = typeset("# Head\n**bold** *it* `code`", 40, Paint::Colour);
+        let painted = typeset("# Head\n**bold** *it* `code` ~~old~~", 40, Paint::Colour);
         assert_eq!(painted[0], "\u{1b}[1mHead\u{1b}[0m");
-        assert_eq!(painted[2], "\u{1b}[1mbold\u{1b}[0m \u{1b}[3mit\u{1b}[0m \u{1b}[36mcode\u{1b}[0m");
+        assert_eq!(
+            painted[2],
+            "\u{1b}[1mbold\u{1b}[0m \u{1b}[3mit\u{1b}[0m \u{1b}[36mcode\u{1b}[0m \u{1b}[9mold\u{1b}[0m"
+        );
     }
 
     #[test]

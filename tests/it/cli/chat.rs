@@ -219,7 +219,8 @@ fn text_typed_during_a_turn_begins_the_next_message() {
     let desk = Desk::playing("turns: [{ hang: true }]");
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
-    shell.types("and them\x7fn\x1b\rwhat?").sees("> and then what?");
+    shell.types("and them\x7fn\x1b\rwhat?").sees("> and then");
+    shell.sees("    what?");
     shell.types("\x1b").sees("cancelled: interrupted at the terminal");
     shell.sees("> and then\r\n  | what?");
     shell.types(" Now.\r").sees("Esc interrupts");
@@ -287,6 +288,29 @@ fn no_letter_of_a_message_in_progress_decides_about_a_call() {
     shell.sees("> ");
     left(&mut shell);
     assert_eq!(desk.toolgate(&["runs", "list", "--json"]).json_lines().len(), 1);
+}
+
+#[test]
+fn a_message_entered_at_a_question_is_recorded_before_the_decision() {
+    let call = "{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }";
+    let slow = "say: I note it., stream: { fragments: 3, delay_ms: 500 }";
+    let desk = Desk::playing(&format!("turns: [{{ {slow}, calls: [{call}] }}, {{ say: Noted. }}]"));
+    let mut shell = chat(&desk, "");
+    shell.runs("Note it").sees("| I");
+    shell.types("in French").sees("end your message first");
+    shell.types("\r").sees("[q] later: ");
+    let is_recorded = |_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        desk.toolgate(&["runs", "events", "last", "--json"]).expect(0).out.contains("in French")
+    };
+    assert!((0..300).any(is_recorded), "the message is recorded while the question is open");
+    shell.types("a");
+    let answer = shell.sees("Noted.");
+    assert!(answer.contains(" in French\r\n"), "{answer}");
+    shell.sees("> ");
+    left(&mut shell);
+    let messages = desk.toolgate(&["sessions", "messages", &session_id(&desk), "--json"]).expect(0).json_lines();
+    assert_eq!(messages[2]["content"][1]["text"], "in French", "with the result of the call");
 }
 
 #[test]

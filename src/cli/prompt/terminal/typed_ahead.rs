@@ -94,9 +94,10 @@ pub(in crate::cli) fn take_entry(entry: &str) -> bool {
     typed().entries.pop_front_if(|first| first == entry).is_some()
 }
 
-/// Whether entries wait.
-pub(in crate::cli) fn has_entries() -> bool {
-    !typed().entries.is_empty()
+/// The entries that wait, and the line that no Enter has ended.
+pub(in crate::cli) fn shown() -> (Vec<String>, String) {
+    let typed = typed();
+    (typed.entries.iter().cloned().collect(), typed.line.text())
 }
 
 /// Puts an entry back that could not be sent.
