@@ -8,6 +8,7 @@ mod draft;
 mod editor;
 mod keys;
 mod line;
+mod open_line;
 mod recalled;
 mod signals;
 pub(in crate::cli) mod typed_ahead;
@@ -23,11 +24,7 @@ use self::block::Block;
 pub(in crate::cli) use self::device::announce;
 use self::device::{BURST, Command, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
-use self::line::Line;
-use self::recalled::{Recalled, listed};
-use self::view::View;
 use super::console::{Accepts, Console, Entry};
-use super::menu::Menu;
 use crate::cli::paint::Paint;
 use crate::cli::terminal_escape;
 use crate::cli::wrap::wrap;
@@ -230,33 +227,6 @@ impl Terminal {
     fn write(&self, text: &str) -> io::Result<()> {
         self.device.write(text)
     }
-
-    /// Shows the notices above the question.
-    fn show_notices(&self, view: &mut View) -> io::Result<()> {
-        let notices = device::take_notices(self.id);
-        if notices.is_empty() {
-            return Ok(());
-        }
-        view.erase()?;
-        self.write(&self.block.with_notices(&notices, &self.device))
-    }
-
-    /// Finishes a line, which is part of the question from now on.
-    fn finish(&mut self, view: &mut View, line: &Line) -> io::Result<()> {
-        view.finish(line)?;
-        self.block.add(&view.finished(), self.device.columns());
-        Ok(())
-    }
-
-    /// A question as it is drawn, below the options of its menu.
-    fn asked(&self, question: &str, menu: Option<&Menu>, marked: Option<usize>) -> String {
-        let (columns, rows) = (self.device.columns(), self.device.rows());
-        let question = wrap(question, columns);
-        // A row is left for the answer, and one for the number of options that are not shown.
-        let room = rows.saturating_sub(question.split('\n').count() + 2);
-        let options = menu.map(|menu| menu.text(marked, columns, room)).unwrap_or_default();
-        terminal_escape::escape(&format!("{options}{question}"), Paint::Plain)
-    }
 }
 
 impl Console for Terminal {
@@ -296,180 +266,13 @@ impl Console for Terminal {
     }
 
     fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>> {
-        let menu = if let Accepts::Choice(menu) = accepts { Some(menu) } else { None };
-        let mut marked = menu.and_then(Menu::usual);
-        let mut view = View::new(self.asked(question, menu, marked), self.device.clone(), self.keyboard()?.echoes);
-        let mut line = Line::default();
-        let mut recalled = Recalled::new(accepts);
-        match accepts {
-            Accepts::Change(text) => line.replace(text),
-            Accepts::Message(recall) => {
-                let (text, is_entered) = match recall.sends_typed_ahead {
-                    true => typed_ahead::take(),
-                    false => (self.restored()?, false),
-                };
-                line.replace(&text);
-                if is_entered {
-                    self.finish(&mut view, &line)?;
-                    return Ok(Some(Entry::new(&line)));
-                }
-            }
-            Accepts::Draft => line.replace(&typed_ahead::line()),
-            Accepts::Text | Accepts::Lines | Accepts::Key | Accepts::Choice(_) => {}
-        }
-        self.show_notices(&mut view)?;
-        view.draw(&line)?;
-        let mut rings_after = bell::after(accepts);
-        loop {
-            let keys = match self.next_event(rings_after)? {
-                PromptEvent::Keys(keys) => keys,
-                PromptEvent::Commanded(command) => {
-                    if command == Command::Redraw {
-                        view.begin_again();
-                        self.device.write(self.block.again(&self.device))?;
-                    }
-                    self.show_notices(&mut view)?;
-                    view.draw(&line)?;
-                    continue;
-                }
-                PromptEvent::Quiet => {
-                    if rings_after.take().is_some() {
-                        self.write(bell::signal(self.device.is_smart()))?;
-                    }
-                    continue;
-                }
-            };
-            let mut keys = keys.into_iter();
-            while let Some(key) = keys.next() {
-                match key {
-                    Key::Char(_) if accepts == Accepts::Key => {
-                        line.edit(key.clone());
-                        let rest = self.rest_of_text(&key, keys)?;
-                        if Self::is_message(&key, &rest) {
-                            // The person began to type, and did not decide.
-                            view.erase()?;
-                            [key].into_iter().chain(rest).for_each(typed_ahead::edit);
-                            self.end_typing()?;
-                            view.begin_again();
-                            line = Line::default();
-                            break;
-                        }
-                        self.finish(&mut view, &line)?;
-                        // Enter after the letter belongs to it.
-                        let rest = rest.strip_prefix(&[Key::Enter]).unwrap_or(&rest);
-                        return Ok(Some(Entry { dropped: line.drops(rest), ..Entry::new(&line) }));
-                    }
-                    Key::Enter
-                        if (recalled.is_message() || accepts == Accepts::Draft) && line.continue_after_backslash() => {}
-                    Key::Earlier | Key::Later => match menu.filter(|_| self.device.is_smart() && line.is_empty()) {
-                        Some(menu) => {
-                            marked = menu.step(marked, key == Key::Later);
-                            view.ask(self.asked(question, Some(menu), marked));
-                        }
-                        None => recalled.step(&key, &mut line),
-                    },
-                    Key::Search => recalled.search(&mut line),
-                    Key::Char('\t') if recalled.is_message() => {
-                        let candidates = recalled.complete(&mut line);
-                        if !candidates.is_empty() {
-                            self.finish(&mut view, &line)?;
-                            self.say(&listed(&candidates))?;
-                            view.begin_again();
-                        }
-                    }
-                    Key::BackTab => {
-                        if let Some(command) = recalled.back_tab() {
-                            // The next message prompt begins with what was typed.
-                            typed_ahead::put(&line.text());
-                            line.replace(command);
-                            self.finish(&mut view, &line)?;
-                            self.rest_of_burst(keys)?;
-                            return Ok(Some(Entry::new(&line)));
-                        }
-                    }
-                    Key::Enter => {
-                        if let Some(at) = marked.filter(|_| line.is_empty() && marked != menu.and_then(Menu::usual)) {
-                            line.replace(&(at + 1).to_string());
-                        }
-                        self.finish(&mut view, &line)?;
-                        let rest = self.rest_of_burst(keys)?;
-                        let is_last = rest.contains(&Key::EndOfInput);
-                        if recalled.is_message() {
-                            // The next message prompt begins with it.
-                            rest.into_iter().for_each(typed_ahead::edit);
-                            return Ok(Some(Entry { is_last, ..Entry::new(&line) }));
-                        }
-                        if accepts == Accepts::Draft {
-                            typed_ahead::put(&line.text());
-                            [Key::Enter].into_iter().chain(rest).for_each(typed_ahead::edit);
-                            return Ok(Some(Entry::default()));
-                        }
-                        return Ok(Some(Entry { dropped: line.drops(&rest), is_last, ..Entry::new(&line) }));
-                    }
-                    Key::EndOfInput if line.is_empty() => {
-                        self.finish(&mut view, &line)?;
-                        self.rest_of_burst(keys)?;
-                        return Ok(None);
-                    }
-                    Key::Escape if accepts.is_left_by_escape() => {
-                        self.finish(&mut view, &line)?;
-                        if accepts == Accepts::Draft {
-                            typed_ahead::put(&line.text());
-                        }
-                        return Ok(None);
-                    }
-                    Key::Paste(_) | Key::OversizedPaste if accepts == Accepts::Key => {
-                        self.finish(&mut view, &line)?;
-                        self.rest_of_burst(keys)?;
-                        return Ok(Some(Entry { has_paste: true, ..Entry::default() }));
-                    }
-                    Key::OversizedPaste => {
-                        self.finish(&mut view, &line)?;
-                        self.say("  the paste is too large and was dropped; pass a file instead (`--file`)")?;
-                        view.begin_again();
-                    }
-                    Key::Interrupt if recalled.is_message() && !line.is_empty() => recalled.put_aside(&mut line),
-                    Key::Interrupt | Key::Quit | Key::Suspend => self.handle_key(&key)?,
-                    Key::Char(_)
-                    | Key::Erase
-                    | Key::EraseWord
-                    | Key::EraseLine
-                    | Key::EraseRest
-                    | Key::InsertErased
-                    | Key::Delete
-                    | Key::Left
-                    | Key::Right
-                    | Key::WordLeft
-                    | Key::WordRight
-                    | Key::Break
-                    | Key::Home
-                    | Key::End
-                    | Key::EndOfInput
-                    | Key::Escape
-                    | Key::Paste(_) => line.edit(key),
-                }
-            }
-            if accepts == Accepts::Draft {
-                typed_ahead::put(&line.text());
-                if line.is_empty() {
-                    self.finish(&mut view, &line)?;
-                    return Ok(Some(Entry::default()));
-                }
-            }
-            view.draw(&line)?;
-        }
+        self.read_line(question, accepts)
     }
 }
 
 /// Sends the signal of a key to the processes that the system would send it to.
 fn send(signal: Signal) -> io::Result<()> {
     Ok(kill_current_process_group(signal)?)
-}
-
-impl Entry {
-    fn new(line: &Line) -> Self {
-        Self { text: line.text(), has_paste: line.has_paste(), ..Self::default() }
-    }
 }
 
 impl Drop for Terminal {
