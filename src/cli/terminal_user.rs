@@ -168,137 +168,192 @@ async fn prompt_for(
     items: Vec<PendingItem>,
     out: &mut Output,
 ) -> Result<Prompted, CliError> {
-    let (mut round, mut prompted) = (Round::new(items), Prompted::default());
-    let ended = prompt_through(follow, run, version, &mut round, &mut prompted, out).await;
-    record_held(follow, run, &mut round, &mut prompted, out).await?;
-    ended.map(|()| prompted)
+    let mut prompts = Prompts { follow, run, version, round: Round::new(items), prompted: Prompted::default() };
+    let ended = prompts.ask_all(out).await;
+    prompts.record_held(out).await?;
+    ended.map(|()| prompts.prompted)
 }
 
-async fn prompt_through(
-    follow: &mut Follow<'_>,
-    run: &RunId,
-    mut version: u64,
-    round: &mut Round,
-    prompted: &mut Prompted,
-    out: &mut Output,
-) -> Result<(), CliError> {
-    if round.current().is_none() {
-        return Ok(());
-    }
-    out.passed();
-    let Some(mut prompt) = prompt::at_terminal() else { return Ok(()) };
-    // Dropping it withdraws the prompt.
-    let mut open = Some(prompt.withdrawal());
-    loop {
-        let Some(asked) = round.asked() else {
-            let changed = changed_files(round, &prompted.shown);
-            if changed.is_empty() {
-                break;
-            }
-            out.note(format!("\n  {FILE_CHANGED}. Look again:"));
-            round.reopen(&changed);
-            continue;
-        };
-        let (item, further) = (asked.item.clone(), asked.further.clone());
-        let state = follow.app.runner.load(run).await?;
-        let is_pending = state.pending_items().iter().any(|pending| pending.is_same_request(&item));
-        let ended = if is_pending {
-            let asking = ask_about(prompt, follow, run, asked);
-            follow.left_open.insert(named(&item));
-            wait_for_reply(asking, follow, run, &item, out).await?
-        } else {
-            // Another process answered it while an earlier question was open.
-            QuestionEnd::Settled(state.length())
-        };
-        let reply = match ended {
-            QuestionEnd::Replied(replied) => {
-                let (returned, reply) = *replied;
-                prompt = returned;
-                reply
-            }
-            QuestionEnd::Unreadable => return Ok(()),
-            QuestionEnd::Settled(length) => {
-                drop(open.take());
-                version = length;
-                follow.left_open.remove(&named(&item));
-                prompted.settled.extend(item.call_id().cloned());
-                if is_pending {
-                    // The prompt does not end its line.
-                    out.note("");
-                }
-                follow.catch_up(run, length, out).await?;
-                let Some(again) = prompt::at_terminal() else { return Ok(()) };
-                prompt = again;
-                open = Some(prompt.withdrawal());
-                round.fix();
-                round.next();
-                continue;
-            }
-            // Only the prompts are withdrawn: the answers before are kept, and the other items stay pending.
-            QuestionEnd::Interrupted(Interrupt::Stop) => {
-                prompted.is_interrupted = true;
-                let changed = changed_files(round, &prompted.shown);
-                if !changed.is_empty() {
-                    out.note(format!("\n  {FILE_CHANGED}"));
-                    round.reopen(&changed);
-                }
-                follow.left_open.extend(round.remaining().map(named));
-                return Ok(());
-            }
-            QuestionEnd::Interrupted(Interrupt::Leave) => return Err(CliError::Terminated(run.clone())),
-        };
-        match reply {
-            Reply::LeftPending => round.next(),
-            Reply::Back => round.back(),
-            Reply::Stopped(call, answer) => {
-                prompted.stops = true;
-                round.hold(vec![(call, answer)], |_, _, _| false);
-                return Ok(());
-            }
-            Reply::Answered(answers) if answers.iter().all(|(_, answer)| is_holdable(answer)) => {
-                let state = follow.app.runner.load(run).await?;
-                let unusable =
-                    answers.iter().find_map(|(call, answer)| state.unusable_decision(call, answer.decision()?));
-                if let Some(error) = unusable {
-                    out.note(format!("  {error}"));
+/// The prompts about the items of a run.
+struct Prompts<'p, 'a> {
+    follow: &'p mut Follow<'a>,
+    run: &'p RunId,
+    /// The version of the run that is shown.
+    version: u64,
+    round: Round,
+    prompted: Prompted,
+}
+
+impl Prompts<'_, '_> {
+    async fn ask_all(&mut self, out: &mut Output) -> Result<(), CliError> {
+        if self.round.current().is_none() {
+            return Ok(());
+        }
+        out.passed();
+        let Some(mut prompt) = prompt::at_terminal() else { return Ok(()) };
+        // Dropping it withdraws the prompt.
+        let mut open = Some(prompt.withdrawal());
+        loop {
+            let Some(asked) = self.round.asked() else {
+                if self.reopen_changed(". Look again:", out) {
                     continue;
                 }
-                let approves = |call: &CallId| answers.iter().any(|(answered, _)| answered == call);
-                let items = [&item].into_iter().chain(&further);
-                prompted.shown.extend(
-                    items.filter_map(|item| {
-                        Some((item.call_id().filter(|call| approves(call))?.clone(), present(item)))
-                    }),
-                );
-                for covered in round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {
-                    let line = round.named(covered).unwrap_or_default();
-                    out.note(format!("  {line}: approved too, because your approval covers it"));
+                return Ok(());
+            };
+            let (item, further) = (asked.item.clone(), asked.further.clone());
+            let state = self.follow.app.runner.load(self.run).await?;
+            let is_pending = state.pending_items().iter().any(|pending| pending.is_same_request(&item));
+            let ended = if is_pending {
+                let asking = ask_about(prompt, self.follow, self.run, asked);
+                self.follow.left_open.insert(named(&item));
+                wait_for_reply(asking, self.follow, self.run, &item, out).await?
+            } else {
+                // Another process answered it while an earlier question was open.
+                QuestionEnd::Settled(state.length())
+            };
+            let reply = match ended {
+                QuestionEnd::Replied(replied) => {
+                    let (returned, reply) = *replied;
+                    prompt = returned;
+                    reply
                 }
-            }
-            Reply::Answered(answers) => {
-                record_held(follow, run, round, prompted, out).await?;
-                // An answered item may need another prompt, because its server asks another question.
-                follow.left_open.remove(&named(&item));
-                match record(follow, run, version, answers.clone(), &item, out).await? {
-                    Recorded::No(why) => {
-                        for (call, answer) in &answers {
-                            if let Some(edited) =
-                                answer.decision().and_then(|decision| decision.edited_arguments.as_ref())
-                            {
-                                prompt.refuse_edit(call, edited, &why);
-                            }
-                        }
+                QuestionEnd::Unreadable => return Ok(()),
+                QuestionEnd::Settled(length) => {
+                    drop(open.take());
+                    if is_pending {
+                        // The prompt does not end its line.
+                        out.note("");
                     }
-                    Recorded::Yes | Recorded::TooLate => {
-                        prompted.settled.extend(item.call_id().cloned());
-                        round.fix();
-                        round.next();
-                    }
+                    self.settled_elsewhere(&item, length, out).await?;
+                    let Some(again) = prompt::at_terminal() else { return Ok(()) };
+                    prompt = again;
+                    open = Some(prompt.withdrawal());
+                    continue;
                 }
+                QuestionEnd::Interrupted(Interrupt::Stop) => {
+                    self.interrupt(out);
+                    return Ok(());
+                }
+                QuestionEnd::Interrupted(Interrupt::Leave) => return Err(CliError::Terminated(self.run.clone())),
+            };
+            match reply {
+                Reply::LeftPending => self.round.next(),
+                Reply::Back => self.round.back(),
+                Reply::Stopped(call, answer) => {
+                    self.prompted.stops = true;
+                    self.round.hold(vec![(call, answer)], |_, _, _| false);
+                    return Ok(());
+                }
+                Reply::Answered(answers) if answers.iter().all(|(_, answer)| is_holdable(answer)) => {
+                    self.hold(answers, &item, &further, out).await?;
+                }
+                Reply::Answered(answers) => self.record_at_once(answers, &item, &mut prompt, out).await?,
             }
         }
     }
-    Ok(())
+
+    /// Asks again about the approved calls whose file is another one than the one that was shown. Returns whether there are
+    /// such calls.
+    fn reopen_changed(&mut self, end: &str, out: &mut Output) -> bool {
+        let changed = changed_files(&self.round, &self.prompted.shown);
+        if !changed.is_empty() {
+            out.note(format!("\n  {FILE_CHANGED}{end}"));
+            self.round.reopen(&changed);
+        }
+        !changed.is_empty()
+    }
+
+    /// Shows the answer of another process, and goes on to the next item.
+    async fn settled_elsewhere(&mut self, item: &PendingItem, length: u64, out: &mut Output) -> Result<(), CliError> {
+        self.version = length;
+        self.follow.left_open.remove(&named(item));
+        self.prompted.settled.extend(item.call_id().cloned());
+        self.follow.catch_up(self.run, length, out).await?;
+        self.round.fix();
+        self.round.next();
+        Ok(())
+    }
+
+    /// Ends the prompts for Ctrl-C. Only they are withdrawn: the answers before are kept, and the other items stay pending.
+    fn interrupt(&mut self, out: &mut Output) {
+        self.prompted.is_interrupted = true;
+        self.reopen_changed("", out);
+        self.follow.left_open.extend(self.round.remaining().map(named));
+    }
+
+    /// Holds decisions until the last item is answered, and names the calls that one of them covers.
+    async fn hold(
+        &mut self,
+        answers: Vec<(CallId, Answer)>,
+        item: &PendingItem,
+        further: &[PendingItem],
+        out: &mut Output,
+    ) -> Result<(), CliError> {
+        let state = self.follow.app.runner.load(self.run).await?;
+        let unusable = answers.iter().find_map(|(call, answer)| state.unusable_decision(call, answer.decision()?));
+        if let Some(error) = unusable {
+            out.note(format!("  {error}"));
+            return Ok(());
+        }
+        let is_answered = |call: &CallId| answers.iter().any(|(answered, _)| answered == call);
+        for item in [item].into_iter().chain(further) {
+            if let Some(call) = item.call_id().filter(|call| is_answered(call)) {
+                self.prompted.shown.insert(call.clone(), present(item));
+            }
+        }
+        for covered in self.round.hold(answers, |decision, call, other| state.would_cover(decision, call, other)) {
+            let line = self.round.named(covered).unwrap_or_default();
+            out.note(format!("  {line}: approved too, because your approval covers it"));
+        }
+        Ok(())
+    }
+
+    /// Records an answer that may not fit, and goes on to the next item if it does.
+    async fn record_at_once(
+        &mut self,
+        answers: Vec<(CallId, Answer)>,
+        item: &PendingItem,
+        prompt: &mut Prompt<Terminal>,
+        out: &mut Output,
+    ) -> Result<(), CliError> {
+        self.record_held(out).await?;
+        // An answered item may need another prompt, because its server asks another question.
+        self.follow.left_open.remove(&named(item));
+        match record(self.follow, self.run, self.version, answers.clone(), item, out).await? {
+            Recorded::No(why) => {
+                let edits = answers
+                    .iter()
+                    .filter_map(|(call, answer)| Some((call, answer.decision()?.edited_arguments.as_ref()?)));
+                edits.for_each(|(call, edited)| prompt.refuse_edit(call, edited, &why));
+            }
+            Recorded::Yes | Recorded::TooLate => {
+                self.prompted.settled.extend(item.call_id().cloned());
+                self.round.fix();
+                self.round.next();
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the answers that are held.
+    async fn record_held(&mut self, out: &mut Output) -> Result<(), CliError> {
+        for (item, call, answer) in self.round.take_held() {
+            self.follow.left_open.remove(&named(&item));
+            if let Some(shown) = self.prompted.shown.get(&call) {
+                if *shown != present(&item) {
+                    out.note(format!("\n  {FILE_CHANGED}"));
+                    continue;
+                }
+                self.follow.shown_here(call.clone());
+            }
+            // A decision does not depend on the version: its digest binds it to the item.
+            match record(self.follow, self.run, 0, vec![(call.clone(), answer)], &item, out).await? {
+                Recorded::Yes | Recorded::TooLate => self.prompted.settled.push(call),
+                Recorded::No(_) => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Waits until the question about an item ends.
@@ -384,32 +439,6 @@ fn ask_about(
         reply.map(|reply| (prompt, reply))
     });
     async move { asking.await.ok()?.ok() }
-}
-
-/// Records the answers that are held.
-async fn record_held(
-    follow: &mut Follow<'_>,
-    run: &RunId,
-    round: &mut Round,
-    prompted: &mut Prompted,
-    out: &mut Output,
-) -> Result<(), CliError> {
-    for (item, call, answer) in round.take_held() {
-        follow.left_open.remove(&named(&item));
-        if let Some(shown) = prompted.shown.get(&call) {
-            if *shown != present(&item) {
-                out.note(format!("\n  {FILE_CHANGED}"));
-                continue;
-            }
-            follow.shown_here(call.clone());
-        }
-        // A decision does not depend on the version: its digest binds it to the item.
-        match record(follow, run, 0, vec![(call.clone(), answer)], &item, out).await? {
-            Recorded::Yes | Recorded::TooLate => prompted.settled.push(call),
-            Recorded::No(_) => {}
-        }
-    }
-    Ok(())
 }
 
 /// Records the answer to an item as it was shown at this version of the run.
