@@ -114,11 +114,15 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// The flags that continue the conversation with the same choice. What was sent is kept by its run.
+    /// The flags that continue the conversation with the same choice. What was sent is kept by its run, and a flag from before
+    /// would replace it.
     pub(super) fn choice(&self, flags: &RunChoice) -> RunChoice {
-        let chosen = RunChoice { model: self.model.as_ref().map(ToString::to_string), policy: self.mode.clone() };
-        let RunChoice { model, policy } = if self.has_unsent_choice { chosen } else { RunChoice::default() };
-        RunChoice { model: model.or_else(|| flags.model.clone()), policy: policy.or_else(|| flags.policy.clone()) }
+        let flag = |chosen: Option<String>, flag: &Option<String>| match chosen {
+            Some(chosen) => Some(chosen).filter(|_| self.has_unsent_choice),
+            None => flag.clone(),
+        };
+        let model = flag(self.model.as_ref().map(ToString::to_string), &flags.model);
+        RunChoice { model, policy: flag(self.mode.clone(), &flags.policy) }
     }
 
     /// The state of the last turn; `None` if it ended.

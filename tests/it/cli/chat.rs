@@ -175,6 +175,26 @@ fn a_retry_asks_the_model_that_was_chosen_after_a_failure() {
 }
 
 #[test]
+fn the_end_names_no_flag_that_a_choice_in_the_conversation_has_replaced() {
+    let desk = Desk::playing("turns: [{ say: One. }, { say: Two. }]");
+    let mut shell = chat(&desk, "--policy bypass");
+    shell.runs("Hello").sees("One.");
+    shell.sees("> ");
+    shell.runs("/policy plan").sees("plan > ");
+    let end = shell.types("\x04").sees("[0] ready> ");
+    assert!(end.contains("--policy plan") && !end.contains("bypass"), "{end}");
+    let mut shell = chat(&desk, "-c --policy bypass");
+    shell.runs("/policy plan").sees("plan > ");
+    shell.runs("And?").sees("Two.");
+    shell.sees("plan > ");
+    let end = left(&mut shell);
+    assert!(end.contains("--session") && !end.contains("--policy"), "its run keeps the policy: {end}");
+    let mut shell = Shell::at(&desk);
+    shell.runs("toolgate chat -c").sees("plan > ");
+    left(&mut shell);
+}
+
+#[test]
 fn a_message_entered_during_a_turn_that_ends_is_read_by_the_model_that_is_chosen_for_the_retry() {
     let desk = Desk::playing("turns: [{ hang: true }]");
     desk.add_another_model();
