@@ -8,7 +8,6 @@ use super::follow_options::FollowOptions;
 use super::interrupt::{Interrupts, OnInterrupt};
 use super::mention::{mentioned_files, note_missing_files};
 use super::output::Output;
-use super::paint::Paint;
 use super::prompt;
 use super::text::{end_of_line, list, one_line};
 use super::view::{
@@ -78,8 +77,7 @@ impl Display {
     fn live(answer: AnswerPlacement, shared: SharedViewState, out: &Output) -> Self {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
         let live_view = LiveView::new(look, answer).sharing(shared).prompting();
-        let typesets = look.paint == Paint::Colour && out.shows_passing();
-        Self::Live(Box::new(if typesets { live_view.typesetting() } else { live_view }))
+        Self::Live(Box::new(if out.shows_passing() { live_view.typesetting() } else { live_view }))
     }
 
     /// Displays an event.

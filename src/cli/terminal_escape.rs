@@ -69,12 +69,12 @@ fn is_unfit(c: char) -> bool {
     needs_escaping(c) && !is_space && !matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}')
 }
 
-/// The length of a leading escape sequence that sets the colour or weight of letters. A sequence that conceals letters
+/// The length of a leading escape sequence that sets the colour or weight of letters, or strikes them. A sequence that conceals letters
 /// or sets the background does not count.
 fn colour(text: &str) -> Option<usize> {
     let codes = text.strip_prefix("\x1b[")?;
     let codes = codes.get(..codes.find('m')?)?;
-    let is_harmless = |code: &str| matches!(code.parse(), Ok(0..=4 | 22..=24 | 31..=37 | 39 | 91..=97));
+    let is_harmless = |code: &str| matches!(code.parse(), Ok(0..=4 | 9 | 22..=24 | 29 | 31..=37 | 39 | 91..=97));
     let of_many = codes.strip_prefix("38;").is_some_and(|codes| codes.bytes().all(|b| b.is_ascii_digit() || b == b';'));
     (of_many || codes.split(';').all(is_harmless)).then(|| "\x1b[".len() + codes.len() + "m".len())
 }
@@ -105,7 +105,7 @@ mod tests {
         for text in ["a\n\tb", "10\u{202f}000\u{a0}€\u{3000}", "❤\u{fe0f} 👩\u{200d}💻 می\u{200c}روم"] {
             assert_eq!(escape(text, Paint::Plain), text);
         }
-        for text in [Paint::Colour.red("x"), "\x1b[38;2;1;8;3;1mx\x1b[0m".to_owned()] {
+        for text in [Paint::Colour.red("x"), Paint::Colour.strike("x"), "\x1b[38;2;1;8;3;1mx\x1b[0m".to_owned()] {
             assert_eq!(escape(&text, Paint::Colour), text);
         }
     }

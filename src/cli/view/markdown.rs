@@ -7,8 +7,8 @@
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::spans::{Line, LongWords, Spans, Style, wrapped};
 use crate::cli::paint::Paint;
-use crate::cli::wrap;
 use crate::core::tool::escape_untrusted;
 
 /// The narrowest column that text is wrapped at.
@@ -17,18 +17,6 @@ const LEAST: usize = 20;
 const GAP: &str = "  ";
 /// The narrowest column of a table whose cells are wrapped.
 const LEAST_COLUMN: usize = 8;
-
-/// How a part of a line is painted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Style {
-    #[default]
-    Plain,
-    Strong,
-    Emphasis,
-    Struck,
-    Code,
-    Remark,
-}
 
 /// A line under construction.
 #[derive(Debug, Default)]
@@ -52,9 +40,6 @@ struct Writer {
     aligns_right: Vec<bool>,
 }
 
-/// The parts of a line.
-type Spans = Vec<(String, Style)>;
-
 /// The lines of a Markdown text, none wider than `width` except for code and words that are wider.
 pub(super) fn typeset(text: &str, width: usize, paint: Paint) -> Vec<String> {
     let width = width.max(LEAST);
@@ -77,6 +62,10 @@ pub(super) fn code_line(line: &str, paint: Paint) -> String {
 impl Writer {
     fn apply(&mut self, event: Event<'_>, width: usize, paint: Paint) {
         match event {
+            // Without colours the marks stay, because the text would mean the opposite.
+            Event::Start(Tag::Strikethrough) | Event::End(TagEnd::Strikethrough) if paint == Paint::Plain => {
+                self.push("~~");
+            }
             Event::Start(tag) => self.start(&tag, width, paint),
             Event::End(tag) => self.end(tag, width, paint),
             Event::Text(text) if self.is_code => {
@@ -86,7 +75,8 @@ impl Writer {
             }
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.spans.push((escape_untrusted(&text), Style::Code));
+                let code = escape_untrusted(&text);
+                self.spans.push((if paint == Paint::Plain { format!("`{code}`") } else { code }, Style::Code));
             }
             Event::SoftBreak | Event::HardBreak => self.end_line(width, paint),
             Event::Rule => {
@@ -290,20 +280,6 @@ impl Writer {
     }
 }
 
-/// What becomes of a word that is wider than a line.
-#[derive(Clone, Copy, Debug)]
-enum LongWords {
-    Whole,
-    Broken,
-}
-
-/// A painted line with its columns.
-#[derive(Clone, Debug, Default)]
-struct Line {
-    text: String,
-    width: usize,
-}
-
 /// The widths of the columns of a table: those of the widest cells or, where that is too much, the longest columns get the
 /// same width. `None` if that is too little.
 fn column_widths(natural: Vec<usize>, room: usize) -> Option<Vec<usize>> {
@@ -321,90 +297,20 @@ fn column_widths(natural: Vec<usize>, room: usize) -> Option<Vec<usize>> {
     Some(natural.into_iter().map(width).collect())
 }
 
-impl Line {
-    fn of(mut spans: Spans, paint: Paint) -> Self {
-        spans.last_mut().into_iter().for_each(|(text, _)| text.truncate(text.trim_end_matches(' ').len()));
-        let width = spans.iter().map(|(text, _)| text.width()).sum();
-        Self { text: spans.iter().map(|(text, style)| style.paint(text, paint)).collect(), width }
-    }
-}
-
-/// The lines of a text, wrapped at words. The first line and the further ones begin at these columns.
-fn wrapped(spans: &Spans, begins: [usize; 2], width: usize, long: LongWords, paint: Paint) -> Vec<Line> {
-    let [mut begin, further] = begins;
-    let (mut lines, mut line, mut used) = (Vec::new(), Spans::new(), 0);
-    for word in words(spans, width.saturating_sub(further), long) {
-        let text: String = word.iter().map(|(text, _)| text.as_str()).collect();
-        if used > 0 && begin + used + text.trim_end_matches(' ').width() > width {
-            lines.push(Line::of(std::mem::take(&mut line), paint));
-            (begin, used) = (further, 0);
-        }
-        used += text.width();
-        line.extend(word);
-    }
-    lines.push(Line::of(line, paint));
-    lines
-}
-
-impl Style {
-    fn paint(self, text: &str, paint: Paint) -> String {
-        match self {
-            Self::Plain => text.to_owned(),
-            Self::Strong => paint.bold(text),
-            Self::Emphasis => paint.italic(text),
-            Self::Struck => paint.strike(text),
-            Self::Code => paint.cyan(text),
-            Self::Remark => paint.dim(text),
-        }
-    }
-}
-
-/// The words of a line, each with the white space after it. Code is one word, with the punctuation at its sides. A word that
-/// is wider than a line ends wherever its style changes.
-fn words(spans: &Spans, columns: usize, long: LongWords) -> Vec<Spans> {
-    let mut words: Vec<Spans> = Vec::new();
-    for (text, style) in spans {
-        let parts = match style {
-            Style::Code => vec![text.as_str()],
-            Style::Plain | Style::Strong | Style::Emphasis | Style::Struck | Style::Remark => {
-                wrap::words(text).collect()
-            }
-        };
-        for part in parts {
-            let before = words.last_mut().filter(|word| word.last().is_some_and(|(text, _)| !may_end(text, part)));
-            match before {
-                Some(word) => word.push((part.to_owned(), *style)),
-                None => words.push(vec![(part.to_owned(), *style)]),
-            }
-        }
-    }
-    let width = |word: &Spans| word.iter().map(|(text, _)| text.trim_end_matches(' ').width()).sum::<usize>();
-    let split = |word: Spans| match long {
-        _ if width(&word) <= columns => vec![word],
-        LongWords::Whole => word.into_iter().map(|part| vec![part]).collect(),
-        LongWords::Broken => {
-            let letters = |(text, style): &(String, Style)| {
-                let letters = wrap::letters(text).into_iter().map(|(letter, _)| vec![(letter.to_owned(), *style)]);
-                letters.collect::<Vec<_>>()
-            };
-            word.iter().flat_map(letters).collect()
-        }
-    };
-    words.into_iter().flat_map(split).collect()
-}
-
-/// Whether a line may end between two parts.
-fn may_end(before: &str, after: &str) -> bool {
-    let pair = before.chars().next_back().zip(after.chars().next());
-    pair.is_none_or(|(before, after)| after == ' ' || wrap::may_break(before, after))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::wrap;
 
     fn plain(text: &str, width: usize) -> String {
-        typeset(text, width, Paint::Plain).join("\n")
+        let lines = typeset(text, width, Paint::Colour);
+        lines.iter().map(|line| wrap::without_colours(line)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn marks_that_colours_replace_stay_without_colours() {
+        let shown = typeset("**Bold**, ~~old~~ and `a b`", 40, Paint::Plain).join("\n");
+        assert_eq!(shown, "Bold, ~~old~~ and `a b`");
     }
 
     #[test]

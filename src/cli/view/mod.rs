@@ -12,6 +12,7 @@ mod pending;
 mod question;
 mod result_forms;
 mod show;
+mod spans;
 mod summary;
 #[cfg(test)]
 mod tests;
