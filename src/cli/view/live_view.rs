@@ -82,6 +82,8 @@ pub(in crate::cli) struct LiveView {
     shown_here: BTreeSet<CallId>,
     /// The calls that wait for a decision.
     asked: BTreeMap<CallId, CallRef>,
+    /// The calls that a person denied.
+    denied: BTreeSet<CallId>,
     /// The approved calls that are not sent yet.
     approved: BTreeMap<CallId, (CallRef, Scope)>,
     /// The calls in progress whose beginning is shown with their end.
@@ -128,6 +130,7 @@ impl LiveView {
             decided_here: BTreeSet::new(),
             shown_here: BTreeSet::new(),
             asked: BTreeMap::new(),
+            denied: BTreeSet::new(),
             approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
             repeated: BTreeSet::new(),
@@ -396,7 +399,7 @@ impl LiveView {
                 vec![self.request_line(&paint.yellow("◆"), call, " waits for your application")]
             }
             LifecycleKind::ExternalCompleted { call, end } => self.ended(event, call, "from the caller", end),
-            LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
+            LifecycleKind::Rejected { call, reason, message } => self.rejected(call, *reason, message.as_deref()),
             LifecycleKind::ApprovalRequested { call, reason, .. } if !self.prompts => {
                 let head = format!("  {} {} requires approval", paint.yellow("?"), self.named(call));
                 vec![head, paint.dim(format!("    because: {}", escape_untrusted(reason)))]

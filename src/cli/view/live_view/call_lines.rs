@@ -52,15 +52,19 @@ pub(in crate::cli::view) fn shortened(text: &str, columns: usize, whole: Option<
 }
 
 impl LiveView {
-    pub(super) fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
+    /// The lines of a call that was not sent. Its arguments are shown, unless its name has them or a person denied it.
+    pub(super) fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> Vec<String> {
         let (paint, name) = (self.look.paint, self.named(call));
         if reason == Rejection::Deferred {
-            return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
+            return vec![paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"))];
         }
+        let is_known = self.repeated.contains(&call.tool_name) || self.denied.contains(&call.call_id);
+        let arguments = call.arguments.as_ref().filter(|_| !is_known);
+        let arguments = arguments.map(|value| paint.dim(format!("    {}", arguments_line(value, self.look.room(4)))));
         let head = format!("{name} rejected, {}", reason.as_str().replace('_', " "));
         let room = self.look.room(head.chars().count() + 6) + (ERROR_ROWS - 1) * self.look.width;
         let reason = why_rejected(message.unwrap_or_default(), room);
-        format!("  {} {head}: {reason}", paint.red("✗"))
+        [format!("  {} {head}: {reason}", paint.red("✗"))].into_iter().chain(arguments).collect()
     }
 
     pub(super) fn decided(&mut self, fact: &LifecycleKind) -> Option<String> {

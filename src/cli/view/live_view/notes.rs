@@ -36,6 +36,9 @@ impl LiveView {
         if let LifecycleKind::ApprovalDecided { call, .. } | LifecycleKind::ApprovalExpired { call } = &event.fact {
             self.asked.remove(&call.call_id);
         }
+        if let LifecycleKind::ApprovalDecided { call, decision: run::DecisionKind::Deny, .. } = &event.fact {
+            self.denied.insert(call.call_id.clone());
+        }
         if let LifecycleKind::ApprovalDecided { call, decision: run::DecisionKind::Approve, scope, .. } = &event.fact {
             self.approved.insert(call.call_id.clone(), (call.clone(), *scope));
         }
