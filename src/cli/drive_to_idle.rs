@@ -122,8 +122,7 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Repeat
             media.iter().for_each(|line| out.line(line));
             how_to_save(report, again, out);
             print_pending(report, again, out);
-            let asks = report.pending.iter().any(PendingItem::wants_answer);
-            again.asking_again(&report.run_id).filter(|_| asks).iter().for_each(|line| out.note(line));
+            note_asking_again(report, again, out);
             print_warnings(report, out);
         }
         Display::Lines(_) | Display::Quiet => {
@@ -135,9 +134,19 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Repeat
                 (Display::Lines(_) | Display::Live(_) | Display::Json, _) => how_to_save(report, again, out),
             }
             print_pending(report, again, out);
+            // A person reads this, and standard output goes elsewhere.
+            if out.notes_are_seen() && prompt::is_person_at_terminal() {
+                note_asking_again(report, again, out);
+            }
             print_warnings(report, out);
         }
     }
+}
+
+/// Names the command that asks about what is pending.
+fn note_asking_again(report: &Report, again: &RepeatedFlags, out: &mut Output) {
+    let asks = report.pending.iter().any(PendingItem::wants_answer);
+    again.asking_again(&report.run_id).filter(|_| asks).iter().for_each(|line| out.note(line));
 }
 
 /// Says that there was nothing to resume, and what can be done with a run that did not complete.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::answers::{self, CallArg, GrantMatch};
+use super::approvals::introduce;
 use super::binding_digest::{self, CallDigest};
 use super::caller::Caller;
 use super::drive_to_idle::{ResultLine, settle};
@@ -246,6 +247,9 @@ impl ResumeRun {
         if answers.answers.iter().any(|(_, answer)| names_a_question(answer)) {
             // An approval covers the call shown now, also when an earlier call got the same approval.
             answers.expected_version.get_or_insert(seen);
+        }
+        if answers.is_empty() && Display::choose(self.json, self.quiet, out).is_live() {
+            introduce(app, &run, out).await?;
         }
         let decided = refusal::decided(&answers);
         match self.claim_run(app, &run, Input::Resume(answers), trace, out).await {

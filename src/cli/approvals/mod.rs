@@ -18,6 +18,7 @@ use clap::{Args, Subcommand};
 
 pub(super) use self::grants::grant_lines;
 pub(super) use self::revoke::{print_revoked, revoke};
+pub(super) use self::show::introduce;
 
 use super::error::CliError;
 use super::exit::Exit;

@@ -4,6 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::list::whose;
 use crate::app::App;
 use crate::cli::argument_lines::{PresentFile, argument_lines};
 use crate::cli::error::CliError;
@@ -17,7 +18,7 @@ use crate::cli::view::{self, RepeatedFlags};
 use crate::core::id::RunId;
 use crate::core::run::{AnswerForm, Delivery};
 use crate::core::tool::escape_untrusted;
-use crate::service::InboxItem;
+use crate::service::{CallContext, InboxItem};
 
 /// Show pending approvals and questions in full
 #[derive(Args, Debug)]
@@ -123,8 +124,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
     }
     lines.extend(view::circumstances(item, now));
     let event = item.describe().event.map(|event| format!(", event {event}")).unwrap_or_default();
-    lines.extend(quoted("the task", &waiting.context.task));
-    lines.extend(quoted("the model says", &waiting.context.model_text));
+    lines.extend(background(waiting));
     lines.push(format!(
         "asked by agent {}, session {}{event}",
         waiting.agent,
@@ -147,6 +147,23 @@ fn delivered(delivery: Delivery) -> Option<&'static str> {
 }
 
 /// Untrusted text under a label; no lines if the text is empty.
+/// The task of the run, and what the model says beside its calls.
+fn background(waiting: &InboxItem) -> Vec<String> {
+    let CallContext { task, model_text, .. } = &waiting.context;
+    [quoted("the task", task), quoted("the model says", model_text)].concat()
+}
+
+/// Shows what a person at a prompt would not know of a run that this terminal has not followed.
+pub(in crate::cli) async fn introduce(app: &App, run: &RunId, out: &mut Output) -> Result<(), CliError> {
+    let waiting = app.operator().inbox_of(run).await?.waiting;
+    if let Some(first) = waiting.first() {
+        let paint = out.note_paint();
+        out.note(format!("\n{}", paint.dim(format!("{run}, {}", whose(first, Timestamp::now())))));
+        background(first).into_iter().for_each(|line| out.note(paint.dim(line)));
+    }
+    Ok(())
+}
+
 fn quoted(what: &str, words: &str) -> Vec<String> {
     let words = gutter(words);
     let head = (!words.is_empty()).then(|| format!("{what}:"));

@@ -118,7 +118,12 @@ impl<C: Console> Prompt<C> {
                 Some("a" | "y" | "yes" | "approve") => Some(approval(Scope::Once, None, None)),
                 Some("r" | "remain") if !asked.further.is_empty() => match self.remaining(asked)? {
                     Some(answers) => return Ok(Reply::Answered(answers)),
-                    None => None,
+                    None => {
+                        // The last call above the keys is another one now.
+                        self.say(&format!("\n{heading}{place}"))?;
+                        shown = self.say_approval(&asked.item, call)?;
+                        None
+                    }
                 },
                 Some("g") if likely.is_some() => {
                     likely.as_ref().map(|likely| approval(Scope::Session, Some(likely.coverage()), None))

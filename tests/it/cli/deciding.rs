@@ -86,7 +86,9 @@ fn all_calls_are_approved_after_they_were_shown() {
     shell.types("r");
     let shown = shell.sees("approve these 3 calls, once each: [y]es, [n]o: ");
     assert!(shown.contains("3. mcp_shop_add_note") && shown.contains("text: \"three\""), "{shown}");
-    shell.types("n").sees(DECIDE);
+    // The letters decide about the first call again, which is shown again.
+    let again = shell.types("n").sees(DECIDE);
+    assert!(again.contains("(1 of 3)") && again.contains("text: \"one\""), "{again}");
     shell.types("r").sees("[y]es, [n]o: ");
     shell.types("y").sees("All done.");
     assert_eq!(decided(&desk).len(), 3);
@@ -278,6 +280,22 @@ fn a_prompt_is_drawn_once_after_the_editor() {
     let shown = shell.sees("Ctrl-C leaves all");
     assert!(!shown.contains("[a]pprove once"), "{shown}");
     shell.types("\x03");
+}
+
+#[test]
+fn a_command_that_asks_about_a_run_shows_its_task_and_what_the_model_says_first() {
+    let call = "{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }";
+    for command in ["resume last", "approvals"] {
+        let desk = Desk::playing(&format!("turns: [{{ say: I note it., calls: [{call}] }}, {{ say: done }}]"));
+        let piped = "toolgate run 'Note the late parcel' | cat";
+        let mut shell = shell(&desk, piped);
+        shell.sees("or be asked again with:");
+        shell.sees("ready> ");
+        shell.runs(&format!("toolgate {command}")).sees("agent desk");
+        let shown = shell.sees(DECIDE);
+        assert!(shown.contains("| Note the late parcel") && shown.contains("| I note it."), "{shown}");
+        shell.types("a").sees("done");
+    }
 }
 
 #[test]
