@@ -266,6 +266,7 @@ fn policy_check_refuses_a_command_that_cannot_be_meant_at_its_line() {
     for (command, verdict, expected) in [
         ("[]", "allow", "`command` names no program"),
         ("[git diff]", "allow", "write one item for each word: `[git, diff]`"),
+        ("['git diff *']", "allow", "write one item for each word: `[git, diff]`"),
         ("git diff", "allow", "a list of words such as `[git, [diff, log]]`"),
         ("{ words: [ls], exact: true }", "deny", "only narrow what a rule allows"),
         ("{ words: [ls], options: [l] }", "allow", "is no option"),

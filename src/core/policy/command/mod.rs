@@ -101,7 +101,8 @@ impl CommandPattern {
         }
         let unsplit = program.iter().find(|word| word.is_empty() || word.contains(char::is_whitespace));
         if let Some(word) = unsplit {
-            let words: Vec<&str> = word.split_whitespace().collect();
+            // Any words may follow without an item for them.
+            let words: Vec<&str> = word.split_whitespace().filter(|word| !word.contains(['*', '?'])).collect();
             return Some(format!("`{word}` is no word; write one item for each word: `[{}]`", words.join(", ")));
         }
         match &self.rest {
