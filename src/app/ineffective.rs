@@ -14,6 +14,8 @@ use crate::config::{AgentSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::core::policy::{KnownNames, Policy, Rule};
 use crate::mcp::StdioSettings;
+use crate::ports::ToolInputValidator as _;
+use crate::validation::SchemaValidator;
 
 /// A sentence with the remedy for each setting that has no effect or is unsafe. Opens nothing.
 pub fn configuration_warnings(settings: &Settings, models: &Models) -> Vec<String> {
@@ -23,7 +25,21 @@ pub fn configuration_warnings(settings: &Settings, models: &Models) -> Vec<Strin
     warnings.extend(missing_programs(settings));
     warnings.extend(unused_servers(settings));
     warnings.extend(ineffective_rules(settings));
+    warnings.extend(unusable_external_tools(settings));
     warnings
+}
+
+/// External tools that runs leave out, because a schema of theirs is invalid.
+fn unusable_external_tools(settings: &Settings) -> Vec<String> {
+    let validator = SchemaValidator::default();
+    let of_agent = |agent: &AgentSettings| -> Vec<String> {
+        let invalid = agent.external_tools.iter().filter_map(|tool| {
+            let reason = validator.accepts(&tool.to_tool()).err()?;
+            Some(format!("agent `{}`: runs leave out its external tool `{}`: {reason}", agent.name, tool.name))
+        });
+        invalid.collect()
+    };
+    settings.agents.values().flat_map(of_agent).collect()
 }
 
 /// Rules and patterns of agents that can match no tool, whichever tools their servers list.

@@ -67,6 +67,20 @@ fn config_check_names_what_has_no_effect_and_fails_if_it_is_strict() {
 }
 
 #[test]
+fn config_check_names_an_external_tool_that_runs_leave_out() {
+    let desk = desk();
+    let tools =
+        "external_tools: [{ name: refund, input_schema: { type: object, properties: { cents: { type: numbr } } } }]";
+    desk.write(
+        "toolgate.yaml",
+        &CONFIGURATION.replace("policy: careful\n", &format!("policy: careful\n    {tools}\n")),
+    );
+    let checked = desk.toolgate(&["config", "check"]).expect(0);
+    let expected = "agent `clerk`: runs leave out its external tool `refund`: its input schema is broken at `/properties/cents/type`";
+    assert!(checked.err.contains(expected), "{}", checked.err);
+}
+
+#[test]
 fn config_check_names_a_script_that_does_not_exist() {
     let desk = desk();
     desk.write("tools.py", "");
