@@ -14,8 +14,7 @@ const READING: Duration = Duration::from_millis(300);
 const TYPING: Duration = Duration::from_millis(800);
 /// The longest pause between a letter and the next one of the same word.
 const NEXT_LETTER: Duration = Duration::from_millis(400);
-const QUESTION: &str =
-    "  end your message first, then decide: Enter sends it after the decision, Esc keeps it for later\n> ";
+const QUESTION: &str = "  end your message first, then decide: Enter sends it, Esc keeps it for later\n> ";
 
 impl Terminal {
     /// Drops the keys that were pressed before the question could be read. A text among them, or one that was being typed
