@@ -90,8 +90,9 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Chooses the model and the policy with which the last message of the session was sent, unless flags choose others.
-    pub(super) async fn keep_choice(&mut self, flags: &RunChoice) -> Result<(), CliError> {
+    /// Chooses the model and the policy with which the last message of the session was sent, unless flags choose others. A
+    /// policy that allows all calls is not chosen again, because the person of another day may not expect it.
+    pub(super) async fn keep_choice(&mut self, flags: &RunChoice, out: &mut Output) -> Result<(), CliError> {
         let Some(run) = self.newest_run().await? else { return Ok(()) };
         let mut last = self.app.runner.load(&run).await?;
         // A compaction is no message, and has the choice of none.
@@ -104,8 +105,13 @@ impl<'a> Conversation<'a> {
         if spec.agent != self.agent.name {
             return Ok(());
         }
-        if !self.has_chosen_policy {
-            self.mode = spec.mode.clone().filter(|mode| self.agent.has_mode(mode));
+        let mode = spec.mode.as_ref().filter(|mode| !self.has_chosen_policy && self.agent.has_mode(mode));
+        self.mode = mode.filter(|mode| **mode == self.agent.policy.name || !self.allows_all(mode)).cloned();
+        if let (Some(mode), None) = (mode, &self.mode) {
+            let mode = escape_untrusted(mode);
+            out.note(format!(
+                "the last message had policy {mode}, which allows all calls; `/policy {mode}` applies it again"
+            ));
         }
         let is_other = spec.model != self.agent.model_name && self.agent.models().any(|(name, _)| *name == spec.model);
         if flags.model.is_none() && is_other {
@@ -161,6 +167,11 @@ impl<'a> Conversation<'a> {
     pub(super) fn head(&self) -> String {
         let model = self.model.as_ref().unwrap_or(&self.agent.model_name);
         format!("agent {} · model {model} · policy {}", self.agent.name, escape_untrusted(self.policy()))
+    }
+
+    /// Whether a policy allows what no rule decides.
+    fn allows_all(&self, name: &str) -> bool {
+        self.agent.policies().any(|policy| policy.name == name && policy.fallback == Verdict::Allow)
     }
 
     /// The prompt, with the policy if it was chosen in place of the agent's own, or allows what no rule decides.

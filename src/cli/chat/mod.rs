@@ -104,7 +104,7 @@ impl Chat {
         let again = setup::again(&self.config, &self.changes);
         let mut conversation = Conversation::new(app, agent, session, again.in_conversation())?;
         conversation.has_chosen_policy = self.choice.policy.is_some() || self.changes.variant.is_some();
-        conversation.keep_choice(&self.choice).await?;
+        conversation.keep_choice(&self.choice, out).await?;
         let mut recall = Recall::default();
         self.begin(&conversation, &mut recall, out).await?;
         let mut is_leaving = false;

@@ -725,6 +725,21 @@ fn the_policy_of_a_conversation_is_kept_when_it_is_continued() {
 }
 
 #[test]
+fn a_policy_that_allows_all_calls_is_not_kept_when_a_conversation_is_continued() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    shell.runs("/policy bypass").sees("bypass > ");
+    shell.runs("Hello").sees("Forty-two.");
+    shell.sees("bypass > ");
+    left(&mut shell);
+    let mut shell = Shell::at(&desk);
+    shell.runs("toolgate chat -c").sees("the last message had policy bypass, which allows all calls");
+    shell.sees("policy accept-edits");
+    shell.sees("> ");
+    left(&mut shell);
+}
+
+#[test]
 fn a_conversation_shows_a_failure_once_and_no_log_line() {
     let desk = Desk::playing("turns: [{ say: One. }]");
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
