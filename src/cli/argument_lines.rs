@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -28,6 +28,8 @@ const EDITS: [(&str, &str); 7] = [
 ];
 /// The names of the argument that makes an edit replace each occurrence of its text.
 const REPLACES_ALL: [&str; 2] = ["replace_all", "replaceAll"];
+/// The names of the argument that makes a call say what it would change.
+const DRY_RUN: [&str; 2] = ["dryRun", "dry_run"];
 /// The names of a file and of its whole new content.
 const PATHS: [&str; 4] = ["path", "file_path", "filePath", "filename"];
 const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "text"];
@@ -76,16 +78,30 @@ pub(super) fn changed_file(arguments: &Map<String, Value>) -> Option<&str> {
     PATHS.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
+/// A path from the root, without `.` and `..`. Links are not followed.
+pub(super) fn plain_path(path: &str) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for component in std::path::absolute(path).ok()?.components() {
+        if component == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(component);
+        }
+    }
+    Some(plain)
+}
+
 /// The change of the file that the call names, folded to a few lines: the difference of an edit, or the new content. A
 /// content has no marks of a difference, because the former one is not known after the call. `whole` is the command that
-/// shows all. Empty for other calls.
+/// shows all. Empty for other calls, and for a dry run, which changes nothing.
 pub(super) fn folded_change(
     arguments: &Map<String, Value>,
     columns: usize,
     paint: Paint,
     whole: Option<&str>,
 ) -> Vec<String> {
-    if changed_file(arguments).is_none() {
+    let is_dry = DRY_RUN.iter().any(|name| arguments.get(*name) == Some(&Value::Bool(true)));
+    if is_dry || changed_file(arguments).is_none() {
         return Vec::new();
     }
     let changed = |(before, after): (Option<&str>, &str)| match before {
@@ -439,6 +455,12 @@ mod tests {
         {
             assert_eq!(changed(arguments), None);
         }
+    }
+
+    #[test]
+    fn a_dry_run_is_no_change() {
+        let edit = json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}], "dryRun": true});
+        assert!(folded_change(edit.as_object().unwrap(), 80, Paint::Plain, None).is_empty());
     }
 
     #[test]

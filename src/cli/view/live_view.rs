@@ -252,7 +252,9 @@ impl LiveView {
             LifecycleKind::ApprovalsResolved { granted } => {
                 let lines = self.grants_in_force(granted);
                 let is_news = self.shared.is_news(Topic::GrantsInForce, &lines.join("\n"));
-                lines.into_iter().filter(|_| is_news).map(|line| paint.dim(line)).collect()
+                // Of an earlier turn they may have been revoked since.
+                let is_present = is_news && !self.quotes;
+                lines.into_iter().filter(|_| is_present).map(|line| paint.dim(line)).collect()
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
                 self.streamed = false;
