@@ -5,34 +5,18 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
+use super::file_change::{Edit, changed_file, changes, is_dry_run, named_file, new_content};
 use super::paint::Paint;
 use super::text::count;
 use super::wrap::cut;
 use crate::core::tool::{Arguments, escape_untrusted};
 
-/// The names that servers give to the two sides of an edit.
-const EDITS: [(&str, &str); 7] = [
-    ("old_string", "new_string"),
-    ("oldText", "newText"),
-    ("old_str", "new_str"),
-    ("old_text", "new_text"),
-    ("old", "new"),
-    ("search", "replace"),
-    ("before", "after"),
-];
-/// The names of the argument that makes an edit replace each occurrence of its text.
-const REPLACES_ALL: [&str; 2] = ["replace_all", "replaceAll"];
-/// The names of the argument that makes a call say what it would change.
-const DRY_RUN: [&str; 2] = ["dryRun", "dry_run"];
-/// The names of a file and of its whole new content.
-const PATHS: [&str; 4] = ["path", "file_path", "filePath", "filename"];
-const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "text"];
 /// The longest file that a new content is compared with, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 /// How many unchanged lines are shown around a change.
@@ -60,7 +44,7 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
     match arguments {
         Arguments::Object(members) if members.is_empty() => vec!["no arguments".to_owned()],
         Arguments::Object(members) => {
-            let named = PATHS.iter().find_map(|name| members.get(*name)?.as_str());
+            let named = named_file(members);
             let named = named.filter(|_| file == PresentFile::Compared);
             let absent = named.filter(|path| matches!(fs::exists(path), Ok(false))).map(str::to_owned);
             let mut writer =
@@ -72,25 +56,6 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
     }
 }
 
-/// The file whose content the call replaces or edits, if the names of the arguments say so.
-pub(super) fn changed_file(arguments: &Map<String, Value>) -> Option<&str> {
-    changes(arguments).next()?;
-    PATHS.iter().find_map(|name| arguments.get(*name)?.as_str())
-}
-
-/// A path from the root, without `.` and `..`. Links are not followed.
-pub(super) fn plain_path(path: &str) -> Option<PathBuf> {
-    let mut plain = PathBuf::new();
-    for component in std::path::absolute(path).ok()?.components() {
-        if component == Component::ParentDir {
-            plain.pop();
-        } else {
-            plain.push(component);
-        }
-    }
-    Some(plain)
-}
-
 /// The change of the file that the call names, folded to a few lines: the difference of an edit, or the new content. A
 /// content has no marks of a difference, because the former one is not known after the call. `whole` is the command that
 /// shows all. Empty for other calls, and for a dry run, which changes nothing.
@@ -100,8 +65,7 @@ pub(super) fn folded_change(
     paint: Paint,
     whole: Option<&str>,
 ) -> Vec<String> {
-    let is_dry = DRY_RUN.iter().any(|name| arguments.get(*name) == Some(&Value::Bool(true)));
-    if is_dry || changed_file(arguments).is_none() {
+    if is_dry_run(arguments) || changed_file(arguments).is_none() {
         return Vec::new();
     }
     let changed = |(before, after): (Option<&str>, &str)| match before {
@@ -117,15 +81,6 @@ pub(super) fn folded_change(
     });
     let whole = whole.map(|whole| format!(": {whole}")).unwrap_or_default();
     shown.chain((hidden > 0).then(|| paint.dim(format!("… {}{whole}", count(hidden, "more line"))))).collect()
-}
-
-/// The texts before and after each change: of a new content, whose former one the call does not name, of an edit, or of a
-/// list of edits.
-fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (Option<&str>, &str)> {
-    let content = || CONTENTS.iter().find_map(|name| Some((None, arguments.get(*name)?.as_str()?)));
-    let edits = arguments.values().filter_map(Value::as_array).flatten().filter_map(Value::as_object);
-    let own = Edit::of(arguments).map(Edit::sides).or_else(content);
-    own.into_iter().chain(edits.filter_map(Edit::of).map(Edit::sides))
 }
 
 struct Writer {
@@ -145,36 +100,15 @@ struct FileText {
     text: String,
 }
 
-/// An edit: the names of its two sides, and their texts.
-struct Edit<'a> {
-    old: &'a str,
-    new: &'a str,
-    before: &'a str,
-    after: &'a str,
-    replaces_all: bool,
-}
-
-impl<'a> Edit<'a> {
-    fn of(members: &'a Map<String, Value>) -> Option<Self> {
-        let text = |name: &str| members.get(name).and_then(Value::as_str);
-        let replaces_all = REPLACES_ALL.iter().any(|name| members.get(*name) == Some(&Value::Bool(true)));
-        EDITS.iter().find_map(|(old, new)| Some(Self { old, new, before: text(old)?, after: text(new)?, replaces_all }))
-    }
-
-    fn sides(self) -> (Option<&'a str>, &'a str) {
-        (Some(self.before), self.after)
-    }
-}
-
 impl Writer {
     fn members(&mut self, members: &Map<String, Value>, margin: &str) {
         let edit = Edit::of(members).filter(|edit| edit.before != edit.after);
-        let write = CONTENTS.iter().find_map(|name| Some((name, members.get(*name)?.as_str()?)));
+        let write = new_content(members);
         for (name, value) in members {
             match (&edit, &write) {
                 (Some(edit), _) if name == edit.old => self.edit(edit, margin),
                 (Some(edit), _) if name == edit.new => {}
-                (None, Some((content, after))) if name == *content => self.content(name, after, margin),
+                (None, Some((content, after))) if name == content => self.content(name, after, margin),
                 _ => self.value(&label(name), value, margin),
             }
         }

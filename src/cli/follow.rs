@@ -60,7 +60,7 @@ impl Display {
     pub(super) fn history(shared: &SharedViewState, copied: u64, out: &Output) -> Self {
         let again = RepeatedFlags::default().in_conversation();
         match Self::conversation(shared, out).naming_calls(&again) {
-            Self::Live(live_view) => Self::Live(Box::new(live_view.quoting().copying(copied))),
+            Self::Live(live_view) => Self::Live(Box::new(live_view.of_earlier_turn().copying(copied))),
             other @ (Self::Lines(_) | Self::Json | Self::Quiet) => other,
         }
     }

@@ -21,6 +21,7 @@ mod elicitation_form;
 mod envelope;
 mod error;
 mod exit;
+mod file_change;
 mod follow;
 mod follow_options;
 mod init;

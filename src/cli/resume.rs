@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::answers::{self, CallArg, GrantMatch};
-use super::approvals::introduce;
+use super::approvals::note_context;
 use super::binding_digest::{self, CallDigest};
 use super::caller::Caller;
 use super::drive_to_idle::{ResultLine, settle};
@@ -249,7 +249,7 @@ impl ResumeRun {
             answers.expected_version.get_or_insert(seen);
         }
         if answers.is_empty() && Display::choose(self.json, self.quiet, out).is_live() {
-            introduce(app, &run, out).await?;
+            note_context(app, &run, out).await?;
         }
         let decided = refusal::decided(&answers);
         match self.claim_run(app, &run, Input::Resume(answers), trace, out).await {

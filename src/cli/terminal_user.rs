@@ -388,7 +388,7 @@ async fn beside_question(
     out: &mut Output,
 ) -> Result<(), CliError> {
     let (mut collecting, collected) = out.collecting();
-    // An answer to a server is for this version of the run.
+    // An answer to a server names the version of the run that was shown.
     if is_approval(item) {
         follow.send_entered(run, &mut collecting).await;
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::context::note_context;
 use super::list::{self, external_line, whose};
-use super::show::introduce;
 use crate::app::App;
 use crate::cli::drive_to_idle::settle;
 use crate::cli::error::CliError;
@@ -65,7 +65,7 @@ async fn ask(app: &App, config: &ConfigFlag, out: &mut Output) -> Result<Exit, C
         let Some(run) = chosen else { return Ok(Exit::Done) };
         // The only run is chosen without a question, so one that cannot be resumed would be chosen again and again.
         left.insert(run.clone());
-        introduce(app, &run, out).await?;
+        note_context(app, &run, out).await?;
         let known = app.runner.journal(&run).await?;
         let execution = match app.runner.resume_or_follow(&run).await {
             Ok(execution) => execution,

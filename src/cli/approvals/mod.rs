@@ -3,6 +3,7 @@
 mod answer;
 mod approve;
 mod calls;
+mod context;
 mod continue_run;
 mod deny;
 mod expire;
@@ -16,9 +17,9 @@ mod suggest;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::context::note_context;
 pub(super) use self::grants::grant_lines;
 pub(super) use self::revoke::{print_revoked, revoke};
-pub(super) use self::show::introduce;
 
 use super::error::CliError;
 use super::exit::Exit;

@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::list::whose;
+use super::context::{background, quoted};
 use crate::app::App;
 use crate::cli::argument_lines::{PresentFile, argument_lines};
 use crate::cli::error::CliError;
@@ -13,12 +13,12 @@ use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::terminal_escape;
-use crate::cli::text::{block, gutter, list};
+use crate::cli::text::{block, list};
 use crate::cli::view::{self, RepeatedFlags};
 use crate::core::id::RunId;
 use crate::core::run::{AnswerForm, Delivery};
 use crate::core::tool::escape_untrusted;
-use crate::service::{CallContext, InboxItem};
+use crate::service::InboxItem;
 
 /// Show pending approvals and questions in full
 #[derive(Args, Debug)]
@@ -144,30 +144,6 @@ fn delivered(delivery: Delivery) -> Option<&'static str> {
         Delivery::Restarted => Some("the call is sent again with the answers"),
         Delivery::Continued => None,
     }
-}
-
-/// Untrusted text under a label; no lines if the text is empty.
-/// The task of the run, and what the model says beside its calls.
-fn background(waiting: &InboxItem) -> Vec<String> {
-    let CallContext { task, model_text, .. } = &waiting.context;
-    [quoted("the task", task), quoted("the model says", model_text)].concat()
-}
-
-/// Shows what a person at a prompt would not know of a run that this terminal has not followed.
-pub(in crate::cli) async fn introduce(app: &App, run: &RunId, out: &mut Output) -> Result<(), CliError> {
-    let waiting = app.operator().inbox_of(run).await?.waiting;
-    if let Some(first) = waiting.first() {
-        let paint = out.note_paint();
-        out.note(format!("\n{}", paint.dim(format!("{run}, {}", whose(first, Timestamp::now())))));
-        background(first).into_iter().for_each(|line| out.note(paint.dim(line)));
-    }
-    Ok(())
-}
-
-fn quoted(what: &str, words: &str) -> Vec<String> {
-    let words = gutter(words);
-    let head = (!words.is_empty()).then(|| format!("{what}:"));
-    head.into_iter().chain(words.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
 fn how(waiting: &InboxItem, again: &RepeatedFlags) -> Vec<String> {

@@ -8,7 +8,7 @@ use super::console::Console;
 use super::grant_choice::LikelyGrant;
 use super::{AskedItem, CallRecord, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
-use crate::cli::argument_lines::{changed_file, plain_path};
+use crate::cli::file_change::{changed_file, changed_path};
 use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::cli::view;
 use crate::cli::wrap::visible_width;
@@ -241,7 +241,7 @@ impl<C: Console> Prompt<C> {
 fn on_one_file(items: Vec<&PendingItem>) -> Vec<Vec<usize>> {
     let mut files: BTreeMap<PathBuf, Vec<usize>> = BTreeMap::new();
     for (at, item) in items.into_iter().enumerate() {
-        let file = item.call().and_then(|call| plain_path(changed_file(call.arguments.as_object()?)?));
+        let file = item.call().and_then(|call| changed_path(&call));
         file.into_iter().for_each(|file| files.entry(file).or_default().push(at + 1));
     }
     files.into_values().filter(|numbers| numbers.len() > 1).collect()

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::argument_lines::{changed_file, plain_path};
+use crate::cli::file_change::changed_path;
 use crate::cli::prompt::{AskedItem, Place};
 use crate::cli::text::{COMPACT, arguments_line};
 use crate::core::id::CallId;
@@ -69,7 +69,7 @@ impl Round {
 
     /// The numbers of the other calls that change the file of the current one, without those that the person denied.
     fn same_file(&self) -> Vec<usize> {
-        let file = |item: &PendingItem| plain_path(changed_file(item.call()?.arguments.as_object()?)?);
+        let file = |item: &PendingItem| changed_path(&item.call()?);
         let Some(own) = self.current().and_then(file) else { return Vec::new() };
         let is_other = |at: usize| at != self.at && !self.held.get(&at).is_some_and(Held::is_denial);
         let others =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::approval::clock;
-use crate::cli::argument_lines::changed_file;
+use crate::cli::file_change::changed_file;
 use crate::cli::text::count;
 use crate::core::policy::analysis::{command_argument, condition_in_words};
 use crate::core::run::{Coverage, Decision, DecisionKind, PendingCall, Scope, ToolGrant};

@@ -72,8 +72,8 @@ pub(in crate::cli) struct LiveView {
     executing: BTreeMap<CallId, CallRef>,
     /// Whether the beginning of this process's work on the run was shown.
     has_begun: bool,
-    /// Whether the messages of the user are quoted in a conversation, because no prompt has shown them.
-    quotes: bool,
+    /// Whether the run is an earlier turn of a conversation.
+    is_earlier: bool,
     /// Whether a prompt, or a message of the demonstration, follows each call that requires approval.
     prompts: bool,
     /// The calls that the person decided about at the prompts of this view, as long as the decision is not shown.
@@ -125,7 +125,7 @@ impl LiveView {
             last_error: None,
             executing: BTreeMap::new(),
             has_begun: false,
-            quotes: false,
+            is_earlier: false,
             prompts: false,
             decided_here: BTreeSet::new(),
             shown_here: BTreeSet::new(),
@@ -160,9 +160,10 @@ impl LiveView {
         Self { typesetter: Some(Typesetter::new(self.look)), ..self }
     }
 
-    /// Quotes the messages of the user in a conversation, because no prompt has shown them.
-    pub(in crate::cli) fn quoting(self) -> Self {
-        Self { quotes: true, ..self }
+    /// Shows an earlier turn of a conversation: with the message of the user, which no prompt has shown, and without the grants
+    /// that were in force, because they may have been revoked.
+    pub(in crate::cli) fn of_earlier_turn(self) -> Self {
+        Self { is_earlier: true, ..self }
     }
 
     /// Leaves out the line of a call that requires approval, because a prompt, or the narrator of the demonstration, shows it.
@@ -206,7 +207,7 @@ impl LiveView {
         let paint = self.look.paint;
         match &event.fact {
             LifecycleKind::Started { restart, input, .. } if self.answer == AnswerPlacement::Conversation => {
-                let quoted = input.iter().filter(|_| self.quotes).map(|text| format!("\n{}", self.quote(text)));
+                let quoted = input.iter().filter(|_| self.is_earlier).map(|text| format!("\n{}", self.quote(text)));
                 restarted(*restart, paint).into_iter().chain(quoted).collect()
             }
             LifecycleKind::Started { agent, model, session_id, input, restart, .. } => {
@@ -251,10 +252,8 @@ impl LiveView {
             }
             LifecycleKind::ApprovalsResolved { granted } => {
                 let lines = self.grants_in_force(granted);
-                let is_news = self.shared.is_news(Topic::GrantsInForce, &lines.join("\n"));
-                // Of an earlier turn they may have been revoked since.
-                let is_present = is_news && !self.quotes;
-                lines.into_iter().filter(|_| is_present).map(|line| paint.dim(line)).collect()
+                let is_news = !self.is_earlier && self.shared.is_news(Topic::GrantsInForce, &lines.join("\n"));
+                lines.into_iter().filter(|_| is_news).map(|line| paint.dim(line)).collect()
             }
             LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
                 self.streamed = false;

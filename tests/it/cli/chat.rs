@@ -32,6 +32,13 @@ fn session_id(desk: &Desk) -> String {
     sessions(desk)[0]["id"].as_str().unwrap().to_owned()
 }
 
+/// A desk whose model writes for some time before it calls a tool that requires approval.
+fn asking_after_a_slow_reply() -> Desk {
+    let call = "{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }";
+    let slow = "say: I note it., stream: { fragments: 3, delay_ms: 500 }";
+    Desk::playing(&format!("turns: [{{ {slow}, calls: [{call}] }}, {{ say: Noted. }}]"))
+}
+
 /// A conversation at its first prompt.
 fn chat(desk: &Desk, arguments: &str) -> Shell {
     let mut shell = Shell::at(desk);
@@ -292,9 +299,7 @@ fn a_message_that_the_model_has_not_read_before_the_end_of_a_turn_stays_in_the_c
 
 #[test]
 fn no_letter_of_a_message_in_progress_decides_about_a_call() {
-    let call = "{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }";
-    let slow = "say: I note it., stream: { fragments: 3, delay_ms: 500 }";
-    let desk = Desk::playing(&format!("turns: [{{ {slow}, calls: [{call}] }}, {{ say: Noted. }}]"));
+    let desk = asking_after_a_slow_reply();
     let mut shell = chat(&desk, "");
     shell.runs("Note it").sees("| I");
     shell.types("and make").sees("> and make");
@@ -312,18 +317,13 @@ fn no_letter_of_a_message_in_progress_decides_about_a_call() {
 
 #[test]
 fn a_message_entered_at_a_question_is_recorded_before_the_decision() {
-    let call = "{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }";
-    let slow = "say: I note it., stream: { fragments: 3, delay_ms: 500 }";
-    let desk = Desk::playing(&format!("turns: [{{ {slow}, calls: [{call}] }}, {{ say: Noted. }}]"));
+    let desk = asking_after_a_slow_reply();
     let mut shell = chat(&desk, "");
     shell.runs("Note it").sees("| I");
     shell.types("in French").sees("end your message first");
     shell.types("\r").sees("[q] later: ");
-    let is_recorded = |_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        desk.toolgate(&["runs", "events", "last", "--json"]).expect(0).out.contains("in French")
-    };
-    assert!((0..300).any(is_recorded), "the message is recorded while the question is open");
+    // Another process reads it while the question is open.
+    Shell::at(&desk).runs("toolgate runs events last --follow --json").sees("\"text\":\"in French\"");
     shell.types("a");
     let answer = shell.sees("Noted.");
     assert!(answer.contains(" in French\r\n"), "{answer}");
@@ -448,6 +448,27 @@ fn a_listed_grant_is_revoked() {
     shell.types("\r").sees("mcp_shop_add_note revoked by");
     shell.sees("> ");
     shell.runs("/approvals").sees("no grant is in force");
+    shell.sees("> ");
+    left(&mut shell);
+}
+
+#[test]
+fn an_earlier_turn_names_no_grants_in_force_and_the_next_one_does() {
+    let call = "{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }";
+    let desk =
+        Desk::playing(&format!("turns: [{{ calls: [{call}] }}, {{ say: Noted. }}, {{ say: One. }}, {{ say: Two. }}]"));
+    let mut shell = chat(&desk, "");
+    shell.runs("Note it").sees("[q] later: ");
+    assert!(shell.types("s").sees("Noted.").contains("1 grant in force"));
+    shell.sees("> ");
+    shell.runs("And?").sees("One.");
+    shell.sees("> ");
+    left(&mut shell);
+    let mut shell = Shell::at(&desk);
+    let earlier = shell.runs("toolgate chat -c").sees("One.");
+    assert!(!earlier.contains("in force"), "{earlier}");
+    shell.sees("> ");
+    assert!(shell.runs("And now?").sees("Two.").contains("1 grant in force"));
     shell.sees("> ");
     left(&mut shell);
 }

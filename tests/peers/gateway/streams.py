@@ -10,7 +10,7 @@ import time
 from served import Served, until
 
 STREAMS = 2000
-# The most that a stream may hold, in KiB: of one run, and of a run of its own. The second takes 20 to 29, because the
+# The most that a stream may hold, in KiB: of one run, and of a run of its own. The second takes 18 to 29, because the
 # allocator keeps pages of its own for each thread (decision 0062); the buffers of a connection in hyper would add 16.
 MOST_HELD = 22
 MOST_HELD_WITH_RUN = 36
