@@ -11,10 +11,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
-use super::file_change::{Edit, changed_file, changes, is_dry_run, named_file, new_content};
 use super::paint::Paint;
 use super::text::count;
 use super::wrap::cut;
+use crate::core::tool::file_change::{Edit, changed_file, changes, is_dry_run, named_file, new_content};
 use crate::core::tool::{Arguments, escape_untrusted};
 
 /// The longest file that a new content is compared with, in bytes.

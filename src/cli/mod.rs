@@ -21,7 +21,6 @@ mod elicitation_form;
 mod envelope;
 mod error;
 mod exit;
-mod file_change;
 mod follow;
 mod follow_options;
 mod init;

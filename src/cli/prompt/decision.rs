@@ -1,20 +1,18 @@
 //! Approval prompt: one key decides about a call that requires approval, or about all that remain.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 
 use super::console::Console;
 use super::grant_choice::LikelyGrant;
 use super::{AskedItem, CallRecord, Prompt, Reply};
 use crate::cli::answers::{approval, denial};
-use crate::cli::file_change::{changed_file, changed_path};
 use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::cli::view;
 use crate::cli::wrap::visible_width;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, DecisionKind, PendingCall, PendingItem, Scope};
 use crate::core::tool::escape_untrusted;
+use crate::core::tool::file_change::changed_file;
 
 /// Help text for the keys that are offered.
 fn keys(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
@@ -56,9 +54,6 @@ fn keys(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
 const LONG: usize = 12;
 const USUAL_COLUMNS: usize = 80;
 
-/// Why a person should look at calls that change the same file.
-const SAME_TIME: &str =
-    "the calls of one reply run at the same time, and each may find another content than the present one";
 /// The notice before a changed file is shown again.
 const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing was decided. Look again:";
 
@@ -95,12 +90,12 @@ impl<C: Console> Prompt<C> {
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
         self.say(&format!("\n{heading}{place}"))?;
         let mut shown = self.say_approval(&asked.item, call)?;
-        if !asked.same_file.is_empty() {
-            let others = match &asked.same_file[..] {
-                [one] => format!("call {one} of {of} changes"),
-                several => format!("calls {} of {of} change", list(several)),
+        if !asked.changed_before.is_empty() {
+            let calls = match &asked.changed_before[..] {
+                [one] => format!("call {one} changes"),
+                several => format!("calls {} change", list(several)),
             };
-            self.say(&format!("  ! {others} this file too: {SAME_TIME}"))?;
+            self.say(&format!("  ! {calls} this file first; shown is the difference from its content now"))?;
         }
         if let Some(withdrawn) = &asked.withdrawn {
             self.say(&format!("  your decision before, taken back: {}", view::decided(withdrawn)))?;
@@ -191,9 +186,6 @@ impl<C: Console> Prompt<C> {
                 self.say(&format!("\n{heading}"))?;
                 shown.push(self.say_approval(item, &call)?);
             }
-            for numbers in on_one_file(items().collect()) {
-                self.say(&format!("  ! calls {} change the same file: {SAME_TIME}", list(numbers)))?;
-            }
             self.console.discard_typed_ahead()?;
             let is_approved = self.confirmed(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;
             let present = items().filter_map(PendingItem::call).map(|call| self.argument_lines(&call.arguments));
@@ -235,16 +227,6 @@ impl<C: Console> Prompt<C> {
             }
         }
     }
-}
-
-/// The numbers of the calls that change one file, for each such file.
-fn on_one_file(items: Vec<&PendingItem>) -> Vec<Vec<usize>> {
-    let mut files: BTreeMap<PathBuf, Vec<usize>> = BTreeMap::new();
-    for (at, item) in items.into_iter().enumerate() {
-        let file = item.call().and_then(|call| changed_path(&call));
-        file.into_iter().for_each(|file| files.entry(file).or_default().push(at + 1));
-    }
-    files.into_values().filter(|numbers| numbers.len() > 1).collect()
 }
 
 fn may_be_denied(item: &PendingItem) -> bool {

@@ -7,11 +7,11 @@ use super::console::{Accepts, Console};
 use super::editable_arguments::{parsed, text_of};
 use super::{Prompt, UnsentEdit};
 use crate::cli::argument_lines::{PresentFile, argument_lines, difference_lines};
-use crate::cli::file_change::changed_file;
 use crate::cli::paint::Paint;
 use crate::core::id::CallId;
 use crate::core::run::PendingCall;
 use crate::core::tool::Arguments;
+use crate::core::tool::file_change::changed_file;
 
 /// What the person decides about the arguments that they wrote.
 enum Review {

@@ -65,8 +65,8 @@ pub(super) struct AskedItem {
     pub(super) item: PendingItem,
     /// The approvals that are asked about after it.
     pub(super) further: Vec<PendingItem>,
-    /// The numbers of the other calls that change the same file.
-    pub(super) same_file: Vec<usize>,
+    /// The numbers of the calls before it that change the same file.
+    pub(super) changed_before: Vec<usize>,
     /// The decision that the person took back.
     pub(super) withdrawn: Option<Decision>,
     pub(super) place: Place,

@@ -80,7 +80,8 @@ fn ask_on(items: &[PendingItem], console: Script) -> (Resume, String) {
 /// The reply to the question about an item, without further approvals.
 fn asked(prompt: &mut Prompt<Script>, item: &PendingItem, number: usize, of: usize) -> Reply {
     let place = Place { number, of, has_previous: number > 1 };
-    let asked = AskedItem { item: item.clone(), further: Vec::new(), same_file: Vec::new(), withdrawn: None, place };
+    let asked =
+        AskedItem { item: item.clone(), further: Vec::new(), changed_before: Vec::new(), withdrawn: None, place };
     prompt.ask(&asked, NO_RECORD).unwrap()
 }
 
@@ -125,14 +126,14 @@ fn keys_about_other_calls_are_offered_only_where_there_are_others() {
         let place = Place { number: 1, of: 3, has_previous };
         let (item, further) = (item.clone(), further.to_vec());
         let asked =
-            AskedItem { item, further, same_file: vec![3], withdrawn: Some(denial(Some("late".into()))), place };
+            AskedItem { item, further, changed_before: vec![1], withdrawn: Some(denial(Some("late".into()))), place };
         let reply = prompt.ask(&asked, NO_RECORD).unwrap();
         (reply, prompt.console.shown)
     };
     let (all, shown) = reply(&further, true, "r\nn\nr\ny\n");
     assert!(matches!(&all, Reply::Answered(answers) if answers.len() == 3), "{all:?}");
     assert!(shown.contains("\n3. mcp_shop_add_note\n  text: \"late\""), "{shown}");
-    for line in ["! call 3 of 3 changes this file too", "your decision before, taken back: denied: late\n"] {
+    for line in ["! call 1 changes this file first", "your decision before, taken back: denied: late\n"] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     assert!(matches!(reply(&further, true, "b\n").0, Reply::Back));
@@ -165,7 +166,7 @@ fn the_confirmation_shows_the_waiting_calls_that_it_covers() {
         item
     });
     let place = Place { number: 1, of: 2, has_previous: false };
-    let asked = AskedItem { item, further: vec![further], same_file: Vec::new(), withdrawn: None, place };
+    let asked = AskedItem { item, further: vec![further], changed_before: Vec::new(), withdrawn: None, place };
     let mut prompt = Prompt::new(Script::typing("s\ny\n"));
     prompt.ask(&asked, NO_RECORD).unwrap();
     let shown = prompt.console.shown;

@@ -4,12 +4,13 @@
 //! While it is held, it also decides about the later calls that its grant will cover.
 
 use std::collections::BTreeMap;
+use std::path::{Component, PathBuf};
 
-use crate::cli::file_change::changed_path;
 use crate::cli::prompt::{AskedItem, Place};
 use crate::cli::text::{COMPACT, arguments_line};
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Decision, DecisionKind, PendingItem};
+use crate::core::run::{Answer, Decision, DecisionKind, PendingCall, PendingItem};
+use crate::core::tool::file_change::changed_file;
 
 /// The items, the position in them, and the answers that are not recorded yet.
 pub(super) struct Round {
@@ -61,20 +62,19 @@ impl Round {
         Some(AskedItem {
             item: self.current()?.clone(),
             further: self.remaining().skip(1).filter(|item| is_approval(item)).cloned().collect(),
-            same_file: self.same_file(),
+            changed_before: self.changed_before(),
             withdrawn: self.withdrawn.clone(),
             place: Place { number: self.at + 1, of: self.items.len(), has_previous: self.previous().is_some() },
         })
     }
 
-    /// The numbers of the other calls that change the file of the current one, without those that the person denied.
-    fn same_file(&self) -> Vec<usize> {
+    /// The numbers of the calls before the current one that change its file, without those that the person denied.
+    fn changed_before(&self) -> Vec<usize> {
         let file = |item: &PendingItem| changed_path(&item.call()?);
         let Some(own) = self.current().and_then(file) else { return Vec::new() };
-        let is_other = |at: usize| at != self.at && !self.held.get(&at).is_some_and(Held::is_denial);
-        let others =
-            self.items.iter().enumerate().filter(|(at, item)| is_other(*at) && file(item).as_ref() == Some(&own));
-        others.map(|(at, _)| at + 1).collect()
+        let runs = |at: usize| !self.held.get(&at).is_some_and(Held::is_denial);
+        let before = self.items.iter().take(self.at).enumerate();
+        before.filter(|(at, item)| runs(*at) && file(item).as_ref() == Some(&own)).map(|(at, _)| at + 1).collect()
     }
 
     /// Holds answers, and answers of their own for the calls that a grant from one of them will cover. Goes to the next item.
@@ -183,6 +183,20 @@ pub(super) fn is_approval(item: &PendingItem) -> bool {
     matches!(item, PendingItem::Approval(_))
 }
 
+/// The path of the file that a call changes, from the root and without `.` and `..`, to compare it with that of another call.
+/// Links are not followed.
+fn changed_path(call: &PendingCall<'_>) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for component in std::path::absolute(changed_file(call.arguments.as_object()?)?).ok()?.components() {
+        if component == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(component);
+        }
+    }
+    Some(plain)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,23 +261,24 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_change_one_file_know_each_other() {
+    fn a_call_knows_the_calls_before_it_that_change_its_file() {
         let write = |id: &str, path: &str| {
             let PendingItem::Approval(approval) = approval_item(id) else { panic!("an approval") };
             let arguments = Arguments::from_value(json!({"path": path, "content": id}));
             PendingItem::Approval(PendingApproval { arguments, ..approval })
         };
-        let mut round = Round::new(vec![write("1", "a"), write("2", "b"), write("3", "a"), approval_item("4")]);
-        let mut same_file = Vec::new();
+        let mut round =
+            Round::new(vec![write("1", "x/a"), write("2", "b"), write("3", "./x/y/../a"), approval_item("4")]);
+        let mut before = Vec::new();
         while let Some(asked) = round.asked() {
-            same_file.push(asked.same_file);
+            before.push(asked.changed_before);
             round.next();
         }
-        assert_eq!(same_file, [vec![3], vec![], vec![1], vec![]]);
+        assert_eq!(before, [vec![], vec![], vec![1], vec![]]);
         let mut round = Round::new(vec![write("1", "a"), write("2", "a")]);
         let denial = Decision::new(DecisionKind::Deny, "ada");
         round.hold(vec![("1".into(), denial.into())], |_, _, _| false);
-        assert!(round.asked().unwrap().same_file.is_empty(), "a call that does not run changes nothing");
+        assert!(round.asked().unwrap().changed_before.is_empty(), "a call that does not run changes nothing");
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::approval::clock;
-use crate::cli::file_change::changed_file;
 use crate::cli::text::count;
 use crate::core::policy::analysis::{command_argument, condition_in_words};
 use crate::core::run::{Coverage, Decision, DecisionKind, PendingCall, Scope, ToolGrant};
+use crate::core::tool::file_change::changed_file;
 use crate::core::tool::{ToolName, escape_untrusted};
 
 /// The text after `approved`; empty for an approval of one call.

@@ -258,22 +258,27 @@ impl Run {
         call.is_sent_by_us() && (call.state == CallState::Authorized || call.is_repeated_freely())
     }
 
-    /// The calls that may start while others of their tier are in progress: those that were approved meanwhile. None if the
-    /// run may not make that many calls; the next step rejects the excess.
+    /// The calls that may start while others of their tier are in progress: those that were approved meanwhile, or waited
+    /// for one that changes a file. None if the run may not make that many calls; the next step rejects the excess.
     pub fn startable_calls(&self) -> Vec<CallId> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
         if self.pause().is_some() || self.overdue_ending().is_some() || self.is_compensating() {
             return Vec::new();
         }
-        let approved = calls_in(turn, |state| *state == CallState::Authorized).filter(|call| call.is_sent_by_us());
-        let approved: Vec<&Call> = approved.collect();
-        if self.beyond_budget(&approved).is_empty() { call_ids(&approved) } else { Vec::new() }
+        let ready = calls_in(turn, |state| *state == CallState::Authorized).filter(|call| call.is_sent_by_us());
+        let ready: Vec<&Call> = ready.collect();
+        if ready.is_empty() || !self.beyond_budget(&ready).is_empty() {
+            return Vec::new();
+        }
+        let started: Vec<&Call> = calls_in(turn, |state| *state == CallState::Started).collect();
+        let both = [&started[..], &ready[..]].concat();
+        call_ids(concurrent(&both).get(started.len()..).unwrap_or_default())
     }
 
     fn run_within_budget(&self, ready: &[&Call]) -> Step {
         let over = self.beyond_budget(ready);
         if over.is_empty() {
-            return Step::RunTier(call_ids(ready));
+            return Step::RunTier(call_ids(concurrent(ready)));
         }
         let message = "Not run: this run may make no more calls to MCP servers (max_mcp_calls).";
         Step::Record(over.into_iter().map(|id| reject(id, Rejection::Budget, message.into())).collect())
@@ -285,6 +290,16 @@ impl Run {
         let counted = ready.iter().copied().filter(|call| !call.sent && !call.is_builtin());
         call_ids(&counted.skip(left.map_or(usize::MAX, |left| left as usize)).collect::<Vec<_>>())
     }
+}
+
+/// The first of these calls, in their order, that may be in progress at the same time. A call that changes a file runs alone
+/// (decision 0063).
+fn concurrent<'a, 'turn>(calls: &'a [&'turn Call]) -> &'a [&'turn Call] {
+    if calls.len() < 2 {
+        return calls;
+    }
+    let alone = calls.iter().position(|call| call.changes_file());
+    &calls[..alone.map_or(calls.len(), |at| at.max(1))]
 }
 
 fn call_ids(calls: &[&Call]) -> Vec<CallId> {

@@ -8,6 +8,7 @@ use super::{Deadline, ElicitationAnswer, InvalidEvent, Rejection};
 use crate::chat::{Message, Part, Role};
 use crate::id::{CallId, GrantId};
 use crate::policy::{OnTimeout, PolicyMark};
+use crate::tool::file_change::changes_file;
 use crate::tool::{
     Arguments, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, Problem, TaskHandle, TierMode,
     Tool, ToolCall,
@@ -208,6 +209,12 @@ impl Call {
     /// Whether toolgate sends the call once it is authorized; all others are answered from outside.
     pub fn is_sent_by_us(&self) -> bool {
         !self.is_external() && self.builtin().is_none_or(Builtin::runs_here)
+    }
+
+    /// Whether it changes a file, as far as its arguments and a trusted server say.
+    pub(super) fn changes_file(&self) -> bool {
+        let only_reads = self.tool.as_ref().is_some_and(|tool| tool.is_read_only());
+        !only_reads && self.arguments().as_object().is_some_and(changes_file)
     }
 
     /// Whether an answer from outside can be its next event.

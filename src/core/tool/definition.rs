@@ -204,8 +204,12 @@ impl Tool {
     /// Whether a call whose outcome is unknown may simply be made again (law 4): only when the operator trusts the
     /// server and the server says that repeating is harmless.
     pub fn is_repeatable(&self) -> bool {
-        let hint = |hint: Option<bool>| hint == Some(true);
-        self.trusted && (hint(self.annotations.read_only_hint) || hint(self.annotations.idempotent_hint))
+        self.is_read_only() || (self.trusted && self.annotations.idempotent_hint == Some(true))
+    }
+
+    /// Whether a server that the operator trusts says that the tool changes nothing.
+    pub fn is_read_only(&self) -> bool {
+        self.trusted && self.annotations.read_only_hint == Some(true)
     }
 
     /// The entry of the tool in the list of omitted tools, with the reason.

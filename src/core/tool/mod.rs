@@ -11,6 +11,7 @@ mod definition;
 mod difference;
 mod endpoint;
 mod escape;
+pub mod file_change;
 mod filter;
 mod left_out;
 mod name;

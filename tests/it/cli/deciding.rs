@@ -95,7 +95,7 @@ fn all_calls_are_approved_after_they_were_shown() {
 }
 
 #[test]
-fn calls_that_change_one_file_are_named_before_they_are_approved_together() {
+fn an_earlier_call_that_changes_the_same_file_is_named() {
     let note = |id, path| {
         let arguments = format!("customer_id: C-1001, text: x, path: {path}");
         format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ {arguments} }} }}")
@@ -103,11 +103,11 @@ fn calls_that_change_one_file_are_named_before_they_are_approved_together() {
     let calls = [note("one", "sub/a.txt"), note("two", "b.txt"), note("three", "./sub/c/../a.txt")];
     let desk = Desk::playing(&format!("turns: [{{ calls: [{}] }}, {{ say: done }}]", calls.join(", ")));
     let mut shell = shell(&desk, "toolgate run 'Note it'");
-    let first = shell.sees(DECIDE);
-    assert!(first.contains("! call 3 of 3 changes this file too"), "{first}");
-    let all = shell.types("r").sees("[y]es, [n]o: ");
-    assert!(all.contains("! calls 1, 3 change the same file"), "{all}");
-    shell.types("y").sees("ready> ");
+    shell.sees(DECIDE);
+    shell.types("a").sees(DECIDE);
+    let third = shell.types("a").sees(DECIDE);
+    assert!(third.contains("! call 1 changes this file first"), "{third}");
+    shell.types("a").sees("ready> ");
 }
 
 #[test]

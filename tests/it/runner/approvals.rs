@@ -121,6 +121,25 @@ async fn an_approved_call_starts_while_another_is_in_progress() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_approved_call_that_changes_a_file_waits_for_the_calls_in_progress() {
+    let delete = json!({"name": "mcp_files_delete", "arguments": {"path": "a", "content": ""}});
+    let read = || json!({"name": "mcp_files_read"});
+    let world = guarded(json!([{"calls": [read(), delete, read()]}, say("Done.")]))
+        .with_tools("files", &["read"])
+        .where_servers(|servers| servers.take_ms("read", 1000))
+        .ready()
+        .await;
+    let execution = world.start().await;
+    after_ms(100).await;
+    assert_eq!(world.servers.calls(), ["call_1_1", "call_1_3"], "a call that no person has approved delays no other");
+
+    let report = world.resume(&execution.run, decisions([("call_1_2", yes())])).await.unwrap();
+
+    assert_eq!((report.status, world.servers.most_in_flight()), (Status::Completed, 2));
+    assert_eq!(answer_to(&report, "call_1_2"), "delete done");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_decision_during_the_confirmation_of_a_tool_list_delays_no_approved_call() {
     let world = slow_and_guarded().where_servers(|servers| servers.confirm_in_ms(50)).ready().await;
     let execution = world.start().await;

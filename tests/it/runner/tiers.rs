@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use toolgate::core::run::{Event, Status};
 use toolgate::core::tool::{FailureKind, Outcome, TierMode, ToolOutput};
+use toolgate::runner::Report;
 
-use super::world::{Given, answer_to, given_an_agent, said, say};
+use super::world::{Given, World, answer_to, given_an_agent, said, say};
 
 fn two_calls() -> Value {
     json!([{"calls": [{"name": "mcp_files_slow"}, {"name": "mcp_files_fast"}]}, say("Done.")])
@@ -151,4 +152,50 @@ async fn sequential_tiers_run_one_after_another_before_the_model_is_asked_again(
     );
     assert_eq!(said(&report)[3..], ["user: call_1_1 -> later done", "user: call_1_2 -> first done", "model: Done."]);
     assert_eq!(report.budget.iterations, 2);
+}
+
+fn write(path: &str) -> Value {
+    json!({"name": "mcp_files_write", "arguments": {"path": path, "content": "x"}})
+}
+
+/// Servers whose calls take 100 ms, and the time that such a reply takes.
+async fn time_of(calls: Value) -> (World, Report, u128) {
+    let world = given_an_agent()
+        .with_tools("files", &["write", "read"])
+        .where_servers(|servers| {
+            servers.take_ms("write", 100);
+            servers.take_ms("read", 100);
+        })
+        .whose_model_says(json!([{"calls": calls}, say("Done.")]))
+        .ready()
+        .await;
+    let began = tokio::time::Instant::now();
+    let report = world.run().await;
+    (world, report, began.elapsed().as_millis())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_changes_a_file_waits_for_the_calls_before_it_and_the_calls_after_it_wait_for_it() {
+    let read = || json!({"name": "mcp_files_read"});
+
+    let (world, report, took) =
+        time_of(json!([read(), read(), write("a"), read(), read(), write("b"), write("a")])).await;
+
+    assert_eq!((world.servers.most_in_flight(), took), (2, 500));
+    assert_eq!(world.servers.calls()[2..], ["call_1_3", "call_1_4", "call_1_5", "call_1_6", "call_1_7"]);
+    let started =
+        world.runner.journal(&report.run_id).await.unwrap().into_iter().filter_map(|entry| match entry.event {
+            Event::CallsStarted { calls } => Some(calls.len()),
+            _ => None,
+        });
+    assert_eq!(started.collect::<Vec<_>>(), [2, 1, 2, 1, 1], "a call that waits has not started");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_changes_no_file() {
+    let dry = json!({"name": "mcp_files_write", "arguments": {"path": "a", "content": "x", "dryRun": true}});
+
+    let (world, _, took) = time_of(json!([dry, dry])).await;
+
+    assert_eq!((world.servers.most_in_flight(), took), (2, 100));
 }

@@ -8,13 +8,13 @@ use super::super::approval_scope::{covered, reach};
 use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
 use crate::cli::argument_lines::folded_change;
-use crate::cli::file_change::changed_file;
 use crate::cli::text::{COMPACT, arguments_line, block, count, ends, gutter, one_line};
 use crate::cli::view::RepeatedFlags;
 use crate::cli::wrap::{cut, visible_width};
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
 use crate::core::tool::escape_untrusted;
+use crate::core::tool::file_change::changed_file;
 
 /// How many rows the message of a failed call may take.
 const ERROR_ROWS: usize = 3;

@@ -7,6 +7,7 @@ use toolgate_core::chat::{Message, Part};
 use toolgate_core::id::CallId;
 use toolgate_core::run::{CallState, CallVerdict, DecisionKind, Event, Run};
 use toolgate_core::tool::TierMode;
+use toolgate_core::tool::file_change::changes_file;
 
 use crate::choices::{strictly, tapes};
 use crate::provider::{Open, refusal};
@@ -114,6 +115,20 @@ proptest! {
                 prop_assert!(!story.refused, "{} was refused and sent", call);
                 prop_assert!(!story.asked || story.approved, "{} required approval and was sent without one", call);
             }
+        }
+    }
+
+    #[test]
+    fn a_call_that_changes_a_file_runs_alone(tape in tapes()) {
+        let journal = journey(tape);
+        for (event, before) in journal[1..].iter().zip(states(&journal)) {
+            let Event::CallsStarted { calls } = event else { continue };
+            let changes_file = |id: &CallId| {
+                let call = before.call(id).unwrap();
+                let only_reads = call.tool.as_ref().is_some_and(|tool| tool.is_read_only());
+                !only_reads && call.arguments().as_object().is_some_and(changes_file)
+            };
+            prop_assert!(calls.len() == 1 || !calls.iter().any(changes_file), "{:?} run at the same time", calls);
         }
     }
 

@@ -336,6 +336,7 @@ fn any_calls(tape: &mut Tape, tools: &Toolset) -> Reply {
         let arguments = match tape.below(6) {
             4 => Arguments::Malformed("{\"half\":".into()),
             5 => Arguments::Malformed("{}".into()),
+            3 => Arguments::from_value(json!({"n": 3, "path": "a", "content": "b"})),
             other => Arguments::from_value(json!({"n": other})),
         };
         let name = tape.pick(&names).clone();

@@ -1,10 +1,6 @@
-//! File that a call changes, and its changes, as far as the names of the arguments say. Reads no file.
-
-use std::path::{Component, PathBuf};
+//! File that a call changes, and its changes, as far as the names of its arguments say: MCP has no term for it. Reads no file.
 
 use serde_json::{Map, Value};
-
-use crate::core::run::PendingCall;
 
 /// The names that servers give to the two sides of an edit.
 const EDITS: [(&str, &str); 7] = [
@@ -25,43 +21,34 @@ const PATHS: [&str; 4] = ["path", "file_path", "filePath", "filename"];
 const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "text"];
 
 /// The file whose content the call replaces or edits, if the names of the arguments say so.
-pub(super) fn changed_file(arguments: &Map<String, Value>) -> Option<&str> {
+pub fn changed_file(arguments: &Map<String, Value>) -> Option<&str> {
     changes(arguments).next()?;
     named_file(arguments)
 }
 
-/// The path of the file that a call changes, from the root and without `.` and `..`, to compare it with that of another call.
-/// Links are not followed.
-pub(super) fn changed_path(call: &PendingCall<'_>) -> Option<PathBuf> {
-    let mut plain = PathBuf::new();
-    for component in std::path::absolute(changed_file(call.arguments.as_object()?)?).ok()?.components() {
-        if component == Component::ParentDir {
-            plain.pop();
-        } else {
-            plain.push(component);
-        }
-    }
-    Some(plain)
+/// Whether the call changes a file. Such a call runs alone (decision 0063).
+pub fn changes_file(arguments: &Map<String, Value>) -> bool {
+    !is_dry_run(arguments) && changed_file(arguments).is_some()
 }
 
 /// Whether the call only says what it would change.
-pub(super) fn is_dry_run(arguments: &Map<String, Value>) -> bool {
+pub fn is_dry_run(arguments: &Map<String, Value>) -> bool {
     DRY_RUN.iter().any(|name| arguments.get(*name) == Some(&Value::Bool(true)))
 }
 
 /// The file that the arguments name.
-pub(super) fn named_file(arguments: &Map<String, Value>) -> Option<&str> {
+pub fn named_file(arguments: &Map<String, Value>) -> Option<&str> {
     PATHS.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
 /// The name of the argument that has a new content, and the content.
-pub(super) fn new_content(arguments: &Map<String, Value>) -> Option<(&'static str, &str)> {
+pub fn new_content(arguments: &Map<String, Value>) -> Option<(&'static str, &str)> {
     CONTENTS.iter().find_map(|name| Some((*name, arguments.get(*name)?.as_str()?)))
 }
 
 /// The texts before and after each change: of a new content, whose former one the call does not name, of an edit, or of a
 /// list of edits.
-pub(super) fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (Option<&str>, &str)> {
+pub fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (Option<&str>, &str)> {
     let content = || new_content(arguments).map(|(_, content)| (None, content));
     let edits = arguments.values().filter_map(Value::as_array).flatten().filter_map(Value::as_object);
     let own = Edit::of(arguments).map(Edit::sides).or_else(content);
@@ -69,16 +56,22 @@ pub(super) fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (O
 }
 
 /// An edit: the names of its two sides, and their texts.
-pub(super) struct Edit<'a> {
-    pub(super) old: &'a str,
-    pub(super) new: &'a str,
-    pub(super) before: &'a str,
-    pub(super) after: &'a str,
-    pub(super) replaces_all: bool,
+pub struct Edit<'a> {
+    /// The name of the argument with the text to replace.
+    pub old: &'a str,
+    /// The name of the argument with the new text.
+    pub new: &'a str,
+    /// The text to replace.
+    pub before: &'a str,
+    /// The new text.
+    pub after: &'a str,
+    /// Whether each occurrence is replaced.
+    pub replaces_all: bool,
 }
 
 impl<'a> Edit<'a> {
-    pub(super) fn of(members: &'a Map<String, Value>) -> Option<Self> {
+    /// The edit in these members of an object.
+    pub fn of(members: &'a Map<String, Value>) -> Option<Self> {
         let text = |name: &str| members.get(name).and_then(Value::as_str);
         let replaces_all = REPLACES_ALL.iter().any(|name| members.get(*name) == Some(&Value::Bool(true)));
         EDITS.iter().find_map(|(old, new)| Some(Self { old, new, before: text(old)?, after: text(new)?, replaces_all }))
