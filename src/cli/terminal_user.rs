@@ -374,24 +374,16 @@ async fn wait_for_reply(
             }
             length = &mut settled => return Ok(QuestionEnd::Settled(length)),
             interrupt = follow.interrupts.next() => return Ok(QuestionEnd::Interrupted(interrupt)),
-            () = tokio::time::sleep(POLL) => beside_question(follow, run, item, out).await?,
+            () = tokio::time::sleep(POLL) => beside_question(follow, run, out).await?,
         }
     }
 }
 
 /// Sends the messages that were entered before the open question is answered, so that they are not lost with the process, and
 /// shows the results of the calls in progress above the question.
-async fn beside_question(
-    follow: &mut Follow<'_>,
-    run: &RunId,
-    item: &PendingItem,
-    out: &mut Output,
-) -> Result<(), CliError> {
+async fn beside_question(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
     let (mut collecting, collected) = out.collecting();
-    // An answer to a server names the version of the run that was shown.
-    if is_approval(item) {
-        follow.send_entered(run, &mut collecting).await;
-    }
+    follow.send_entered(run, &mut collecting).await;
     if follow.is_calling() {
         follow.catch_up(run, u64::MAX, &mut collecting).await?;
     }

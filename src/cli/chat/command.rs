@@ -51,7 +51,10 @@ const COMMANDS: [(&str, &str, &str); 18] = [
 /// The keys as `/help` lists them after the commands: key, effect.
 const KEYS: [(&str, &str); 6] = [
     ("Alt-Enter", "begins another line of the message, as Enter after \\ does"),
-    ("Up, Down", "recall earlier messages, also those of other conversations"),
+    (
+        "Up, Down",
+        "move in a message of several lines; in its first and last, recall others, also of other conversations",
+    ),
     ("Ctrl-R", "recalls the message before that contains the typed text"),
     ("Tab", "completes a command, or the path after @"),
     ("Shift-Tab", "applies the next policy"),

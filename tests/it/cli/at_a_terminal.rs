@@ -294,6 +294,20 @@ fn a_call_answered_while_open_charges_once() {
 }
 
 #[test]
+fn a_message_entered_at_the_question_of_a_server_is_recorded_before_the_answer() {
+    let desk = charging_desk();
+    let mut shell = Shell::at(&desk);
+    shell.runs("toolgate chat").sees("> ");
+    shell.types("Charge it\r").sees(ANSWER);
+    shell.types("in French").sees("end your message first");
+    shell.types("\r").sees(ANSWER);
+    Shell::at(&desk).runs("toolgate runs events last --follow --json").sees("\"text\":\"in French\"");
+    shell.types("a").sees("> ");
+    shell.types("Ada\r").sees("hello, Ada");
+    assert_eq!(charges(&desk), 1);
+}
+
+#[test]
 fn a_trial_call_is_answered_at_the_terminal() {
     let desk = charging_desk();
     let call = ["mcp", "call", "odd", "echo", r#"{"text": "charged"}"#];

@@ -32,7 +32,7 @@ pub(super) enum Key {
     /// Alt-B and Alt-F, or Ctrl with an arrow key.
     WordLeft,
     WordRight,
-    /// Up and Down: the message before and after.
+    /// Up and Down: the line, or else the message, before and after.
     Earlier,
     Later,
     /// Ctrl-R: the message before that contains the typed text.

@@ -58,8 +58,8 @@ impl Line {
             Key::WordRight => self.cursor = self.word_end(),
             Key::Left => self.cursor = self.cursor.saturating_sub(1),
             Key::Right => self.cursor = (self.cursor + 1).min(self.text.len()),
-            Key::Home => self.cursor = 0,
-            Key::End => self.cursor = self.text.len(),
+            Key::Home => self.cursor = self.line_start(self.cursor),
+            Key::End => self.cursor = self.line_end(self.cursor),
             Key::Enter
             | Key::BackTab
             | Key::Earlier
@@ -78,6 +78,25 @@ impl Line {
     pub(super) fn replace(&mut self, text: &str) {
         *self = Self { text: text.chars().collect(), erased: std::mem::take(&mut self.erased), ..Self::default() };
         self.cursor = self.text.len();
+    }
+
+    /// Moves the cursor to the line before or after its own. Returns whether there is one.
+    pub(super) fn step(&mut self, is_back: bool) -> bool {
+        let (start, end) = (self.line_start(self.cursor), self.line_end(self.cursor));
+        let next = if is_back { start.checked_sub(1).map(|end| self.line_start(end)) } else { Some(end + 1) };
+        let Some(next) = next.filter(|next| *next <= self.text.len()) else { return false };
+        self.cursor = self.line_end(next).min(next + self.cursor - start);
+        true
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        let before = self.text.get(..at).unwrap_or_default();
+        before.iter().rposition(|c| *c == '\n').map_or(0, |end| end + 1)
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        let after = self.text.get(at..).unwrap_or_default();
+        after.iter().position(|c| *c == '\n').map_or(self.text.len(), |end| at + end)
     }
 
     /// Replaces a backslash before the cursor by a line break. Returns whether there was one.
@@ -206,6 +225,31 @@ mod tests {
         assert_eq!(line([typed("one two three"), moved.to_vec()].concat()).text(), "three one two ");
         let moved = [Key::Home, Key::WordRight, Key::Char('!'), Key::WordRight, Key::Erase];
         assert_eq!(line([typed("one two three"), moved.to_vec()].concat()).text(), "one! tw three");
+    }
+
+    #[test]
+    fn the_cursor_moves_between_the_lines_of_a_text() {
+        let mut line = line([Key::Paste("one two\nto\n\nfour".into())]);
+        let mut at = |is_back, mark: char| {
+            let moved = line.step(is_back);
+            line.edit(Key::Char(mark));
+            let text = line.text();
+            line.edit(Key::Erase);
+            (moved, text)
+        };
+        assert_eq!(at(true, '1'), (true, "one two\nto\n1\nfour".into()));
+        assert_eq!(at(true, '2'), (true, "one two\n2to\n\nfour".into()));
+        assert_eq!(at(true, '3'), (true, "3one two\nto\n\nfour".into()));
+        assert_eq!(at(true, '4'), (false, "4one two\nto\n\nfour".into()));
+        line.edit(Key::End);
+        assert!(line.step(false));
+        line.edit(Key::Char('!'));
+        assert_eq!(line.text(), "one two\nto!\n\nfour");
+        line.edit(Key::Home);
+        line.edit(Key::Delete);
+        assert_eq!((line.step(false), line.step(false), line.step(false)), (true, true, false));
+        line.edit(Key::Char('>'));
+        assert_eq!(line.text(), "one two\no!\n\n>four");
     }
 
     #[test]

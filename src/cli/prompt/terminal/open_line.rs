@@ -121,6 +121,7 @@ impl Terminal {
                     open.marked = menu.step(open.marked, key == Key::Later);
                     open.view.ask(self.asked(open.question, Some(menu), open.marked));
                 }
+                None if open.line.step(key == Key::Earlier) => {}
                 None => open.recalled.step(&key, &mut open.line),
             },
             Key::Search => open.recalled.search(&mut open.line),
