@@ -1,4 +1,4 @@
-//! Settings without effect: rules, tool patterns and cost limits that can apply to no call, and variables without braces. The
+//! Settings without effect: rules, tool patterns and cost limits that can apply to no call, models without a key, and variables without braces. The
 //! configuration alone shows these; what only the listed tools show, `Toolset::warnings` has.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use secrecy::ExposeSecret as _;
 use super::cost_limits::idle_cost_limits;
 use super::file_permissions::exposed_files;
 use super::models::Models;
-use crate::config::{AgentSettings, Settings, TransportSettings};
+use crate::config::{AgentSettings, ModelSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::core::policy::{KnownNames, Policy, Rule};
 use crate::mcp::StdioSettings;
@@ -22,11 +22,35 @@ pub fn configuration_warnings(settings: &Settings, models: &Models) -> Vec<Strin
     let mut warnings = exposed_files(settings);
     warnings.extend(idle_cost_limits(settings, models).iter().map(ToString::to_string));
     warnings.extend(settings.bare_variables.iter().cloned());
+    warnings.extend(models_without_key(settings));
     warnings.extend(missing_programs(settings));
     warnings.extend(unused_servers(settings));
     warnings.extend(ineffective_rules(settings));
     warnings.extend(unusable_external_tools(settings));
     warnings
+}
+
+/// The providers that refuse each request without a key: the host, and the variable that usually has the key.
+pub const HOSTS_WITH_KEYS: [(&str, &str); 3] = [
+    ("api.openai.com", "OPENAI_API_KEY"),
+    ("api.anthropic.com", "ANTHROPIC_API_KEY"),
+    ("generativelanguage.googleapis.com", "GEMINI_API_KEY"),
+];
+
+/// Models at such a provider that send no key.
+fn models_without_key(settings: &Settings) -> impl Iterator<Item = String> {
+    settings.models.iter().filter_map(|(name, model)| {
+        let ModelSettings::Http(http) = model else { return None };
+        let http = &http.settings;
+        let (_, rest) = http.base_url.split_once("://")?;
+        let host = rest.split('/').next()?;
+        let (_, variable) = HOSTS_WITH_KEYS.iter().find(|(known, _)| *known == host)?;
+        // A header may have the key.
+        let is_without = http.api_key.is_none() && http.headers.is_empty();
+        is_without.then(|| {
+            format!("model `{name}`: {host} refuses requests without a key; set `api_key: \"${{{variable}}}\"`")
+        })
+    })
 }
 
 /// External tools that runs leave out, because a schema of theirs is invalid.

@@ -189,7 +189,9 @@ impl Chat {
         let options = rows.iter().map(|row| {
             let runs = count(usize::try_from(row.runs).unwrap_or(usize::MAX), "turn");
             let title = one_line(&row.title, out.width().saturating_sub(40).max(20));
-            format!("{:<9} {:>5} ago  {title}", runs, age(row.last_used_at(), now))
+            let head = row.head.as_ref().filter(|head| !head.status.is_ended());
+            let open = head.map(|head| format!("{} · ", head.status.as_str())).unwrap_or_default();
+            format!("{:<9} {:>5} ago  {open}{title}", runs, age(row.last_used_at(), now))
         });
         let menu = Menu::new(options.collect());
         loop {

@@ -10,9 +10,6 @@ use crate::cli::text::{block, count};
 use crate::config::{HttpModelSettings, ModelSettings, Settings};
 use crate::core::id::ModelName;
 
-/// The hosts that give no list of models without a valid key.
-const LISTS_NEED_KEY: [&str; 3] = ["api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"];
-
 /// Whether an agent has no model, or a script instead of one.
 pub(super) fn lack_one(settings: &Settings) -> bool {
     let of_agents = settings.agents.values().filter_map(|agent| settings.models.get(&agent.model));
@@ -75,7 +72,7 @@ fn answered(http: &HttpModelSettings, name: &ModelName, at: &str, list: &ModelLi
     let check = format!("`toolgate models check {name}` asks the model");
     let key = match &http.settings.api_key {
         None => "without a key",
-        Some(_) if LISTS_NEED_KEY.contains(&at) => "the key is accepted",
+        Some(_) if app::HOSTS_WITH_KEYS.iter().any(|(host, _)| *host == at) => "the key is accepted",
         Some(_) => "whether the key is valid is not known",
     };
     match list {

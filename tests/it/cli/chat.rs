@@ -377,6 +377,16 @@ fn the_conversations_that_can_be_picked_are_in_the_order_of_their_last_use() {
 }
 
 #[test]
+fn a_conversation_that_waits_is_marked_among_those_that_can_be_picked() {
+    let desk = asking_after_a_slow_reply();
+    desk.toolgate(&["run", "--quiet", "Note it"]).expect(10);
+    let mut shell = Shell::at(&desk);
+    shell.runs("toolgate chat --pick").sees("pending · Note it");
+    shell.sees("a new conversation): ");
+    shell.types("\x03");
+}
+
+#[test]
 fn the_prompt_names_a_policy_that_allows_calls_by_default() {
     let desk = Desk::playing(TURNS);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();

@@ -81,6 +81,24 @@ fn config_check_names_an_external_tool_that_runs_leave_out() {
 }
 
 #[test]
+fn config_check_names_a_model_without_the_key_that_its_provider_requires() {
+    let desk = desk();
+    for (settings, is_named) in [
+        ("model: m", true),
+        ("model: m, api_key: k", false),
+        ("model: m, headers: { x-api-key: k }", false),
+        ("model: m, base_url: 'http://127.0.0.1:1'", false),
+    ] {
+        let main = format!("main: {{ anthropic: {{ {settings} }} }}");
+        desk.write("toolgate.yaml", &CONFIGURATION.replace("main: { scripted: { file: conversation.yaml } }", &main));
+        let checked = desk.toolgate(&["config", "check"]).expect(0);
+        let expected =
+            "model `main`: api.anthropic.com refuses requests without a key; set `api_key: \"${ANTHROPIC_API_KEY}\"`";
+        assert_eq!(checked.err.contains(expected), is_named, "{settings}\n{}", checked.err);
+    }
+}
+
+#[test]
 fn config_check_names_a_script_that_does_not_exist() {
     let desk = desk();
     desk.write("tools.py", "");
