@@ -56,11 +56,12 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
     }
 }
 
-/// The change of the file that the call names, folded to a few lines: the difference of an edit, or the new content. A
-/// content has no marks of a difference, because the former one is not known after the call. `whole` is the command that
-/// shows all. Empty for other calls, and for a dry run, which changes nothing.
+/// The change of the file that the call names, folded to a few lines: the difference of an edit, or of a new content from the
+/// `former` one. If that is not known, the new content has no marks of a difference. `whole` is the command that shows all.
+/// Empty for other calls, and for a dry run, which changes nothing.
 pub(super) fn folded_change(
     arguments: &Map<String, Value>,
+    former: Option<&str>,
     columns: usize,
     paint: Paint,
     whole: Option<&str>,
@@ -68,7 +69,8 @@ pub(super) fn folded_change(
     if is_dry_run(arguments) || changed_file(arguments).is_none() {
         return Vec::new();
     }
-    let changed = |(before, after): (Option<&str>, &str)| match before {
+    let changed = |(before, after): (Option<&str>, &str)| match before.or(former) {
+        Some(before) if before == after => vec![(None, "unchanged".to_owned())],
         Some(before) => difference(before, after, FOLDED_CONTEXT),
         None => after.lines().map(|line| (None, format!("| {}", visible(line)))).collect(),
     };
@@ -95,7 +97,7 @@ struct Writer {
 }
 
 /// The text of a file, after the edits that were shown.
-struct FileText {
+pub(super) struct FileText {
     path: String,
     text: String,
 }
@@ -250,6 +252,14 @@ fn marked(tag: Option<ChangeTag>, line: &str, paint: Paint) -> String {
 }
 
 impl FileText {
+    /// The text of the file before a call writes it: empty without a file, `None` if it cannot be read or is too long.
+    pub(super) fn former(path: &str) -> Option<String> {
+        if matches!(fs::exists(path), Ok(false)) {
+            return Some(String::new());
+        }
+        Self::read(path).map(|file| file.text)
+    }
+
     /// The text of a regular file of moderate size.
     fn read(path: &str) -> Option<Self> {
         let is_small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
@@ -394,13 +404,15 @@ mod tests {
     #[test]
     fn a_dry_run_is_no_change() {
         let edit = json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}], "dryRun": true});
-        assert!(folded_change(edit.as_object().unwrap(), 80, Paint::Plain, None).is_empty());
+        assert!(folded_change(edit.as_object().unwrap(), None, 80, Paint::Plain, None).is_empty());
     }
 
     #[test]
     fn a_change_is_folded_to_a_few_lines_of_the_terminal() {
-        let folded =
-            |arguments: Value| folded_change(arguments.as_object().unwrap(), 10, Paint::Plain, Some("/show 2"));
+        let after = |former: Option<&str>, arguments: Value| {
+            folded_change(arguments.as_object().unwrap(), former, 10, Paint::Plain, Some("/show 2"))
+        };
+        let folded = |arguments: Value| after(None, arguments);
         let edit = json!({"path": "a", "old_string": "a\nb\nc\nd", "new_string": "a\nb\nC\nd"});
         assert_eq!(folded(edit), ["  b", "- c", "+ C", "  d"]);
         let edits = json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}, {"oldText": "1", "newText": ""}]});
@@ -408,6 +420,10 @@ mod tests {
         let written = folded(json!({"path": "a", "content": format!("山山山山山山\n{}", "\u{202e}\n".repeat(12))}));
         assert_eq!((written[0].as_str(), written[1].as_str(), written.len()), ("| 山山山…", "| \\u{202e}", 9));
         assert_eq!(written[8], "… 5 more lines: /show 2");
+        let content = || json!({"path": "a", "content": "one\nTwo\n"});
+        assert_eq!(after(Some("one\ntwo\n"), content()), ["  one", "- two", "+ Two"]);
+        assert_eq!(after(Some(""), content()), ["+ one", "+ Two"]);
+        assert_eq!(after(Some("one\nTwo\n"), content()), ["unchanged"]);
         assert_eq!(folded(json!({"to": "kim", "text": "Hello"})), [] as [&str; 0]);
     }
 

@@ -23,6 +23,7 @@ mod error;
 mod exit;
 mod follow;
 mod follow_options;
+mod former_files;
 mod init;
 mod interrupt;
 mod keys;

@@ -15,6 +15,7 @@ mod doctor;
 mod envelope;
 mod fallback;
 mod feedback;
+mod file_changes;
 mod full_disk;
 mod hostile;
 mod images;

@@ -8,9 +8,11 @@ use super::super::approval_scope::{covered, reach};
 use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
 use crate::cli::argument_lines::folded_change;
+use crate::cli::former_files;
 use crate::cli::text::{COMPACT, arguments_line, block, count, ends, gutter, one_line};
 use crate::cli::view::RepeatedFlags;
 use crate::cli::wrap::{cut, visible_width};
+use crate::core::id::RunId;
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
 use crate::core::tool::escape_untrusted;
@@ -129,7 +131,7 @@ impl LiveView {
         let mut lines: Vec<String> = match self.deferred.remove(&call.call_id) {
             Some(begun) => {
                 let room = self.look.room(6).min(COMPACT);
-                let change = if end.is_error { Vec::new() } else { self.unseen_change(&begun, whole) };
+                let change = self.unseen_change(run, &begun, end.is_error, whole);
                 let result = result_lines(result, end.is_error, room, whole);
                 let head = self.whole_call(&mark, &begun, remark, end.is_error);
                 let details = change.into_iter().chain(result).filter(|line| !line.is_empty());
@@ -158,12 +160,15 @@ impl LiveView {
         format!("  {mark} {name}{took}  {}", paint.dim(arguments))
     }
 
-    /// The change that a call made to its file, unless its prompt showed it.
-    fn unseen_change(&mut self, call: &CallRef, whole: Option<&str>) -> Vec<String> {
+    /// The change that a call made to its file, unless its prompt showed it. None of a failed call.
+    fn unseen_change(&mut self, run: &RunId, call: &CallRef, has_failed: bool, whole: Option<&str>) -> Vec<String> {
         let is_seen = self.shown_here.remove(&call.call_id);
-        let arguments = call.arguments.as_ref().and_then(Value::as_object).filter(|_| !is_seen);
-        let (room, paint) = (self.look.room(4), self.look.paint);
-        arguments.map(|arguments| folded_change(arguments, room, paint, whole)).unwrap_or_default()
+        let Some(arguments) = call.arguments.as_ref().and_then(Value::as_object) else { return Vec::new() };
+        let former = former_files::take(run, &call.call_id, arguments);
+        if is_seen || has_failed {
+            return Vec::new();
+        }
+        folded_change(arguments, former.as_deref(), self.look.room(4), self.look.paint, whole)
     }
 
     /// The calls that were in progress when the run ended. Their requests were sent, and no reply is recorded.

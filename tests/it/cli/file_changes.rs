@@ -1,0 +1,53 @@
+//! Files that calls change without a question, as a terminal shows them.
+#![cfg(target_os = "linux")]
+
+use serde_json::json;
+
+use super::at_a_terminal::at_a_terminal;
+use super::command_grants::SERVER;
+use super::desk::Desk;
+
+/// A desk whose model writes these files in one turn. The server writes each in the folder that `FOLDER` names.
+fn writing(folder: &str, files: &[(&str, &str)]) -> Desk {
+    let call = |(path, content): &(&str, &str)| json!({"name": "mcp_work_write_file", "arguments": {"path": path, "content": content}});
+    let calls: Vec<_> = files.iter().map(call).collect();
+    let desk = Desk::playing(&json!({"turns": [{"calls": calls}, {"say": "All written."}]}).to_string());
+    let server = SERVER
+        .replace(r#""name": "run_command""#, r#""name": "write_file""#)
+        .replace(r#""required": ["command"]"#, r#""required": ["path"]"#)
+        .replace("import json, sys", "import json, os, sys")
+        .replace(
+            r#"        result = {"content": [{"type": "text", "text": "ran " + asked["arguments"]["command"]}]}"#,
+            r#"        path, content = asked["arguments"]["path"], asked["arguments"]["content"]
+        open(os.path.join(os.environ["FOLDER"], path), "w").write(content)
+        result = {"content": [{"type": "text", "text": "written"}]}"#,
+        );
+    desk.write("server.py", &server);
+    let stdio = json!({"command": "python3", "args": ["-B", "server.py"], "env": {"FOLDER": folder}});
+    let config = json!({
+        "models": {"played": {"scripted": {"file": "conversation.yaml"}}},
+        "servers": {"work": {"stdio": stdio}},
+        "agents": {"desk": {"servers": ["work"], "policy": "bypass"}},
+    });
+    desk.write("toolgate.yaml", &config.to_string());
+    desk
+}
+
+#[test]
+fn a_file_written_without_a_question_is_shown_as_the_difference_from_its_former_text() {
+    let desk = writing(".", &[("a.txt", "one\nTwo\n"), ("new.txt", "fresh\n")]);
+    desk.write("a.txt", "one\ntwo\n");
+    let screen = at_a_terminal(&desk, &["run", "Write"], &[("All written.", "")]).expect(0);
+    for line in ["- two", "+ Two", "+ fresh"] {
+        assert!(screen.text.contains(line), "{line:?}: {}", screen.text);
+    }
+}
+
+#[test]
+fn a_file_of_another_folder_is_not_taken_for_the_written_one() {
+    let desk = writing("elsewhere", &[("a.txt", "one\nTwo\n")]);
+    std::fs::create_dir(desk.path().join("elsewhere")).unwrap();
+    desk.write("a.txt", "one\ntwo\n");
+    let screen = at_a_terminal(&desk, &["run", "Write"], &[("All written.", "")]).expect(0);
+    assert!(screen.text.contains("| Two") && !screen.text.contains("- two"), "{}", screen.text);
+}
