@@ -55,7 +55,7 @@ const KEYS: [(&str, &str); 6] = [
         "Up, Down",
         "move in a message of several lines; in its first and last, recall others, also of other conversations",
     ),
-    ("Ctrl-R", "recalls the message before that contains the typed text"),
+    ("Ctrl-R", "recalls the message before that contains the text typed before or after it"),
     ("Tab", "completes a command, or the path after @"),
     ("Shift-Tab", "applies the next policy"),
     ("Esc", "interrupts a turn"),

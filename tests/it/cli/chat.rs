@@ -357,6 +357,8 @@ fn a_new_conversation_recalls_the_messages_of_those_before_it() {
     shell.types("\x1b[A").sees("And the question?");
     shell.types("\x1b[A").sees("What is the answer?");
     shell.types("\x15the ques\x12").sees("And the question?");
+    let found = shell.types("\x15\x12What").sees("What is the answer?");
+    assert!(found.contains("search What: "), "{found}");
     shell.types("\x15");
     left(&mut shell);
 }

@@ -35,7 +35,7 @@ pub(super) enum Key {
     /// Up and Down: the line, or else the message, before and after.
     Earlier,
     Later,
-    /// Ctrl-R: the message before that contains the typed text.
+    /// Ctrl-R: the message before that contains a text.
     Search,
     /// Alt-Enter: a line break in the text.
     Break,

@@ -112,6 +112,15 @@ impl Terminal {
 
     /// Applies a key. `rest` has the later keys of its burst.
     fn apply(&mut self, open: &mut OpenLine<'_>, key: Key, rest: &mut IntoIter<Key>) -> io::Result<AfterKey> {
+        let was_searching = open.recalled.searched().is_some();
+        let is_of_search = open.recalled.search(&key, &mut open.line);
+        if was_searching || is_of_search {
+            let question = open.recalled.searched().map(|text| format!("\nsearch {text}: "));
+            open.view.ask(self.asked(question.as_deref().unwrap_or(open.question), open.menu, open.marked));
+        }
+        if is_of_search {
+            return Ok(AfterKey::Open);
+        }
         match key {
             Key::Char(_) if open.accepts == Accepts::Key => return self.apply_letter(open, key, rest),
             Key::Enter if open.has_several_lines() && open.line.continue_after_backslash() => {}
@@ -124,7 +133,6 @@ impl Terminal {
                 None if open.line.step(key == Key::Earlier) => {}
                 None => open.recalled.step(&key, &mut open.line),
             },
-            Key::Search => open.recalled.search(&mut open.line),
             Key::Char('\t') if open.recalled.is_message() => {
                 let candidates = open.recalled.complete(&mut open.line);
                 if !candidates.is_empty() {
@@ -170,6 +178,7 @@ impl Terminal {
             }
             Key::Interrupt | Key::Quit | Key::Suspend => self.handle_key(&key)?,
             Key::Char(_)
+            | Key::Search
             | Key::Erase
             | Key::EraseWord
             | Key::EraseLine

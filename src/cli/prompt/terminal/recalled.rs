@@ -14,8 +14,8 @@ pub(super) struct Recalled<'a> {
     /// Counts back from the newest message; 0 is the text being typed.
     back: usize,
     typed: String,
-    /// What Ctrl-R searches for, and the message that it found.
-    search: (String, Option<String>),
+    /// What is searched for, from Ctrl-R until a key that does not belong to the search.
+    searched: Option<String>,
     /// The text that was typed last and not sent.
     aside: Option<String>,
 }
@@ -31,7 +31,7 @@ impl<'a> Recalled<'a> {
             | Accepts::Key
             | Accepts::Choice(_) => None,
         };
-        Self { recall, back: 0, typed: String::new(), search: Default::default(), aside: None }
+        Self { recall, back: 0, typed: String::new(), searched: None, aside: None }
     }
 
     /// The command that Shift-Tab enters.
@@ -52,20 +52,34 @@ impl<'a> Recalled<'a> {
         }
     }
 
-    /// Goes to the next message before that contains the text that was typed before the first search.
-    pub(super) fn search(&mut self, line: &mut Line) {
-        let text = line.text();
-        let goes_on = self.search.1.as_ref() == Some(&text);
-        if !goes_on {
-            self.search = (text.to_lowercase(), None);
+    /// What is searched for.
+    pub(super) fn searched(&self) -> Option<&str> {
+        self.searched.as_deref()
+    }
+
+    /// Applies a key of a search: Ctrl-R, which begins it with the text of the line and then goes to the next message before,
+    /// and the keys that change the text. Any other key ends the search, with the message that it found.
+    pub(super) fn search(&mut self, key: &Key, line: &mut Line) -> bool {
+        let mut first = 1;
+        match (&mut self.searched, key) {
+            (None, Key::Search) if self.recall.is_some() => self.searched = Some(line.text()),
+            (Some(_), Key::Search) => first = self.back + 1,
+            (Some(text), Key::Char(c)) if *c != '\t' => text.push(*c),
+            (Some(text), Key::Erase) => drop(text.pop()),
+            _ => {
+                self.searched = None;
+                return false;
+            }
         }
-        let first = if goes_on { self.back + 1 } else { 1 };
+        let text = self.searched.as_ref().map(|text| text.to_lowercase()).unwrap_or_default();
+        let present = line.text();
         let mut before = (first..).map_while(|back| Some((back, self.message(back)?)));
-        let found = before.find(|(_, message)| **message != text && message.to_lowercase().contains(&self.search.0));
-        if let Some((back, message)) = found {
-            self.search.1 = Some(message.clone());
+        let is_next = |message: &String| *key != Key::Search || *message != present;
+        let found = before.find(|(_, message)| is_next(message) && message.to_lowercase().contains(&text));
+        if let Some((back, _)) = found.filter(|_| !text.is_empty()) {
             self.go(back, line);
         }
+        true
     }
 
     /// The message this many steps before the text being typed.
@@ -122,6 +136,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_text_of_a_search_may_be_typed_after_its_key() {
+        let recall = Recall { messages: vec!["a test".into(), "two".into(), "Tests".into()], ..Recall::default() };
+        let mut recalled = Recalled::new(Accepts::Message(&recall));
+        let mut line = Line::default();
+        assert!(!recalled.search(&Key::Char('t'), &mut line), "no search is in progress");
+        let mut after = |key| (recalled.search(&key, &mut line), line.text());
+        let keys = [Key::Search, Key::Char('t'), Key::Char('W'), Key::Erase, Key::Char('e'), Key::Search, Key::Search];
+        let found = ["", "Tests", "two", "Tests", "Tests", "a test", "a test"];
+        assert_eq!(keys.map(&mut after), found.map(|text| (true, text.to_owned())));
+        assert_eq!(after(Key::Left), (false, "a test".to_owned()));
+    }
+
+    #[test]
     fn earlier_messages_are_recalled_and_the_text_being_typed_comes_back() {
         let (messages, words) = (vec!["one".into(), "two".into()], vec!["/tools".into()]);
         let recall = Recall { messages, words, ..Recall::default() };
@@ -135,10 +162,11 @@ mod tests {
         let texts = [Key::Earlier, Key::Earlier, Key::Earlier, Key::Later, Key::Later, Key::Later].map(&mut after);
         assert_eq!(texts, ["two", "one", "one", "two", "thr", "thr"]);
         line.replace("ON");
-        recalled.search(&mut line);
+        assert!(recalled.search(&Key::Search, &mut line));
         assert_eq!(line.text(), "one");
-        recalled.search(&mut line);
+        assert!(recalled.search(&Key::Search, &mut line));
         assert_eq!(line.text(), "one", "no message before it has the text");
+        assert!(!recalled.search(&Key::End, &mut line) && recalled.searched().is_none());
         line.replace("/t");
         assert!(recalled.complete(&mut line).is_empty());
         assert_eq!(line.text(), "/tools");
