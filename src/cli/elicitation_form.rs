@@ -4,7 +4,9 @@
 use serde_json::{Number, Value};
 
 use super::text::{COMPACT, compact, list};
-use crate::core::tool::escape_untrusted;
+use crate::core::tool::{Problem, escape_untrusted};
+use crate::ports::InputFindings;
+use crate::validation::SchemaValidator;
 
 /// One field.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,9 +95,26 @@ impl Field {
         }
     }
 
-    /// Parses a typed value. The error names the valid values.
+    /// Parses a typed value, and checks it as the whole form will be. The error names the valid values.
     pub(super) fn read(&self, typed: &str) -> Result<Value, String> {
-        let typed = typed.trim();
+        let value = self.parsed(typed.trim())?;
+        match SchemaValidator::new().check_value(&self.schema, &value) {
+            InputFindings::Valid => Ok(value),
+            InputFindings::Invalid(problems) => Err(self.refusal(&problems)),
+        }
+    }
+
+    fn refusal(&self, problems: &[Problem]) -> String {
+        match self.schema.get("format").and_then(Value::as_str) {
+            Some("date") => "type a date, such as 2026-12-24".to_owned(),
+            Some("date-time") => "type a date and a time, such as 2026-12-24T18:00:00Z".to_owned(),
+            Some("email") => "type an e-mail address".to_owned(),
+            Some("uri") => "type an address, such as https://example.com".to_owned(),
+            _ => list(problems.iter().map(|problem| escape_untrusted(&problem.message))),
+        }
+    }
+
+    fn parsed(&self, typed: &str) -> Result<Value, String> {
         match &self.kind {
             Kind::Text => self.text(typed),
             Kind::Integer => {

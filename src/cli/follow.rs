@@ -172,7 +172,7 @@ impl Display {
 
 /// The lines of the text that the person typed and that is not sent yet: each entry, and the end of the line in progress.
 fn typed_ahead(out: &Output) -> Vec<String> {
-    const WHEN: &str = "  (not sent yet)";
+    const WHEN: &str = "  (after this turn)";
     let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
     let (entries, line) = prompt::typed_ahead::shown();
     let entries = entries.iter().map(|entry| format!("  > {}{WHEN}", one_line(entry, look.room(6 + WHEN.len()))));

@@ -40,6 +40,11 @@ impl SchemaValidator {
         self.cache.compiled(&json::hash(schema), schema).map(|_| ())
     }
 
+    /// Checks a value against a schema.
+    pub fn check_value(&self, schema: &Value, value: &Value) -> InputFindings {
+        self.findings(&json::hash(schema), schema, value)
+    }
+
     fn findings(&self, key: &str, schema: &Value, value: &Value) -> InputFindings {
         let problems = match self.cache.compiled(key, schema) {
             Ok(compiled) => problems::find(&compiled.validator, compiled.weight, schema, value),
@@ -73,7 +78,7 @@ impl ToolInputValidator for SchemaValidator {
     }
 
     async fn check_form(&self, schema: &Value, form: &Value) -> InputFindings {
-        self.findings(&json::hash(schema), schema, form)
+        self.check_value(schema, form)
     }
 }
 

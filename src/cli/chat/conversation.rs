@@ -10,7 +10,7 @@ use crate::cli::attach::attach;
 use crate::cli::drive_to_idle::settle;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::follow::Display;
+use crate::cli::follow::{Display, Follow};
 use crate::cli::follow_options::{FollowOptions, Tasks};
 use crate::cli::mention::{mentioned_files, note_missing_files};
 use crate::cli::output::Output;
@@ -50,6 +50,8 @@ pub(super) struct Conversation<'a> {
     mode: Option<String>,
     /// Whether a flag chose the policy that the agent has in this process. The runs keep it.
     pub(super) has_chosen_policy: bool,
+    /// The turn that was left waiting, and how many of its events were shown.
+    left_waiting: Option<(RunId, u64)>,
     /// Whether the last turn of this process completed.
     pub(super) has_completed: bool,
     /// Whether a model or policy was chosen since the last message.
@@ -81,6 +83,7 @@ impl<'a> Conversation<'a> {
             model,
             mode,
             has_chosen_policy: false,
+            left_waiting: None,
             has_completed: false,
             has_unsent_choice: false,
             attachments: Vec::new(),
@@ -287,9 +290,28 @@ impl<'a> Conversation<'a> {
         let display = Display::conversation(&self.views, out);
         self.has_completed = false;
         let options = FollowOptions { messages: Some(&mut self.sent_during_turn), ..Tasks::InTerminal.into() };
+        let run = execution.run.clone();
         let exit = settle(self.app, execution, known, display, options, &self.again, out).await?;
         self.has_completed = exit == Exit::Done;
+        if !self.has_completed {
+            let state = self.app.runner.load(&run).await?;
+            self.left_waiting = state.ending().is_none().then(|| (run, state.length()));
+        }
         Ok(())
+    }
+
+    /// Shows how the turn that was left waiting ended, if another process has continued it.
+    pub(super) async fn show_continued(&mut self, out: &mut Output) -> Result<(), CliError> {
+        let Some((run, shown)) = self.left_waiting.take() else { return Ok(()) };
+        let journal = self.app.runner.journal(&run).await?;
+        if !journal.iter().any(|entry| matches!(entry.event, Event::Ended { .. })) {
+            self.left_waiting = Some((run, shown));
+            return Ok(());
+        }
+        out.note("another process continued the last turn:");
+        let known: Vec<JournalEntry> = journal.into_iter().take_while(|entry| entry.seq < shown).collect();
+        let display = Display::conversation(&self.views, out);
+        Follow::new(self.app, &run, &known, display, Tasks::InTerminal.into()).catch_up(&run, u64::MAX, out).await
     }
 
     /// Executes a command.

@@ -5,14 +5,13 @@ use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::runs::{print_call, print_waterfall};
 use crate::cli::text::count;
-use crate::cli::view::spent;
+use crate::cli::view::{MissingUsage, total};
 use crate::core::id::{RunId, Tenant};
-use crate::core::run::TriggerKind;
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
 
-/// The most compactions of a conversation that are read.
-const COMPACTIONS: usize = 500;
+/// The most runs of a conversation that are read for its cost: the newest ones.
+const MOST_RUNS: usize = 500;
 
 impl Conversation<'_> {
     /// Prints the call with this number or id, or else the last call that the views of the conversation have shown.
@@ -31,17 +30,18 @@ impl Conversation<'_> {
     pub(super) async fn cost(&self, out: &mut Output) -> Result<(), CliError> {
         let session = self.session().ok_or_else(nothing_yet)?;
         let row = self.app.runner.session(&Tenant::default(), session).await?.ok_or_else(nothing_yet)?;
-        let compactions = RunFilter {
+        let of_session = RunFilter {
             tenant: Some(Tenant::default()),
             session: Some(session.clone()),
-            trigger: Some(TriggerKind::Compaction),
-            limit: COMPACTIONS,
+            limit: MOST_RUNS,
             ..RunFilter::default()
         };
-        let compactions = self.app.runner.list(&compactions).await?;
-        let ineffective = compactions.iter().filter(|row| row.is_ineffective_compaction()).count();
+        let rows = self.app.runner.list(&of_session).await?;
+        let ineffective = rows.iter().filter(|row| row.is_ineffective_compaction()).count();
         let runs = usize::try_from(row.runs).unwrap_or(usize::MAX).saturating_sub(ineffective);
-        out.line(format!("{}, {}", count(runs, "run"), spent(&row.total_usage())));
+        let mut gaps = MissingUsage::default();
+        rows.iter().for_each(|row| gaps.failed(&row.usage));
+        out.line(format!("{}, {}", count(runs, "run"), total(&row.total_usage(), gaps)));
         Ok(())
     }
 

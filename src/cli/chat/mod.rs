@@ -115,6 +115,7 @@ impl Chat {
             recall.words.extend(conversation.revocations());
             let entered =
                 next_line(&conversation.question(), LineInput::Message(recall.clone()), &mut interrupts).await;
+            conversation.show_continued(out).await?;
             let line = match entered {
                 Entered::Line(line) if line.trim().is_empty() && conversation.unended().await?.is_none() => {
                     continue;

@@ -4,7 +4,7 @@ use std::io;
 
 use super::console::Console;
 use super::grant_choice::LikelyGrant;
-use super::{AskedItem, CallRecord, Prompt, Reply};
+use super::{AskedItem, CallRecord, Prompt, Reply, changed_before};
 use crate::cli::answers::{approval, denial};
 use crate::cli::text::{COMPACT, arguments_line, count, list};
 use crate::cli::view;
@@ -55,7 +55,7 @@ const LONG: usize = 12;
 const USUAL_COLUMNS: usize = 80;
 
 /// The notice before a changed file is shown again.
-const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing was decided. Look again:";
+pub(super) const FILE_CHANGED: &str = "\n  A file changed after it was shown, so nothing was decided. Look again:";
 
 /// The choices at a call that requires approval. A grant for other arguments would not cover a call that a rule may deny.
 fn choices(asked: &AskedItem, likely: Option<&LikelyGrant>) -> String {
@@ -83,20 +83,13 @@ impl<C: Console> Prompt<C> {
         record: CallRecord<'_>,
     ) -> io::Result<Reply> {
         let of = asked.place.of;
-        let place =
-            if of > 1 { format!(" {}, calls start together after the last", asked.place) } else { String::new() };
+        let place = if of > 1 { format!(" {}, calls start after the last", asked.place) } else { String::new() };
         let may_be_denied = may_be_denied(&asked.item);
         let likely = LikelyGrant::of(&call.arguments).filter(|_| !may_be_denied);
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
         self.say(&format!("\n{heading}{place}"))?;
         let mut shown = self.say_approval(&asked.item, call)?;
-        if !asked.changed_before.is_empty() {
-            let calls = match &asked.changed_before[..] {
-                [one] => format!("call {one} changes"),
-                several => format!("calls {} change", list(several)),
-            };
-            self.say(&format!("  ! {calls} this file first; shown is the difference from its content now"))?;
-        }
+        self.say_changed_before(&asked.changed_before)?;
         if let Some(withdrawn) = &asked.withdrawn {
             self.say(&format!("  your decision before, taken back: {}", view::decided(withdrawn)))?;
         }
@@ -152,7 +145,8 @@ impl<C: Console> Prompt<C> {
             };
             // Without a decision, the person came back from a further question.
             if let Some(decision) = decision {
-                if decision.answer == DecisionKind::Approve && self.argument_lines(&call.arguments) != shown {
+                let is_approval = decision.answer == DecisionKind::Approve && decision.edited_arguments.is_none();
+                if is_approval && self.argument_lines(&call.arguments) != shown {
                     self.say(FILE_CHANGED)?;
                     shown = self.say_approval(&asked.item, call)?;
                     continue;
@@ -174,6 +168,15 @@ impl<C: Console> Prompt<C> {
         Ok(lines)
     }
 
+    fn say_changed_before(&mut self, numbers: &[usize]) -> io::Result<()> {
+        let calls = match numbers {
+            [] => return Ok(()),
+            [one] => format!("call {one} changes"),
+            several => format!("calls {} change", list(several)),
+        };
+        self.say(&format!("  ! {calls} this file first; shown is the difference from its content now"))
+    }
+
     /// Approves the item and all further ones, after the person has seen them.
     fn remaining(&mut self, asked: &AskedItem) -> io::Result<Option<Vec<(CallId, Answer)>>> {
         let items = || [&asked.item].into_iter().chain(&asked.further);
@@ -185,6 +188,7 @@ impl<C: Console> Prompt<C> {
                 let heading = self.console.paint().bold(format!("{}. {}", index + 1, call.name));
                 self.say(&format!("\n{heading}"))?;
                 shown.push(self.say_approval(item, &call)?);
+                self.say_changed_before(&changed_before(items(), index))?;
             }
             self.console.discard_typed_ahead()?;
             let is_approved = self.confirmed(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;

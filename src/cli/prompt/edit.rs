@@ -4,6 +4,7 @@
 use std::io;
 
 use super::console::{Accepts, Console};
+use super::decision::FILE_CHANGED;
 use super::editable_arguments::{parsed, text_of};
 use super::{Prompt, UnsentEdit};
 use crate::cli::argument_lines::{PresentFile, argument_lines, difference_lines};
@@ -72,15 +73,17 @@ impl<C: Console> Prompt<C> {
         for line in difference_lines(&lines(before), &lines(after), self.console.paint()) {
             self.say(&format!("    {line}"))?;
         }
-        if after.as_object().and_then(changed_file).is_some() {
-            self.say("  what it changes then:")?;
-            for line in self.argument_lines(after) {
-                self.say(&format!("    {line}"))?;
-            }
-        }
+        let changes_file = after.as_object().is_some_and(|after| changed_file(after).is_some());
+        let mut shown = if changes_file { self.say_effect(after)? } else { Vec::new() };
         loop {
             match self.key("  [a]pprove once with these arguments, [e]dit again, [n]o: ")?.as_deref().map(str::trim) {
-                Some("a" | "y" | "yes" | "approve") => return Ok(Review::Send),
+                Some("a" | "y" | "yes" | "approve") => {
+                    if !changes_file || self.argument_lines(after) == shown {
+                        return Ok(Review::Send);
+                    }
+                    self.say(FILE_CHANGED)?;
+                    shown = self.say_effect(after)?;
+                }
                 Some("e" | "edit") => return Ok(Review::EditAgain),
                 None | Some("n" | "no" | "q") => return Ok(Review::Leave),
                 Some(_) => {
@@ -88,6 +91,16 @@ impl<C: Console> Prompt<C> {
                 }
             }
         }
+    }
+
+    /// Shows what the edited arguments change in the present file.
+    fn say_effect(&mut self, after: &Arguments) -> io::Result<Vec<String>> {
+        self.say("  what it changes then:")?;
+        let lines = self.argument_lines(after);
+        for line in &lines {
+            self.say(&format!("    {line}"))?;
+        }
+        Ok(lines)
     }
 
     fn changed(&mut self, text: &str, error: Option<&str>) -> io::Result<Option<String>> {

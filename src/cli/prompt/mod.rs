@@ -3,6 +3,7 @@
 //!
 //! A paste of several lines is one answer to a text question, and is rejected where a single letter decides.
 
+mod changed_before;
 mod choice;
 mod console;
 mod decision;
@@ -24,6 +25,7 @@ use std::io::{self, IsTerminal as _};
 
 use serde_json::Value;
 
+pub(super) use self::changed_before::changed_before;
 pub(super) use self::choice::position;
 use self::console::{Accepts, Entry};
 pub(super) use self::console::{Console, Recall};

@@ -7,15 +7,13 @@ use std::io;
 use serde_json::{Map, Value};
 
 use super::Prompt;
-use super::console::Console;
+use super::console::{Accepts, Console};
 use crate::cli::elicitation_form::Field;
 use crate::cli::text::block;
 use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question, escape_untrusted};
 
-/// Help text for the keys.
-const KEYS: &str = "\
-    a, y  sends the server what you type, or that you visited the address
-    d     sends the server that you decline
+/// Help text for the keys, after that of the key that accepts.
+const KEYS: &str = "    d     sends the server that you decline
     c     sends the server that you cancel
     q     sends nothing now; the run stays pending";
 
@@ -25,13 +23,8 @@ enum QuestionResponse {
     Later,
 }
 
-/// The user's response to one field.
-enum FieldResponse {
-    With(Value),
-    Empty,
-    /// The end of the input.
-    Later,
-}
+/// What the user typed for a field, and its value; `None` for a field that is left out.
+type Filled = (String, Option<Value>);
 
 impl<C: Console> Prompt<C> {
     /// Asks each question in turn. `None` if one stays unanswered: the server receives either all answers or no answer.
@@ -60,17 +53,19 @@ impl<C: Console> Prompt<C> {
             self.say(&format!("    {}", field.describe()))?;
         }
         self.console.discard_typed_ahead()?;
+        let mut filled = vec![None; fields.len()];
         loop {
             let answer = self.key("  [a]nswer, [d]ecline, [c]ancel, [q] later: ")?;
             return Ok(QuestionResponse::ElicitationResponse(match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(QuestionResponse::Later),
-                Some("a" | "answer" | "y" | "yes") => match self.filled(&fields)? {
+                Some("a" | "answer" | "y" | "yes") => match self.filled(&fields, &mut filled)? {
                     Some(content) => ElicitationResponse::accept(content),
-                    None => return Ok(QuestionResponse::Later),
+                    None => continue,
                 },
                 Some("d" | "decline" | "n" | "no") => ElicitationResponse::decline(),
                 Some("c" | "cancel") => ElicitationResponse::cancel(),
                 Some(_) => {
+                    self.say("    a, y  asks for each field; Esc goes back to the one before")?;
                     self.say(KEYS)?;
                     continue;
                 }
@@ -78,39 +73,46 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    /// Asks for all fields of a form; `None` at the end of the input.
-    fn filled(&mut self, fields: &[Field]) -> io::Result<Option<Map<String, Value>>> {
-        let mut content = Map::new();
-        for field in fields {
+    /// Asks for all fields of a form. Esc goes back to the field before, with what was typed; `None` before the first.
+    fn filled(&mut self, fields: &[Field], filled: &mut [Option<Filled>]) -> io::Result<Option<Map<String, Value>>> {
+        let mut at = 0;
+        while let (Some(field), Some(before)) = (fields.get(at), filled.get_mut(at)) {
             if let Some(about) = &field.about {
                 self.say(&format!("  {}", indented(about)))?;
             }
             for choice in field.choices() {
                 self.say(&format!("      {choice}"))?;
             }
-            match self.field(field)? {
-                FieldResponse::With(value) => drop(content.insert(field.name.clone(), value)),
-                FieldResponse::Empty => {}
-                FieldResponse::Later => return Ok(None),
+            match self.field(field, before.as_ref().map(|(typed, _)| typed.as_str()))? {
+                Some(now) => (*before, at) = (Some(now), at + 1),
+                None if at == 0 => return Ok(None),
+                None => at -= 1,
             }
         }
-        Ok(Some(content))
+        let values = fields.iter().zip(filled.iter().flatten());
+        Ok(Some(values.filter_map(|(field, (_, value))| Some((field.name.clone(), value.clone()?))).collect()))
     }
 
-    fn field(&mut self, field: &Field) -> io::Result<FieldResponse> {
+    /// Asks for a field, beginning with what was typed before; `None` if the user goes back.
+    fn field(&mut self, field: &Field, before: Option<&str>) -> io::Result<Option<Filled>> {
         loop {
             let question = format!("    {} > ", field.describe());
             // A single letter decides here, so a paste is not accepted.
-            let typed = if field.is_yes_or_no() { self.key(&question)? } else { self.text(&question)? };
-            let Some(typed) = typed else { return Ok(FieldResponse::Later) };
-            match (typed.trim(), &field.default) {
-                ("", Some(default)) => return Ok(FieldResponse::With(default.clone())),
-                ("", None) if !field.required => return Ok(FieldResponse::Empty),
-                ("", None) => self.say("    this cannot be left out")?,
-                (typed, _) => match field.read(typed) {
-                    Ok(value) => return Ok(FieldResponse::With(value)),
-                    Err(why) => self.say(&format!("    {why}"))?,
-                },
+            let typed = match before {
+                _ if field.is_yes_or_no() => self.key(&question)?,
+                Some(before) => self.entry(&question, Accepts::Change(before))?,
+                None => self.text(&question)?,
+            };
+            let Some(typed) = typed else { return Ok(None) };
+            let value = match (typed.trim(), &field.default) {
+                ("", Some(default)) => Ok(Some(default.clone())),
+                ("", None) if !field.required => Ok(None),
+                ("", None) => Err("this cannot be left out".to_owned()),
+                (text, _) => field.read(text).map(Some),
+            };
+            match value {
+                Ok(value) => return Ok(Some((typed, value))),
+                Err(why) => self.say(&format!("    {why}"))?,
             }
         }
     }
@@ -128,6 +130,7 @@ impl<C: Console> Prompt<C> {
                 Some("d" | "decline" | "n" | "no") => ElicitationResponse::decline(),
                 Some("c" | "cancel") => ElicitationResponse::cancel(),
                 Some(_) => {
+                    self.say("    y     tells the server that you were there")?;
                     self.say(KEYS)?;
                     continue;
                 }
@@ -181,6 +184,15 @@ mod tests {
         ] {
             assert!(output.contains(line), "{line}: {output}");
         }
+    }
+
+    #[test]
+    fn a_value_of_another_format_is_asked_again_at_its_field() {
+        let schema = json!({"type": "object", "properties": {"when": {"type": "string", "format": "date"}}});
+        let form = Question::Form { message: "When?".into(), schema };
+        let (reactions, output) = answered(&[("trip", form)], "a\ntomorrow\n2026-12-24\n");
+        assert_eq!(reactions, Some(json!({"trip": {"action": "accept", "content": {"when": "2026-12-24"}}})));
+        assert!(output.contains("    type a date, such as 2026-12-24\n"), "{output}");
     }
 
     #[test]

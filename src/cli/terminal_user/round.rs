@@ -4,13 +4,11 @@
 //! While it is held, it also decides about the later calls that its grant will cover.
 
 use std::collections::BTreeMap;
-use std::path::{Component, PathBuf};
 
-use crate::cli::prompt::{AskedItem, Place};
+use crate::cli::prompt::{AskedItem, Place, changed_before};
 use crate::cli::text::{COMPACT, arguments_line};
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Decision, DecisionKind, PendingCall, PendingItem};
-use crate::core::tool::file_change::changed_file;
+use crate::core::run::{Answer, Decision, DecisionKind, PendingItem};
 
 /// The items, the position in them, and the answers that are not recorded yet.
 pub(super) struct Round {
@@ -62,19 +60,16 @@ impl Round {
         Some(AskedItem {
             item: self.current()?.clone(),
             further: self.remaining().skip(1).filter(|item| is_approval(item)).cloned().collect(),
-            changed_before: self.changed_before(),
+            changed_before: self.files_before(),
             withdrawn: self.withdrawn.clone(),
             place: Place { number: self.at + 1, of: self.items.len(), has_previous: self.previous().is_some() },
         })
     }
 
     /// The numbers of the calls before the current one that change its file, without those that the person denied.
-    fn changed_before(&self) -> Vec<usize> {
-        let file = |item: &PendingItem| changed_path(&item.call()?);
-        let Some(own) = self.current().and_then(file) else { return Vec::new() };
-        let runs = |at: usize| !self.held.get(&at).is_some_and(Held::is_denial);
-        let before = self.items.iter().take(self.at).enumerate();
-        before.filter(|(at, item)| runs(*at) && file(item).as_ref() == Some(&own)).map(|(at, _)| at + 1).collect()
+    fn files_before(&self) -> Vec<usize> {
+        let is_denied = |number: &usize| self.held.get(&(number - 1)).is_some_and(Held::is_denial);
+        changed_before(self.items.iter(), self.at).into_iter().filter(|number| !is_denied(number)).collect()
     }
 
     /// Holds answers, and answers of their own for the calls that a grant from one of them will cover. Goes to the next item.
@@ -181,20 +176,6 @@ pub(super) fn is_holdable(answer: &Answer) -> bool {
 /// Whether a decision is all that the item waits for.
 pub(super) fn is_approval(item: &PendingItem) -> bool {
     matches!(item, PendingItem::Approval(_))
-}
-
-/// The path of the file that a call changes, from the root and without `.` and `..`, to compare it with that of another call.
-/// Links are not followed.
-fn changed_path(call: &PendingCall<'_>) -> Option<PathBuf> {
-    let mut plain = PathBuf::new();
-    for component in std::path::absolute(changed_file(call.arguments.as_object()?)?).ok()?.components() {
-        if component == Component::ParentDir {
-            plain.pop();
-        } else {
-            plain.push(component);
-        }
-    }
-    Some(plain)
 }
 
 #[cfg(test)]

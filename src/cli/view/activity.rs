@@ -16,6 +16,8 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const FRAME: u128 = 100;
 /// How long an activity lasts before it is shown. Shorter ones would only flicker.
 const SHOWN_AFTER: u128 = 200;
+/// The same for servers that are ready, which usually list their tools at once.
+const READY_SHOWN_AFTER: u128 = 1_000;
 
 /// The activities of one run.
 #[derive(Debug, Default)]
@@ -104,6 +106,7 @@ impl Activities {
                 self.end(&Actor::Model);
             }
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
+                self.end(&Actor::Servers);
                 let arguments =
                     call.arguments.as_ref().map(|value| arguments_line(value, usize::MAX)).unwrap_or_default();
                 self.begin(Actor::Call(call.call_id.clone()), server_and_tool(call), arguments, now);
@@ -149,15 +152,17 @@ impl Activities {
         for activity in &self.0 {
             let Activity { of, name, since, .. } = activity;
             let lasts = now.saturating_duration_since(*since);
-            // A resumed run may have all its servers already.
-            if lasts.as_millis() < SHOWN_AFTER || (*of == Actor::Servers && !servers.has_starting()) {
+            let lists = *of == Actor::Servers && !servers.has_starting();
+            if lasts.as_millis() < if lists { READY_SHOWN_AFTER } else { SHOWN_AFTER } {
                 continue;
             }
+            let name = if lists { "waiting for tool lists" } else { name };
             let position = usize::try_from(lasts.as_millis() / FRAME).unwrap_or(0) % FRAMES.len();
             let frame = FRAMES.get(position).copied().unwrap_or_default();
             let head = one_line(&format!("{name} · {} s", lasts.as_secs()), look.width.saturating_sub(6));
             let room = look.width.saturating_sub(head.chars().count() + 8);
             let remark = match of {
+                Actor::Servers if lists => "Esc interrupts".to_owned(),
                 Actor::Servers => format!("Esc skips {}", list(&servers.starting)),
                 Actor::Model | Actor::Call(_) => activity.about(),
             };
@@ -233,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_shown_only_while_one_is_not_ready() {
+    fn servers_are_shown_while_one_is_not_ready_or_their_tools_take_long() {
         let (mut activities, began) = (Activities::default(), Instant::now());
         activities.apply(&event(LifecycleKind::Resumed { trace_id: TraceId([1; 16]) }), began);
         let (look, ready) = (DisplaySettings { paint: Paint::Plain, width: 60 }, StartingServers::default());
@@ -245,6 +250,11 @@ mod tests {
         assert_eq!(lines[0], "  ⠋ connecting to servers · 1 s  Esc skips shop, web");
         assert!(lines[1].starts_with("  ✗ notes: `no-such-server` was not found; install"), "{lines:?}");
         assert!(lines.len() == 2 && lines[1].chars().count() <= 60, "{lines:?}");
+        let soon = began + Duration::from_millis(900);
+        assert!(activities.lines(soon, &ready, look).is_empty());
+        let lines = activities.lines(later, &ready, look);
+        assert_eq!(lines, ["  ⠋ waiting for tool lists · 1 s  Esc interrupts"]);
+        activities.apply(&executing("1"), later);
         assert!(activities.lines(later, &ready, look).is_empty());
     }
 

@@ -35,7 +35,7 @@ pub(super) use pending::{RepeatedFlags, can_continue_with_message, continuing_ke
 pub(super) use question::{answering, question_lines};
 pub(super) use result_forms::ShownForms;
 pub(super) use summary::RunSummary;
-pub(super) use usage::{MissingUsage, UsageJson, cost, dollars, spent, tokens};
+pub(super) use usage::{MissingUsage, UsageJson, cost, dollars, tokens, total};
 pub(super) use waterfall::Waterfall;
 pub(super) use whole_call::WholeCall;
 pub(super) use words::{findings, in_words, left_out_lines, media_line};

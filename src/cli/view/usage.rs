@@ -5,11 +5,6 @@ use serde::Serialize;
 use crate::core::chat::{Usage, Usd};
 use crate::core::lifecycle;
 
-/// Tokens and cost of one reply: `120 (100 cached) → 30 (10 reasoning) tokens, $0.0012`.
-pub(in crate::cli) fn spent(usage: &Usage) -> String {
-    total(usage, MissingUsage::default())
-}
-
 /// The tokens and the cost of one attempt, as far as they are known; `None` if neither is.
 pub(in crate::cli) fn reported_usage(usage: &Usage) -> Option<String> {
     let parts = [usage.total_tokens().map(|_| tokens(usage)), usage.cost_usd.map(dollars)];
@@ -17,7 +12,8 @@ pub(in crate::cli) fn reported_usage(usage: &Usage) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Tokens and cost of several attempts, some of which may not have reported their usage.
+/// Tokens and cost of several attempts, some of which may not have reported their usage:
+/// `120 (100 cached) → 30 (10 reasoning) tokens, $0.0012`.
 pub(in crate::cli) fn total(usage: &Usage, gaps: MissingUsage) -> String {
     let tokens = usage.total_tokens().map(|_| format!("{}{}", at_least(gaps.tokens), tokens(usage)));
     let cost = usage.cost_usd.map(|cost| format!("{}{}", at_least(gaps.cost), dollars(cost)));
@@ -113,6 +109,10 @@ mod tests {
         cost_usd: Some(Usd::from_picodollars(1_200_000_000)),
         costs: None,
     };
+
+    fn spent(usage: &Usage) -> String {
+        total(usage, MissingUsage::default())
+    }
 
     #[test]
     fn all_token_parts_are_shown_with_their_total() {

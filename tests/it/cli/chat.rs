@@ -339,7 +339,7 @@ fn what_was_entered_during_a_turn_that_does_not_complete_is_shown_and_no_command
     desk.write("notes.txt", "four");
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
-    shell.types("/cost\rsee @notes.txt\r").sees("(not sent yet)");
+    shell.types("/cost\rsee @notes.txt\r").sees("(after this turn)");
     shell.types("\x1b").sees("cancelled");
     shell.sees("not executed: /cost");
     shell.sees("> see @notes.txt");
@@ -376,6 +376,20 @@ fn the_conversations_that_can_be_picked_are_in_the_order_of_their_last_use() {
     assert!(shown.find("2 turns").unwrap() < shown.find("1 turn ").unwrap(), "{shown}");
     shell.runs("1").sees("> ");
     left(&mut shell);
+}
+
+#[test]
+fn the_end_of_a_turn_that_another_process_continued_is_shown() {
+    let desk = asking_after_a_slow_reply();
+    let mut shell = chat(&desk, "");
+    shell.runs("Note it").sees("[q] later: ");
+    shell.types("q").sees("> ");
+    desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
+    let shown = shell.types("\r").sees("Noted.");
+    assert!(shown.contains("another process continued the last turn:"), "{shown}");
+    shell.sees("> ");
+    let rest = left(&mut shell);
+    assert!(!rest.contains("Noted."), "it is shown once: {rest}");
 }
 
 #[test]
@@ -681,7 +695,7 @@ fn a_message_with_a_file_that_is_entered_during_a_turn_is_sent_after_it() {
     desk.write("notes.txt", "four");
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("| one");
-    shell.types("and @notes.txt\r").sees("(not sent yet)");
+    shell.types("and @notes.txt\r").sees("(after this turn)");
     shell.sees("attached notes.txt");
     shell.sees("And four.");
     shell.sees("> ");
