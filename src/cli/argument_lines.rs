@@ -14,7 +14,7 @@ use similar::{ChangeTag, TextDiff};
 use super::paint::Paint;
 use super::text::count;
 use super::wrap::cut;
-use crate::core::tool::file_change::{Edit, changed_file, changes, is_dry_run, named_file, new_content};
+use crate::core::tool::file_change::{Edit, changes, changes_file, named_file, new_content};
 use crate::core::tool::{Arguments, escape_untrusted};
 
 /// The longest file that a new content is compared with, in bytes.
@@ -66,7 +66,7 @@ pub(super) fn folded_change(
     paint: Paint,
     whole: Option<&str>,
 ) -> Vec<String> {
-    if is_dry_run(arguments) || changed_file(arguments).is_none() {
+    if !changes_file(arguments) {
         return Vec::new();
     }
     let changed = |(before, after): (Option<&str>, &str)| match before.or(former) {
@@ -293,6 +293,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    use crate::core::tool::file_change::changed_file;
 
     fn shown(arguments: Value) -> Vec<String> {
         let Value::Object(members) = arguments else { panic!("an object") };

@@ -1,16 +1,21 @@
 //! `toolgate config`: validation and JSON Schema of the configuration.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Subcommand};
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
+use super::policy::warning_in_words;
 use super::setup::{self, ConfigFlag};
 use super::text::{count, list};
 use crate::app::{self, Models};
 use crate::config::{
     self, ModelSettings, RetentionSettings, Settings, StdioSettings, StoreSettings, TransportSettings,
 };
+use crate::core::policy::Policy;
+use crate::core::policy::analysis::rule_warnings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,7 +55,8 @@ impl Config {
                 let without_model =
                     settings.agents.keys().find_map(|agent| setup::require_model(&settings, agent).err());
                 found(&settings, without_model.is_none()).iter().for_each(|line| out.line(line));
-                let warnings = app::configuration_warnings(&settings, &models);
+                let mut warnings = app::configuration_warnings(&settings, &models);
+                warnings.extend(policy_warnings(&settings, &warnings));
                 warnings.iter().for_each(|warning| out.warning(warning));
                 if let Some(error) = without_model {
                     return Err(error);
@@ -63,6 +69,20 @@ impl Config {
         }
         Ok(Exit::Done)
     }
+}
+
+/// What `toolgate policy check` warns of, for the rules that no other warning names.
+fn policy_warnings(settings: &Settings, others: &[String]) -> BTreeSet<String> {
+    let of_agents = settings.agents.values().flat_map(|agent| [&agent.policy].into_iter().chain(&agent.modes));
+    let of_policy = |policy: &Policy| -> Vec<String> {
+        let in_words = |warning: &_| format!("policy `{}`: {}", policy.name, warning_in_words(warning));
+        let is_named = |rule: &str| {
+            let named = format!("rule `{rule}` of policy `{}`", policy.name);
+            others.iter().any(|other| other.contains(&named))
+        };
+        rule_warnings(policy).iter().filter(|warning| !is_named(warning.rule)).map(in_words).collect()
+    };
+    settings.policies.values().chain(of_agents).flat_map(|policy| of_policy(policy)).collect()
 }
 
 /// Checks everything that the settings name, and opens the models. Sends no request.

@@ -7,6 +7,7 @@ mod import;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::check::warning_in_words;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthChar as _;
 
 use super::wrap::{cut, visible_width};
+use crate::core::tool::file_change::named_file;
 use crate::core::tool::{escape_untrusted, with_escapes};
 
 /// The length limit of arguments or a result on one line.
@@ -73,8 +74,16 @@ pub(super) fn arguments_line(arguments: &Value, max: usize) -> String {
     match arguments {
         Value::Object(members) if members.is_empty() => "no arguments".to_owned(),
         Value::Object(members) => {
-            let members: Vec<String> = members.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-            one_line(&members.join(", "), max.min(COMPACT))
+            let max = max.min(COMPACT);
+            // Of a long path, the end tells it from others.
+            let file = named_file(members).filter(|file| file.len() > max / 2);
+            let shown = |value: &Value| match value.as_str().filter(|text| Some(*text) == file) {
+                Some(path) => format!("\"{}\"", end_of_line(path, max / 2)),
+                None => value.to_string(),
+            };
+            let members: Vec<String> =
+                members.iter().map(|(name, value)| format!("{name}: {}", shown(value))).collect();
+            one_line(&members.join(", "), max)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => compact(arguments, max),
     }

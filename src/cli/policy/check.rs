@@ -124,7 +124,7 @@ fn fault(fault: &Fault) -> Value {
     json!({ "message": fault.message(), "remedy": fault.remedy(), "line": line, "column": column })
 }
 
-pub(super) fn warning_in_words(warning: &RuleWarning<'_>) -> String {
+pub(in crate::cli) fn warning_in_words(warning: &RuleWarning<'_>) -> String {
     let RuleWarning { rule, message, remedy, line, column } = warning;
     let place = line.zip(*column).map(|(line, column)| format!(" [line {line}, column {column}]"));
     format!("rule `{rule}`: {message} ({remedy}){}", place.unwrap_or_default())

@@ -96,7 +96,7 @@ pub(in crate::cli) trait Console {
     fn line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>>;
 }
 
-/// Strict fake console: enters these lines one after another, then ends the input.
+/// Strict fake console: enters these lines one after another, then ends the input. A line with an ESC alone is the key.
 #[cfg(test)]
 pub(super) struct Script {
     entries: std::vec::IntoIter<Entry>,
@@ -140,7 +140,7 @@ impl Console for Script {
             self.shown.push_str(&menu.text(menu.usual(), 80, usize::MAX));
         }
         self.shown.push_str(&crate::cli::terminal_escape::escape(question, Paint::Plain));
-        Ok(self.entries.next())
+        Ok(self.entries.next().filter(|entry| entry.text != "\u{1b}"))
     }
 }
 

@@ -187,6 +187,15 @@ mod tests {
     }
 
     #[test]
+    fn esc_goes_back_to_the_field_before_and_from_the_first_to_the_decision() {
+        let typed = "a\n3\nAda\n\u{1b}\nBob\nlate\n";
+        let expected = json!({"action": "accept", "content": {"seats": 3, "name": "Bob", "note": "late"}});
+        assert_eq!(answered(&[("booking", form())], typed).0, Some(json!({"booking": expected})));
+        let back = answered(&[("booking", form())], "a\n\u{1b}\nd\n").0;
+        assert_eq!(back, Some(json!({"booking": {"action": "decline"}})));
+    }
+
+    #[test]
     fn a_value_of_another_format_is_asked_again_at_its_field() {
         let schema = json!({"type": "object", "properties": {"when": {"type": "string", "format": "date"}}});
         let form = Question::Form { message: "When?".into(), schema };

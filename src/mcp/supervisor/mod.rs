@@ -439,7 +439,7 @@ impl<D: Dial> Supervisor<D> {
         let doing = match connection_state.state {
             State::Ready(_) => "did not list its tools",
             State::Idle | State::Starting | State::BackingOff { .. } | State::Failed { .. } | State::Closed => {
-                "was not there again"
+                "did not become ready"
             }
         };
         self.sentence(&format!("{doing} within {} s{}", waited.as_secs_f64(), connection_state.before()))

@@ -316,7 +316,7 @@ async fn a_lost_server_is_restarted_and_its_tools_are_kept_meanwhile() {
     assert_eq!(begun.elapsed(), READY_TIMEOUT, "it might have come back");
     assert_eq!(names(&stale), ["tool"]);
     let reason =
-        "the MCP server `shop` was not there again within 5 s; before that it lost its connection: its process ended";
+        "the MCP server `shop` did not become ready within 5 s; before that it lost its connection: its process ended";
     assert_eq!((stale.stale.as_deref(), stale.left_out), (Some(reason), vec![]));
     world.lists(&["other", "tool"]);
     seconds(20).await;
@@ -468,7 +468,7 @@ async fn a_server_that_failed_twice_in_a_row_delays_no_turn() {
     let begun = Instant::now();
     let reason = missing(offer(&supervisor).await);
     assert_eq!(begun.elapsed(), IMREADY_TIMEOUT, "{reason}");
-    assert!(reason.contains("was not there again within 0.2 s") && reason.contains("ended"), "{reason}");
+    assert!(reason.contains("did not become ready within 0.2 s") && reason.contains("ended"), "{reason}");
     seconds(30).await;
     assert_eq!(names(&offer(&supervisor).await), ["tool"]);
     supervisor.close().await;

@@ -303,6 +303,8 @@ fn a_message_entered_at_the_question_of_a_server_is_recorded_before_the_answer()
     shell.types("\r").sees(ANSWER);
     Shell::at(&desk).runs("toolgate runs events last --follow --json").sees("\"text\":\"in French\"");
     shell.types("a").sees("> ");
+    shell.types("Bob\x1b").sees(ANSWER);
+    shell.types("a").sees("> ");
     shell.types("Ada\r").sees("hello, Ada");
     assert_eq!(charges(&desk), 1);
 }

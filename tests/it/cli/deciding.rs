@@ -95,6 +95,31 @@ fn all_calls_are_approved_after_they_were_shown() {
 }
 
 #[test]
+fn edited_arguments_are_kept_if_the_file_changes_before_they_are_approved() {
+    let arguments = "{ customer_id: C-1001, text: late, path: a.txt }";
+    let call = format!("{{ id: note, name: mcp_shop_add_note, arguments: {arguments} }}");
+    let desk = Desk::playing(&format!("turns: [{{ calls: [{call}] }}, {{ say: Noted. }}]"));
+    desk.write("a.txt", "early");
+    let mut shell = shell(&desk, "EDITOR= VISUAL= toolgate run 'Note it'");
+    shell.sees(DECIDE);
+    shell.types("e").sees("the arguments, as JSON");
+    shell.types("\x15{\"customer_id\": \"C-1001\", \"text\": \"mine\", \"path\": \"a.txt\"}\r");
+    shell.sees("[a]pprove once with these arguments");
+    desk.write("a.txt", "another");
+    let again = shell.types("a").sees("[a]pprove once with these arguments");
+    assert!(again.contains("A file changed after it was shown") && again.contains("- another"), "{again}");
+    shell.types("a").sees("Noted.");
+    assert_eq!(decided_arguments(&desk), ["mine"]);
+}
+
+/// The texts of the notes that were sent with edited arguments.
+fn decided_arguments(desk: &Desk) -> Vec<String> {
+    let decided = desk.journal("last").into_iter().filter(|fact| fact["type"] == "approval.decided");
+    let text = |fact: serde_json::Value| fact["decision"]["edited_arguments"]["text"].as_str().unwrap_or("").to_owned();
+    decided.map(text).collect()
+}
+
+#[test]
 fn an_earlier_call_that_changes_the_same_file_is_named() {
     let note = |id, path| {
         let arguments = format!("customer_id: C-1001, text: x, path: {path}");
@@ -107,6 +132,13 @@ fn an_earlier_call_that_changes_the_same_file_is_named() {
     shell.types("a").sees(DECIDE);
     let third = shell.types("a").sees(DECIDE);
     assert!(third.contains("! call 1 changes this file first"), "{third}");
+    shell.types("b").sees(DECIDE);
+    shell.types("b").sees(DECIDE);
+    let all = shell.types("r").sees("[y]es, [n]o: ");
+    assert!(all.contains("! call 1 changes this file first"), "{all}");
+    shell.types("n").sees(DECIDE);
+    shell.types("a").sees(DECIDE);
+    shell.types("a").sees(DECIDE);
     shell.types("a").sees("ready> ");
 }
 

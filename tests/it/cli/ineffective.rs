@@ -67,6 +67,17 @@ fn config_check_names_what_has_no_effect_and_fails_if_it_is_strict() {
 }
 
 #[test]
+fn config_check_names_what_policy_check_warns_of() {
+    let desk = desk();
+    let rule = "{ id: git, match: { tool: 'mcp_git_*' }, when: \"args.command.startsWith('git diff')\", verdict: allow, reason: Reads. }";
+    desk.write("careful.yaml", &format!("name: careful\ndefault: ask\nrules: [{rule}]\n"));
+    let checked = desk.toolgate(&["config", "check"]).expect(0);
+    let warned = desk.toolgate(&["policy", "check", "careful.yaml"]).expect(0).err;
+    let expected = warned.split_once("rule `git`: ").unwrap().1.lines().next().unwrap();
+    assert!(checked.err.contains(&format!("policy `careful`: rule `git`: {expected}")), "{}", checked.err);
+}
+
+#[test]
 fn config_check_names_an_external_tool_that_runs_leave_out() {
     let desk = desk();
     let tools =

@@ -114,6 +114,8 @@ impl<'a> Recalled<'a> {
         candidates.sort();
         candidates.dedup();
         match completion(&candidates, &text) {
+            // An argument may follow a command.
+            Some(whole) if candidates.len() == 1 && words.contains(&whole) => line.replace(&format!("{whole} ")),
             Some(whole) => line.replace(&whole),
             None if candidates.len() > 1 => return candidates,
             None => {}
@@ -169,7 +171,7 @@ mod tests {
         assert!(!recalled.search(&Key::End, &mut line) && recalled.searched().is_none());
         line.replace("/t");
         assert!(recalled.complete(&mut line).is_empty());
-        assert_eq!(line.text(), "/tools");
+        assert_eq!(line.text(), "/tools ");
         let words = ["/revoke grant_a1", "/revoke grant_b2"].map(str::to_owned);
         let recall = Recall { words: words.to_vec(), ..Recall::default() };
         line.replace("/rev");

@@ -9,7 +9,7 @@ use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
 use crate::cli::argument_lines::folded_change;
 use crate::cli::former_files;
-use crate::cli::text::{COMPACT, arguments_line, block, count, ends, gutter, one_line};
+use crate::cli::text::{COMPACT, arguments_line, block, count, end_of_line, ends, gutter, one_line};
 use crate::cli::view::RepeatedFlags;
 use crate::cli::wrap::{cut, visible_width};
 use crate::core::id::RunId;
@@ -46,6 +46,12 @@ fn result_lines(result: &str, is_error: bool, room: usize, whole: Option<&str>) 
     };
     let shown = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| cut(&block(line), room)).collect() };
     [shown(first), omitted.into_iter().collect(), shown(last)].concat()
+}
+
+/// Whether a result is the difference of a file.
+fn is_difference(result: &str) -> bool {
+    let first = result.trim_start();
+    ["```diff", "diff --git ", "Index: ", "--- ", "@@ "].iter().any(|start| first.starts_with(start))
 }
 
 /// The line below a text that is shown on one line of this many columns, if that is not all of it.
@@ -131,7 +137,11 @@ impl LiveView {
         let mut lines: Vec<String> = match self.deferred.remove(&call.call_id) {
             Some(begun) => {
                 let room = self.look.room(6).min(COMPACT);
-                let change = self.unseen_change(run, &begun, end.is_error, whole);
+                let is_seen = self.shown_here.remove(&call.call_id);
+                let change = self.unseen_change(run, &begun, is_seen || end.is_error, whole);
+                // The difference that a server returns would be a second one.
+                let is_shown = is_seen || !change.is_empty();
+                let result = if is_shown && is_difference(result) { "" } else { result };
                 let result = result_lines(result, end.is_error, room, whole);
                 let head = self.whole_call(&mark, &begun, remark, end.is_error);
                 let details = change.into_iter().chain(result).filter(|line| !line.is_empty());
@@ -153,19 +163,18 @@ impl LiveView {
         let room = self.look.room(name.chars().count() + remark.chars().count() + 9);
         let file = begun.arguments.as_ref().and_then(Value::as_object).and_then(changed_file);
         let arguments = match file.filter(|_| !is_error) {
-            Some(file) => one_line(file, room),
+            Some(file) => end_of_line(file, room),
             None => begun.arguments.as_ref().map(|value| arguments_line(value, room)).unwrap_or_default(),
         };
         let took = if remark.is_empty() { String::new() } else { format!(" · {remark}") };
         format!("  {mark} {name}{took}  {}", paint.dim(arguments))
     }
 
-    /// The change that a call made to its file, unless its prompt showed it. None of a failed call.
-    fn unseen_change(&mut self, run: &RunId, call: &CallRef, has_failed: bool, whole: Option<&str>) -> Vec<String> {
-        let is_seen = self.shown_here.remove(&call.call_id);
+    /// The change that a call made to its file. None of a failed call, or if its prompt showed it.
+    fn unseen_change(&self, run: &RunId, call: &CallRef, is_seen_or_failed: bool, whole: Option<&str>) -> Vec<String> {
         let Some(arguments) = call.arguments.as_ref().and_then(Value::as_object) else { return Vec::new() };
         let former = former_files::take(run, &call.call_id, arguments);
-        if is_seen || has_failed {
+        if is_seen_or_failed {
             return Vec::new();
         }
         folded_change(arguments, former.as_deref(), self.look.room(4), self.look.paint, whole)
