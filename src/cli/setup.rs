@@ -50,7 +50,7 @@ pub(super) struct RunChoice {
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
 
-    /// Uses another approval policy: default, accept-edits, dont-ask, delegate, plan, bypass, or a configured one
+    /// Uses another approval policy: default, accept-reads, accept-edits, dont-ask, delegate, plan, bypass, or a configured one
     #[arg(long, value_name = "NAME")]
     pub(super) policy: Option<String>,
 }

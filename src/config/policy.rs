@@ -19,8 +19,9 @@ use super::written::{WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy
 use super::yaml;
 
 /// The files of the presets, by name.
-const PRESETS: [(&str, &str); 6] = [
+const PRESETS: [(&str, &str); 7] = [
     ("approvals/default.yaml", include_str!("../../approvals/default.yaml")),
+    ("approvals/accept-reads.yaml", include_str!("../../approvals/accept-reads.yaml")),
     ("approvals/accept-edits.yaml", include_str!("../../approvals/accept-edits.yaml")),
     ("approvals/dont-ask.yaml", include_str!("../../approvals/dont-ask.yaml")),
     ("approvals/delegate.yaml", include_str!("../../approvals/delegate.yaml")),
@@ -38,7 +39,7 @@ pub fn policy_text(name: &str, text: &str) -> Result<Policy, ConfigError> {
     read(Source::new(name, text))
 }
 
-/// The presets: `default`, `accept-edits`, `dont-ask`, `delegate`, `plan`, `bypass`.
+/// The presets: `default`, `accept-reads`, `accept-edits`, `dont-ask`, `delegate`, `plan`, `bypass`.
 pub(super) fn presets() -> impl Iterator<Item = Result<Policy, ConfigError>> {
     PRESETS.into_iter().map(|(name, text)| policy_text(name, text))
 }

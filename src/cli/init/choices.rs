@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::offers::{self, BELIEVES_HINTS, OfferedServer, POLICIES};
+use super::offers::{self, OfferedServer, POLICIES};
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::prompt::{Console, Prompt};
@@ -40,7 +40,7 @@ pub(super) struct Choices {
     #[arg(long, value_name = "ID")]
     server: Vec<String>,
 
-    /// The approval policy: default, accept-edits, dont-ask, delegate, plan or bypass
+    /// The approval policy: default, accept-reads, accept-edits, dont-ask, delegate, plan or bypass
     #[arg(long, value_name = "NAME", value_parser = POLICIES.map(|(name, _)| name))]
     policy: Option<String>,
 
@@ -190,10 +190,11 @@ fn answers(
     let Some(policy) = prompt.choose("Which calls need your approval?", &policies, 0)? else { return Ok(None) };
     let policy = POLICIES.get(policy).map(|(name, _)| (*name).to_owned());
     let mut trusted = BTreeSet::new();
-    if policy.as_deref() == Some(BELIEVES_HINTS) && !chosen.is_empty() {
+    let effect = policy.as_deref().and_then(|policy| Some((policy, offers::trusted_effect(policy)?)));
+    if let Some((policy, effect)) = effect.filter(|_| !chosen.is_empty()) {
         prompt.heading(&format!(
-            "{BELIEVES_HINTS} believes what a trusted server says of its tools (readOnlyHint, …), and lets them read, \
-             edit and delete files without approval."
+            "{policy} believes what a trusted server says of its tools (readOnlyHint, …), and lets them {effect} \
+             without approval."
         ))?;
         let about: Vec<String> = chosen.iter().map(|(id, server)| format!("{id}: {}", server.summary)).collect();
         let is_own = |(index, (_, server)): (usize, &(ServerId, ServerDefinition))| server.is_demo().then_some(index);

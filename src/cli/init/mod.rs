@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use self::choices::Choices;
-use self::offers::BELIEVES_HINTS;
+use self::offers::trusted_effect;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
@@ -151,11 +151,11 @@ impl Init {
                 out.line(format!("\n{} {warning}", paint.yellow("no model:")));
             }
         }
-        let believes_hints = starter.policy.as_deref() == Some(BELIEVES_HINTS);
-        if believes_hints && starter.trusted.is_empty() && !starter.servers.is_empty() {
+        let believing = starter.policy.as_deref().filter(|policy| trusted_effect(policy).is_some());
+        if let Some(policy) = believing.filter(|_| starter.trusted.is_empty() && !starter.servers.is_empty()) {
             let ids = list(starter.servers.iter().map(|(id, _)| id));
             out.line(format!(
-                "\n{BELIEVES_HINTS} allows calls of trusted servers only: add `trusted: true` to those of {ids} that you trust"
+                "\n{policy} allows calls of trusted servers only: add `trusted: true` to those of {ids} that you trust"
             ));
         }
         let here = self.folder == Path::new(".");

@@ -9,10 +9,11 @@ use crate::cli::text::{block, list};
 use crate::config::{Api, PROVIDERS, Provider, ServerDefinition, StarterModel};
 
 /// The presets, each with what it means.
-pub(super) const POLICIES: [(&str, &str); 6] = [
+pub(super) const POLICIES: [(&str, &str); 7] = [
     ("default", "every call of an MCP tool requires your approval"),
+    ("accept-reads", "servers that you mark `trusted` read without approval; other calls ask"),
     (
-        BELIEVES_HINTS,
+        "accept-edits",
         "servers that you mark `trusted` read, edit and delete files without approval, in every folder that they can \
       change, except hooks and settings of programs; other calls ask",
     ),
@@ -22,8 +23,14 @@ pub(super) const POLICIES: [(&str, &str); 6] = [
     ("bypass", "every call runs without approval"),
 ];
 
-/// The preset that believes the hints of trusted servers.
-pub(super) const BELIEVES_HINTS: &str = "accept-edits";
+/// What a preset allows trusted servers, if it believes their hints.
+pub(super) fn trusted_effect(policy: &str) -> Option<&'static str> {
+    match policy {
+        "accept-reads" => Some("read"),
+        "accept-edits" => Some("read, edit and delete files"),
+        _ => None,
+    }
+}
 
 /// The most models of a local server to offer.
 const MOST_MODELS: usize = 8;

@@ -51,7 +51,7 @@ pub(super) struct Explain {
     #[arg(long, value_name = "WHO")]
     principal: Option<String>,
 
-    /// The policy: default, accept-edits, dont-ask, delegate, plan, bypass, or a configured one [default: the agent's]
+    /// The policy: default, accept-reads, accept-edits, dont-ask, delegate, plan, bypass, or a configured one [default: the agent's]
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     policy: Option<String>,
 

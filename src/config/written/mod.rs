@@ -52,7 +52,7 @@ pub(super) struct ConfigFile {
     /// The file that stores the credentials from `toolgate mcp login`. Default: `.toolgate/credentials/tokens.json`.
     pub(super) credentials: Option<Text>,
     /// Approval policies by name, each the path of a policy file or the policy itself. The presets `default`,
-    /// `accept-edits`, `dont-ask`, `delegate`, `plan` and `bypass` always exist.
+    /// `accept-reads`, `accept-edits`, `dont-ask`, `delegate`, `plan` and `bypass` always exist.
     pub(super) policies: Option<BTreeMap<String, Located<PolicyChoice>>>,
     /// The agents, by name.
     pub(super) agents: Option<BTreeMap<String, Located<Agent>>>,

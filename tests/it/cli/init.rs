@@ -133,7 +133,7 @@ mod asking {
     fn in_a_terminal_init_asks_and_enter_takes_what_works() {
         let desk = Desk::empty();
         desk.write(".mcp.json", MCP);
-        let typed = [("or none [2]: ", "\n"), (NUMBER, "5\n")];
+        let typed = [("or none [2]: ", "\n"), (NUMBER, "6\n")];
         let screen = at_a_terminal(&desk, &["init"], &typed).expect(0);
         for told in ["Model: ", "git: uvx mcp-server-git  (.mcp.json; has a value for GIT_TOKEN, not copied", "Next:"] {
             assert!(screen.text.contains(told), "{told}: {}", screen.text);
@@ -146,18 +146,25 @@ mod asking {
 
     #[test]
     fn a_policy_that_believes_hints_asks_which_servers_are_trusted() {
-        let desk = Desk::empty();
-        desk.write(".mcp.json", MCP);
-        let typed = [("or none [2]: ", "1,2\n"), (NUMBER, "2\n"), ("or none [2]: ", "1\n")];
-        let screen = at_a_terminal(&desk, &["init"], &typed).expect(0);
-        for told in ["accept-edits believes what a trusted server says", "git: uvx mcp-server-git\r\n"] {
-            assert!(screen.text.contains(told), "{told}: {}", screen.text);
+        for (number, effect) in
+            [("2\n", "accept-reads believes what a trusted"), ("3\n", "accept-edits believes what a trusted")]
+        {
+            let desk = Desk::empty();
+            desk.write(".mcp.json", MCP);
+            let typed = [("or none [2]: ", "1,2\n"), (NUMBER, number), ("or none [2]: ", "1\n")];
+            let screen = at_a_terminal(&desk, &["init"], &typed).expect(0);
+            for told in [effect, "git: uvx mcp-server-git\r\n"] {
+                assert!(screen.text.contains(told), "{told}: {}", screen.text);
+            }
+            let file = written(&desk);
+            let (git, shop) = file.split_once("  shop:\n").unwrap();
+            let (_, git) = git.split_once("  git:\n").unwrap();
+            assert!(git.contains("    trusted: true\n"), "{file}");
+            assert!(
+                !shop.contains("demo-server]\n    trusted: true\n"),
+                "the demo server was only the default: {file}"
+            );
         }
-        let file = written(&desk);
-        let (git, shop) = file.split_once("  shop:\n").unwrap();
-        let (_, git) = git.split_once("  git:\n").unwrap();
-        assert!(git.contains("    trusted: true\n"), "{file}");
-        assert!(!shop.contains("demo-server]\n    trusted: true\n"), "the demo server was only the default: {file}");
     }
 
     #[test]
@@ -165,7 +172,7 @@ mod asking {
         let desk = Desk::empty();
         let env = r#"{"CRM_TOKEN": "${CRM_TOKEN}", "CRM_SECRET": "", "CRM_KEY": "hunter2"}"#;
         desk.write(".mcp.json", &format!(r#"{{"mcpServers": {{"crm": {{"command": "crm", "env": {env}}}}}}}"#));
-        let screen = at_a_terminal(&desk, &["init"], &[("or none [none]: ", "1\n"), (NUMBER, "5\n")]).expect(0);
+        let screen = at_a_terminal(&desk, &["init"], &[("or none [none]: ", "1\n"), (NUMBER, "6\n")]).expect(0);
         let text = screen.text.split_whitespace().collect::<Vec<_>>().join(" ");
         for told in [
             "needs CRM_SECRET, CRM_TOKEN, not set; has a value for CRM_KEY, not copied",

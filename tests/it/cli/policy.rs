@@ -63,6 +63,7 @@ fn policy_check_without_files_checks_those_of_the_configuration() {
     let told = desk.toolgate(&["policy", "check"]).expect(0).out;
     for place in [
         "✓ accept-edits:",
+        "✓ accept-reads:",
         "✓ bypass:",
         "✓ default:",
         "✓ delegate:",

@@ -159,7 +159,7 @@ fn a_policy_flag_replaces_the_agents_policy() {
     let unknown = desk.toolgate(&["run", "--policy", "lax", "x"]).expect(2);
     assert!(
         unknown.err.contains(
-            "there is no policy `lax`; configured are: accept-edits, bypass, default, delegate, dont-ask, plan"
+            "there is no policy `lax`; configured are: accept-edits, accept-reads, bypass, default, delegate, dont-ask, plan"
         )
     );
 }

@@ -14,7 +14,10 @@ fn the_full_example_becomes_these_settings() {
     // Policies have their own tests, and their compiled patterns are internal to the library.
     let mut settings = settings;
     let policies: Vec<String> = settings.policies.keys().cloned().collect();
-    assert_eq!(policies, ["accept-edits", "bypass", "default", "delegate", "dont-ask", "plan", "strict"]);
+    assert_eq!(
+        policies,
+        ["accept-edits", "accept-reads", "bypass", "default", "delegate", "dont-ask", "plan", "strict"]
+    );
     settings.policies.clear();
     for agent in settings.agents.values_mut() {
         let mut bare = (*agent.policy).clone();

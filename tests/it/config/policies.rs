@@ -66,6 +66,7 @@ fn row_0_54_the_presets_say_what_their_names_say() {
     ];
     for (preset, expected) in [
         ("default", [Allow, Ask, Ask, Ask, Ask, Ask, Ask, Allow]),
+        ("accept-reads", [Allow, Allow, Ask, Ask, Ask, Ask, Ask, Allow]),
         ("accept-edits", [Allow, Allow, Ask, Ask, Allow, Allow, Ask, Allow]),
         ("dont-ask", [Allow, Deny, Deny, Deny, Deny, Deny, Deny, Allow]),
         ("delegate", [Allow, Deny, Deny, Deny, Deny, Deny, Deny, Allow]),
