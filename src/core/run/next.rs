@@ -299,7 +299,7 @@ fn concurrent<'a, 'turn>(calls: &'a [&'turn Call]) -> &'a [&'turn Call] {
         return calls;
     }
     let alone = calls.iter().position(|call| call.changes_file());
-    &calls[..alone.map_or(calls.len(), |at| at.max(1))]
+    calls.split_at(alone.map_or(calls.len(), |at| at.max(1))).0
 }
 
 fn call_ids(calls: &[&Call]) -> Vec<CallId> {
