@@ -1,5 +1,6 @@
-//! Settings without effect: rules, tool patterns and cost limits that can apply to no call, models without a key, and variables without braces. The
-//! configuration alone shows these; what only the listed tools show, `Toolset::warnings` has.
+//! Settings without effect: rules, tool patterns and cost limits that can apply to no call, models without a key, and
+//! variables without braces. The configuration alone shows these; what only the listed tools show, `Toolset::warnings`
+//! has.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

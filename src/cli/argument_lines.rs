@@ -56,9 +56,9 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Pa
     }
 }
 
-/// The change of the file that the call names, folded to a few lines: the difference of an edit, or of a new content from the
-/// `former` one. If that is not known, the new content has no marks of a difference. `whole` is the command that shows all.
-/// Empty for other calls, and for a dry run, which changes nothing.
+/// The change of the file that the call names, folded to a few lines: the difference of an edit, or of a new content from
+/// the `former` one. If that is not known, the new content has no marks of a difference. `whole` is the command that shows
+/// all. Empty for other calls, and for a dry run, which changes nothing.
 pub(super) fn folded_change(
     arguments: &Map<String, Value>,
     former: Option<&str>,
@@ -293,7 +293,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
     use crate::core::tool::file_change::changed_file;
 
     fn shown(arguments: Value) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! Former texts of files: read when a call that changes a file starts, before it is sent, for the view that shows the difference
-//! after it. Only a terminal sees them.
+//! Former texts of files: read when a call that writes a file starts, before it is sent, for the view that shows the
+//! difference after it. Only a terminal sees them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,8 +30,8 @@ pub(super) fn sink() -> Arc<dyn EventSink> {
     Arc::new(FormerFiles)
 }
 
-/// Takes the former text of the file that a call wrote. `None` if it is not known, or if the file of this machine has another
-/// content than the call wrote: it may not be the file of the server.
+/// Takes the former text of the file that a call wrote. `None` if it is not known, or if the file of this machine has
+/// another content than the call wrote: it may not be the file of the server.
 pub(super) fn take(run: &RunId, call: &CallId, arguments: &Map<String, Value>) -> Option<String> {
     let text = with_former(|former| former.texts.remove(&(run.clone(), call.clone())))?;
     let (_, written) = new_content(arguments)?;

@@ -128,7 +128,12 @@ enum Command {
 pub fn main() -> ExitCode {
     // This also restores the terminal after a panic.
     let _terminal = prompt::TerminalGuard;
-    let cli = match Cli::try_parse_from(words()) {
+    let words = words();
+    if is_alone(&words) {
+        Output::of_process().note(FIRST_STEPS);
+        return Exit::Usage.into();
+    }
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
@@ -147,16 +152,27 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
+/// What `toolgate` alone says at a terminal in a folder without a configuration.
+const FIRST_STEPS: &str = "there is no toolgate.yaml in this folder
+
+  toolgate demo    shows a whole run, without a key
+  toolgate init    writes a configuration
+  toolgate --help  lists the commands";
+
 /// The words of the command line. At a terminal, in a folder with a configuration, the program alone means `chat`.
 fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    let is_interactive = || std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let is_configured =
         || std::env::var_os("TOOLGATE_CONFIG").is_some() || std::path::Path::new(crate::config::FILE_NAME).is_file();
-    if words.len() == 1 && is_interactive() && is_configured() {
+    if is_alone(&words) && is_configured() {
         words.push("chat".into());
     }
     words
+}
+
+/// Whether a person typed the name of the program alone.
+fn is_alone(words: &[OsString]) -> bool {
+    words.len() == 1 && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 /// Help and version are successful output; every other clap error is a usage error.

@@ -302,7 +302,8 @@ impl<'a> Conversation<'a> {
 
     /// Shows how the turn that was left waiting ended, if another process has continued it.
     pub(super) async fn show_continued(&mut self, out: &mut Output) -> Result<(), CliError> {
-        let Some((run, shown)) = self.left_waiting.take() else { return Ok(()) };
+        let is_last = |(run, _): &(RunId, u64)| self.last.as_ref() == Some(run);
+        let Some((run, shown)) = self.left_waiting.take_if(|left| is_last(left)) else { return Ok(()) };
         let journal = self.app.runner.journal(&run).await?;
         if !journal.iter().any(|entry| matches!(entry.event, Event::Ended { .. })) {
             self.left_waiting = Some((run, shown));

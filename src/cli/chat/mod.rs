@@ -115,7 +115,9 @@ impl Chat {
             recall.words.extend(conversation.revocations());
             let entered =
                 next_line(&conversation.question(), LineInput::Message(recall.clone()), &mut interrupts).await;
-            conversation.show_continued(out).await?;
+            if let Err(error) = conversation.show_continued(out).await {
+                super::report::error(&error, out);
+            }
             let line = match entered {
                 Entered::Line(line) if line.trim().is_empty() && conversation.unended().await?.is_none() => {
                     continue;

@@ -310,6 +310,12 @@ fn a_message_entered_at_the_question_of_a_server_is_recorded_before_the_answer()
 }
 
 #[test]
+fn the_program_alone_names_the_first_steps_where_there_is_no_configuration() {
+    let screen = at_a_terminal(&Desk::empty(), &[], &[("toolgate --help  lists the commands", "")]).expect(2);
+    assert!(screen.text.contains("toolgate init    writes a configuration"), "{}", screen.text);
+}
+
+#[test]
 fn a_trial_call_is_answered_at_the_terminal() {
     let desk = charging_desk();
     let call = ["mcp", "call", "odd", "echo", r#"{"text": "charged"}"#];

@@ -621,7 +621,7 @@ fn shift_tab_applies_the_next_policy_and_keeps_the_typed_text() {
     let mut shell = chat(&desk, "");
     shell.types("half a mess\x1b[Z").sees("/policy ");
     let chosen = shell.sees("half a mess");
-    assert!(chosen.contains("default > "), "{chosen}");
+    assert!(chosen.contains("accept-reads > "), "{chosen}");
     shell.types("age\r").sees("Forty-two.");
     shell.sees("> ");
     left(&mut shell);
