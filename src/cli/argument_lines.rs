@@ -70,7 +70,7 @@ pub(super) fn folded_change(
         return Vec::new();
     }
     let changed = |(before, after): (Option<&str>, &str)| match before.or(former) {
-        Some(before) if before == after => vec![(None, "unchanged".to_owned())],
+        Some(before) if before == after && !after.is_empty() => vec![(None, "unchanged".to_owned())],
         Some(before) => difference(before, after, FOLDED_CONTEXT),
         None => after.lines().map(|line| (None, format!("| {}", visible(line)))).collect(),
     };
@@ -262,9 +262,10 @@ impl FileText {
 
     /// The text of a regular file of moderate size.
     fn read(path: &str) -> Option<Self> {
-        let is_small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
+        // Opening a pipe would wait for a writer.
+        fs::metadata(path).ok().filter(|found| found.is_file() && found.len() <= MAX_FILE)?;
         let mut text = String::new();
-        let file = fs::File::open(path).ok().filter(|_| is_small)?;
+        let file = fs::File::open(path).ok()?;
         file.take(MAX_FILE).read_to_string(&mut text).ok()?;
         Some(Self { path: path.to_owned(), text })
     }
@@ -425,6 +426,7 @@ mod tests {
         assert_eq!(after(Some("one\ntwo\n"), content()), ["  one", "- two", "+ Two"]);
         assert_eq!(after(Some(""), content()), ["+ one", "+ Two"]);
         assert_eq!(after(Some("one\nTwo\n"), content()), ["unchanged"]);
+        assert!(after(Some(""), json!({"path": "a", "content": ""})).is_empty(), "a new file without a line");
         assert_eq!(folded(json!({"to": "kim", "text": "Hello"})), [] as [&str; 0]);
     }
 

@@ -73,7 +73,8 @@ impl Config {
 
 /// What `toolgate policy check` warns of, for the rules that no other warning names.
 fn policy_warnings(settings: &Settings, others: &[String]) -> BTreeSet<String> {
-    let of_agents = settings.agents.values().flat_map(|agent| [&agent.policy].into_iter().chain(&agent.modes));
+    let agents = settings.agents.values().flat_map(|agent| [agent].into_iter().chain(agent.variants.values()));
+    let of_agents = agents.flat_map(|agent| [&agent.policy].into_iter().chain(&agent.modes));
     let of_policy = |policy: &Policy| -> Vec<String> {
         let in_words = |warning: &_| format!("policy `{}`: {}", policy.name, warning_in_words(warning));
         let is_named = |rule: &str| {

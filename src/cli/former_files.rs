@@ -21,11 +21,11 @@ type Key = (RunId, CallId);
 struct Former {
     /// The file of each call that has not started.
     requested: BTreeMap<Key, String>,
-    /// The text of the file when the call started; empty if there was no file.
-    texts: BTreeMap<Key, String>,
+    /// The file and its text when the call started; empty if there was no file.
+    texts: BTreeMap<Key, (String, String)>,
 }
 
-/// The sink that reads the files.
+/// The sink that reads the files: regular ones of at most a MiB, in the time of the driver.
 pub(super) fn sink() -> Arc<dyn EventSink> {
     Arc::new(FormerFiles)
 }
@@ -33,10 +33,11 @@ pub(super) fn sink() -> Arc<dyn EventSink> {
 /// Takes the former text of the file that a call wrote. `None` if it is not known, or if the file of this machine has
 /// another content than the call wrote: it may not be the file of the server.
 pub(super) fn take(run: &RunId, call: &CallId, arguments: &Map<String, Value>) -> Option<String> {
-    let text = with_former(|former| former.texts.remove(&(run.clone(), call.clone())))?;
+    let (file, text) = with_former(|former| former.texts.remove(&(run.clone(), call.clone())))?;
     let (_, written) = new_content(arguments)?;
-    let present = FileText::former(changed_file(arguments)?)?;
-    (present == written).then_some(text)
+    // A person may have approved the call with another file.
+    let is_same = changed_file(arguments)? == file;
+    (is_same && FileText::former(&file)? == written).then_some(text)
 }
 
 fn with_former<T>(then: impl FnOnce(&mut Former) -> T) -> T {
@@ -57,7 +58,7 @@ impl EventSink for FormerFiles {
             for call in calls {
                 let key = (run.clone(), call.clone());
                 let file = with_former(|former| former.requested.remove(&key));
-                let text = file.and_then(|file| FileText::former(&file));
+                let text = file.and_then(|file| FileText::former(&file).map(|text| (file, text)));
                 with_former(|former| former.texts.extend(text.map(|text| (key, text))));
             }
         }

@@ -116,7 +116,7 @@ pub(super) async fn decide_early(follow: &mut Follow<'_>, run: &RunId, out: &mut
     let state = follow.app.runner.load(run).await?;
     let mut items = unanswered(follow, &state.pending_items());
     items.retain(is_approval);
-    // Several calls start together, and the stream has shown the first of them.
+    // Several calls may have started, and the stream has shown the first of them.
     follow.catch_up(run, state.length(), out).await?;
     if !items.is_empty() && follow.is_calling() {
         out.note("meanwhile in progress:");

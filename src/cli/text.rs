@@ -77,9 +77,11 @@ pub(super) fn arguments_line(arguments: &Value, max: usize) -> String {
             let max = max.min(COMPACT);
             // Of a long path, the end tells it from others.
             let file = named_file(members).filter(|file| file.len() > max / 2);
-            let shown = |value: &Value| match value.as_str().filter(|text| Some(*text) == file) {
-                Some(path) => format!("\"{}\"", end_of_line(path, max / 2)),
-                None => value.to_string(),
+            let shown = |value: &Value| {
+                let json = value.to_string();
+                let is_file = file.is_some() && value.as_str() == file;
+                let path = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).filter(|_| is_file);
+                path.map(|path| format!("\"{}\"", end_of_line(path, max / 2))).unwrap_or(json)
             };
             let members: Vec<String> =
                 members.iter().map(|(name, value)| format!("{name}: {}", shown(value))).collect();

@@ -288,7 +288,7 @@ impl<'a> Conversation<'a> {
         self.last = Some(execution.run.clone());
         self.session = Some(self.app.runner.load(&execution.run).await?.started().session.clone());
         let display = Display::conversation(&self.views, out);
-        self.has_completed = false;
+        (self.has_completed, self.left_waiting) = (false, None);
         let options = FollowOptions { messages: Some(&mut self.sent_during_turn), ..Tasks::InTerminal.into() };
         let run = execution.run.clone();
         let exit = settle(self.app, execution, known, display, options, &self.again, out).await?;
@@ -345,6 +345,7 @@ impl<'a> Conversation<'a> {
             Command::Cancel => {
                 let run = self.last_run().await?;
                 self.app.runner.cancel(&run, Some("cancelled in the conversation".to_owned()), None).await?;
+                self.left_waiting = None;
                 out.note(format!("cancelled {run}"));
             }
             Command::Retry => {

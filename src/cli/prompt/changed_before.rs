@@ -3,7 +3,7 @@
 use std::path::{Component, PathBuf};
 
 use crate::core::run::{PendingCall, PendingItem};
-use crate::core::tool::file_change::changed_file;
+use crate::core::tool::file_change::{changed_file, changes_file};
 
 /// The numbers of the items before this position, from 1, that change its file.
 pub(in crate::cli) fn changed_before<'a>(items: impl Iterator<Item = &'a PendingItem>, at: usize) -> Vec<usize> {
@@ -15,7 +15,8 @@ pub(in crate::cli) fn changed_before<'a>(items: impl Iterator<Item = &'a Pending
 /// The path of the file that a call changes, from the root and without `.` and `..`. Links are not followed.
 fn changed_path(call: &PendingCall<'_>) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
-    for component in std::path::absolute(changed_file(call.arguments.as_object()?)?).ok()?.components() {
+    let arguments = call.arguments.as_object().filter(|arguments| changes_file(arguments))?;
+    for component in std::path::absolute(changed_file(arguments)?).ok()?.components() {
         if component == Component::ParentDir {
             plain.pop();
         } else {

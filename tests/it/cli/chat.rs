@@ -393,6 +393,27 @@ fn the_end_of_a_turn_that_another_process_continued_is_shown() {
 }
 
 #[test]
+fn a_turn_that_this_process_continued_is_not_shown_again() {
+    for ends in ["\r", "/cancel\r"] {
+        let desk = asking_after_a_slow_reply();
+        let mut shell = chat(&desk, "");
+        shell.runs("Note it").sees("[q] later: ");
+        shell.types("q").sees("> ");
+        if ends == "\r" {
+            shell.types(ends).sees("[q] later: ");
+            shell.types("a").sees("Noted.");
+        } else {
+            shell.types(ends).sees("cancelled run_");
+        }
+        shell.sees("> ");
+        shell.types("/cost\r").sees("1 run");
+        shell.sees("> ");
+        let rest = left(&mut shell);
+        assert!(!rest.contains("another process") && !rest.contains("Noted."), "{ends}: {rest}");
+    }
+}
+
+#[test]
 fn a_conversation_that_waits_is_marked_among_those_that_can_be_picked() {
     let desk = asking_after_a_slow_reply();
     desk.toolgate(&["run", "--quiet", "Note it"]).expect(10);

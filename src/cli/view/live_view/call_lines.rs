@@ -16,7 +16,7 @@ use crate::core::id::RunId;
 use crate::core::lifecycle::{CallEnd, CallRef, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Channel, Rejection, Scope, ToolGrant};
 use crate::core::tool::escape_untrusted;
-use crate::core::tool::file_change::changed_file;
+use crate::core::tool::file_change::{changed_file, changes_file};
 
 /// How many rows the message of a failed call may take.
 const ERROR_ROWS: usize = 3;
@@ -139,9 +139,10 @@ impl LiveView {
                 let room = self.look.room(6).min(COMPACT);
                 let is_seen = self.shown_here.remove(&call.call_id);
                 let change = self.unseen_change(run, &begun, is_seen || end.is_error, whole);
-                // The difference that a server returns would be a second one.
-                let is_shown = is_seen || !change.is_empty();
-                let result = if is_shown && is_difference(result) { "" } else { result };
+                // The difference that a server returns for a changed file would be a second one.
+                let is_change = begun.arguments.as_ref().and_then(Value::as_object).is_some_and(changes_file);
+                let repeats = is_change && !end.is_error && is_difference(result);
+                let result = if repeats { "" } else { result };
                 let result = result_lines(result, end.is_error, room, whole);
                 let head = self.whole_call(&mark, &begun, remark, end.is_error);
                 let details = change.into_iter().chain(result).filter(|line| !line.is_empty());

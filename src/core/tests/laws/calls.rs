@@ -1,6 +1,6 @@
 //! Laws 4 and 5: no call is made twice or against its verdict, and every call has exactly one answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use toolgate_core::chat::{Message, Part};
@@ -121,14 +121,25 @@ proptest! {
     #[test]
     fn a_call_that_changes_a_file_runs_alone(tape in tapes()) {
         let journal = journey(tape);
+        let mut begun = BTreeSet::new();
         for (event, before) in journal[1..].iter().zip(states(&journal)) {
-            let Event::CallsStarted { calls } = event else { continue };
             let changes_file = |id: &CallId| {
                 let call = before.call(id).unwrap();
                 let only_reads = call.tool.as_ref().is_some_and(|tool| tool.is_read_only());
                 !only_reads && call.arguments().as_object().is_some_and(changes_file)
             };
-            prop_assert!(calls.len() == 1 || !calls.iter().any(changes_file), "{:?} run at the same time", calls);
+            let is_started = |id: &&CallId| before.call(id).is_some_and(|call| call.state == CallState::Started);
+            let (started, startable) = (begun.iter().filter(is_started).collect::<Vec<_>>(), before.startable_calls());
+            if startable.iter().any(changes_file) {
+                prop_assert_eq!((started.len(), startable.len()), (0, 1), "it would start beside others");
+            }
+            if started.into_iter().any(changes_file) {
+                prop_assert_eq!(startable, [], "others would start beside it");
+            }
+            if let Event::CallsStarted { calls } = event {
+                prop_assert!(calls.len() == 1 || !calls.iter().any(changes_file), "{:?} run at the same time", calls);
+                begun.extend(calls.iter().cloned());
+            }
         }
     }
 
