@@ -42,8 +42,8 @@ pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{
-    AccessKeys, ApprovalCache, ClaimedSpans, EventSink, Feedback, FileStore, IdempotencyStore, RuleCounters, RunStore,
-    StreamTickets, UsageCounters, Webhooks,
+    AccessKeys, ApprovalCache, ClaimedSpans, EventSink, Feedback, FileStore, IdempotencyStore, InputFindings,
+    RuleCounters, RunStore, StreamTickets, UsageCounters, Webhooks,
 };
 use crate::runner::{self, AgentRunner, Capacity, DrainTimes};
 use crate::service::WebhookWakeSignal;
@@ -416,6 +416,11 @@ pub fn check_output_schemas(settings: &Settings) -> Result<(), AppError> {
         Some((AdapterSetting::OutputSchema(agent.name.clone()), reason))
     });
     Ok(settings.places.check(invalid)?)
+}
+
+/// Checks the value of a field of a server's form against its schema, as the whole form is checked.
+pub fn check_field(schema: &serde_json::Value, value: &serde_json::Value) -> InputFindings {
+    SchemaValidator::default().check_value(schema, value)
 }
 
 /// Whether a schema of answers is valid; the error is the reason.

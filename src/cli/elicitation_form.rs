@@ -4,9 +4,9 @@
 use serde_json::{Number, Value};
 
 use super::text::{COMPACT, compact, list};
+use crate::app;
 use crate::core::tool::{Problem, escape_untrusted};
 use crate::ports::InputFindings;
-use crate::validation::SchemaValidator;
 
 /// One field.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +98,7 @@ impl Field {
     /// Parses a typed value, and checks it as the whole form will be. The error names the valid values.
     pub(super) fn read(&self, typed: &str) -> Result<Value, String> {
         let value = self.parsed(typed.trim())?;
-        match SchemaValidator::new().check_value(&self.schema, &value) {
+        match app::check_field(&self.schema, &value) {
             InputFindings::Valid => Ok(value),
             InputFindings::Invalid(problems) => Err(self.refusal(&problems)),
         }
