@@ -57,7 +57,7 @@ pub use cost_limits::{IdleCostLimit, idle_cost_limits};
 pub use envelopes::check_envelope_keys;
 pub use error::{AppError, GatewayError};
 pub use gateway::check_gateway;
-pub use ineffective::{HOSTS_WITH_KEYS, configuration_warnings, why_missing};
+pub use ineffective::{configuration_warnings, why_missing};
 pub use keys::{NewKey, ROTATION_OVERLAP, Scope as KeyScope, check_name};
 pub use model_list::{LocalModelServer, ModelList, list_models, local_model_servers};
 use models::Identities;

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use super::cost_limits::idle_cost_limits;
 use super::file_permissions::exposed_files;
 use super::models::Models;
-use crate::config::{AgentSettings, ModelSettings, Settings, TransportSettings};
+use crate::config::{AgentSettings, ModelSettings, Provider, Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::core::policy::{KnownNames, Policy, Rule};
 use crate::mcp::StdioSettings;
@@ -31,26 +31,16 @@ pub fn configuration_warnings(settings: &Settings, models: &Models) -> Vec<Strin
     warnings
 }
 
-/// The providers that refuse each request without a key: the host, and the variable that usually has the key.
-pub const HOSTS_WITH_KEYS: [(&str, &str); 3] = [
-    ("api.openai.com", "OPENAI_API_KEY"),
-    ("api.anthropic.com", "ANTHROPIC_API_KEY"),
-    ("generativelanguage.googleapis.com", "GEMINI_API_KEY"),
-];
-
-/// Models at such a provider that send no key.
+/// Models at a provider that requires a key, without one.
 fn models_without_key(settings: &Settings) -> impl Iterator<Item = String> {
     settings.models.iter().filter_map(|(name, model)| {
         let ModelSettings::Http(http) = model else { return None };
         let http = &http.settings;
-        let (_, rest) = http.base_url.split_once("://")?;
-        let host = rest.split('/').next()?;
-        let (_, variable) = HOSTS_WITH_KEYS.iter().find(|(known, _)| *known == host)?;
         // A header may have the key.
         let is_without = http.api_key.is_none() && http.headers.is_empty();
-        is_without.then(|| {
-            format!("model `{name}`: {host} refuses requests without a key; set `api_key: \"${{{variable}}}\"`")
-        })
+        let provider = Provider::at(&http.base_url).filter(|_| is_without)?;
+        let (host, variable) = (provider.host(), provider.key_variable);
+        Some(format!("model `{name}`: {host} refuses requests without a key; set `api_key: \"${{{variable}}}\"`"))
     })
 }
 

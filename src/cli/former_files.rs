@@ -25,7 +25,7 @@ struct Former {
     texts: BTreeMap<Key, (String, String)>,
 }
 
-/// The sink that reads the files: regular ones of at most a MiB, in the time of the driver.
+/// The sink that reads the files, on the task of the driver: regular ones of at most a MiB.
 pub(super) fn sink() -> Arc<dyn EventSink> {
     Arc::new(FormerFiles)
 }

@@ -7,7 +7,7 @@ use crate::app::{self, ModelList};
 use crate::cli::models::{place, remedy_for};
 use crate::cli::setup::stand_in_warning;
 use crate::cli::text::{block, count};
-use crate::config::{HttpModelSettings, ModelSettings, Settings};
+use crate::config::{HttpModelSettings, ModelSettings, Provider, Settings};
 use crate::core::id::ModelName;
 
 /// Whether an agent has no model, or a script instead of one.
@@ -72,7 +72,7 @@ fn answered(http: &HttpModelSettings, name: &ModelName, at: &str, list: &ModelLi
     let check = format!("`toolgate models check {name}` asks the model");
     let key = match &http.settings.api_key {
         None => "without a key",
-        Some(_) if app::HOSTS_WITH_KEYS.iter().any(|(host, _)| *host == at) => "the key is accepted",
+        Some(_) if Provider::at(&http.settings.base_url).is_some() => "the key is accepted",
         Some(_) => "whether the key is valid is not known",
     };
     match list {

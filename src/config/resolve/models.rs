@@ -33,6 +33,24 @@ pub const PROVIDERS: [Provider; 3] = [
     Provider { api: Api::Gemini, name: "gemini", key_variable: "GEMINI_API_KEY", model: "gemini-flash-latest" },
 ];
 
+impl Provider {
+    /// The provider whose public server has this address. It refuses requests without a key.
+    pub fn at(base_url: &str) -> Option<Self> {
+        let at = host(base_url)?;
+        PROVIDERS.into_iter().find(|provider| provider.host() == at)
+    }
+
+    /// The host of its public server.
+    pub fn host(self) -> &'static str {
+        host(default_url(self.api)).unwrap_or_default()
+    }
+}
+
+/// The host and port of an address, without user and password.
+fn host(url: &str) -> Option<&str> {
+    url.split_once("://")?.1.split(['/', '?', '#']).next()?.rsplit('@').next()
+}
+
 /// How to fix an environment that names no model.
 const ENVIRONMENT_REMEDY: &str = "set TOOLGATE_MODEL_URL (with TOOLGATE_MODEL and TOOLGATE_MODEL_KEY), OPENAI_API_KEY, \
      ANTHROPIC_API_KEY or GEMINI_API_KEY, or configure a model in toolgate.yaml (`toolgate init` writes one)";

@@ -1,4 +1,5 @@
-//! File that a call changes, and its changes, as far as the names of its arguments say: MCP has no term for it. Reads no file.
+//! File that a call changes, and its changes, as far as the names of its arguments say: MCP has no term for it. Reads no
+//! file.
 
 use serde_json::{Map, Value};
 
