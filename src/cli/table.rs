@@ -14,14 +14,15 @@ const PADDING: usize = 2;
 const LEAST: usize = 16;
 
 /// Prints a table with one line a row: the last column is cut at the edge of the terminal. Where the others leave no
-/// room for it, each row is a record of two lines without headings.
+/// room for it, each row and the headings are a record of two lines.
 pub(super) fn print<R>(headings: &[&str], rows: impl Iterator<Item = R>, out: &mut Output)
 where
     R: IntoIterator<Item = String>,
 {
     let mut rows: Vec<Vec<String>> = rows.map(|row| row.into_iter().collect()).collect();
     if out.is_terminal() && !cut_last(headings, &mut rows, out.width()) {
-        rows.iter().for_each(|row| record(row, out));
+        let headings: Vec<String> = headings.iter().map(ToString::to_string).collect();
+        std::iter::once(&headings).chain(&rows).for_each(|row| record(row, out));
         return;
     }
     let mut table = Table::new();

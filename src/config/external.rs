@@ -26,8 +26,9 @@ pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError
 }
 
 const KEYS: [&str; 6] = ["name", "description", "input_schema", "result_schema", "priority", "deadline_s"];
-/// Other names for the schema keys.
-const ALIASES: [&str; 3] = ["parameters", "inputSchema", "outputSchema"];
+/// The schema keys, each with its names in other formats.
+const ALIASES: [(&str, &[&str]); 2] =
+    [("input_schema", &["parameters", "inputSchema"]), ("result_schema", &["outputSchema"])];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,10 +64,23 @@ fn tool(written: &Value) -> Result<ExternalTool, Fault> {
     if name.trim().is_empty() {
         return Err(Fault::new("an external tool needs a name").with_remedy("add `name:`"));
     }
-    if let Some(key) = declaration.keys().find(|key| !(KEYS.contains(&key.as_str()) || ALIASES.contains(&key.as_str())))
-    {
+    let is_alias = |key: &str| ALIASES.iter().any(|(_, aliases)| aliases.contains(&key));
+    if let Some(key) = declaration.keys().find(|key| !(KEYS.contains(&key.as_str()) || is_alias(key))) {
         let fault = Fault::new(format!("unknown key `{key}` in the external tool `{name}`"));
         return Err(fault.with_remedy(suggest::remedy(key, KEYS, "keys")));
+    }
+    for (key, aliases) in ALIASES {
+        let present: Vec<String> = [key]
+            .iter()
+            .chain(aliases)
+            .filter(|name| declaration.contains_key(**name))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        if present.len() > 1 {
+            let fault =
+                Fault::new(format!("the external tool `{name}` has {}, which mean the same", present.join(" and ")));
+            return Err(fault.with_remedy(format!("keep `{key}`")));
+        }
     }
     let tool: ExternalTool = serde_json::from_value(Value::Object(declaration))
         .map_err(|error| Fault::new(format!("the external tool `{name}` cannot be read: {error}")))?;

@@ -101,6 +101,14 @@ impl RunRow {
         if self.is_interrupted { Self::INTERRUPTED } else { self.status.as_str() }
     }
 
+    /// The title, or in brackets what started a run without a message.
+    pub fn title_or_trigger(&self) -> String {
+        match self.trigger {
+            Some(trigger) if self.title.is_empty() && self.purged_at.is_none() => format!("({})", trigger.as_str()),
+            Some(_) | None => self.title.clone(),
+        }
+    }
+
     /// Whether the run is a compaction that replaced nothing: it completed without a reply of a model.
     pub fn is_ineffective_compaction(&self) -> bool {
         let has_reply = self.result.as_ref().is_none_or(|result| !result.models.is_empty());

@@ -130,7 +130,7 @@ fn skipped_in_words(skipped: &SkippedTool<'_>, at_least: u32) -> String {
             )
         }
         SkipReason::DefinitionChanged => "its definition changed between the approvals".to_owned(),
-        SkipReason::TooFewApprovals => format!("each call less than {at_least} times (`--at-least`)"),
+        SkipReason::TooFewApprovals => format!("no call with the same arguments {at_least} times (`--at-least`)"),
         SkipReason::NotExpressible => "no rule can match exactly these calls".to_owned(),
     };
     let arguments = arguments.map(|arguments| format!(" ({})", arguments_line(&json!(arguments), COMPACT)));

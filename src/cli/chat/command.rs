@@ -62,6 +62,9 @@ const KEYS: [(&str, &str); 6] = [
 ];
 
 impl Command {
+    /// The commands that choose something for the next message, and do nothing else.
+    pub(super) const CHOICES: [&str; 2] = ["/model", "/policy"];
+
     /// Parses a line; `None` for a message. The error says what to write instead.
     pub(super) fn parse(line: &str) -> Option<Result<Self, String>> {
         let line = line.trim_end();

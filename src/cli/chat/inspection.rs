@@ -4,14 +4,12 @@ use super::conversation::{Conversation, nothing_yet};
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::runs::{print_call, print_waterfall};
+use crate::cli::sessions::usage_gaps;
 use crate::cli::text::count;
-use crate::cli::view::{MissingUsage, total};
+use crate::cli::view::total;
 use crate::core::id::{RunId, Tenant};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
-
-/// The most runs of a conversation that are read for its cost: the newest ones.
-const MOST_RUNS: usize = 500;
 
 impl Conversation<'_> {
     /// Prints the call with this number or id, or else the last call that the views of the conversation have shown.
@@ -30,17 +28,8 @@ impl Conversation<'_> {
     pub(super) async fn cost(&self, out: &mut Output) -> Result<(), CliError> {
         let session = self.session().ok_or_else(nothing_yet)?;
         let row = self.app.runner.session(&Tenant::default(), session).await?.ok_or_else(nothing_yet)?;
-        let of_session = RunFilter {
-            tenant: Some(Tenant::default()),
-            session: Some(session.clone()),
-            limit: MOST_RUNS,
-            ..RunFilter::default()
-        };
-        let rows = self.app.runner.list(&of_session).await?;
-        let ineffective = rows.iter().filter(|row| row.is_ineffective_compaction()).count();
+        let (gaps, ineffective) = usage_gaps(self.app, &row).await?;
         let runs = usize::try_from(row.runs).unwrap_or(usize::MAX).saturating_sub(ineffective);
-        let mut gaps = MissingUsage::default();
-        rows.iter().for_each(|row| gaps.failed(&row.usage));
         out.line(format!("{}, {}", count(runs, "run"), total(&row.total_usage(), gaps)));
         Ok(())
     }

@@ -111,6 +111,7 @@ impl Chat {
         loop {
             recall.back_tab = Some(conversation.next_policy());
             recall.sends_typed_ahead = conversation.has_completed;
+            recall.choices = &Command::CHOICES;
             recall.words = Command::names();
             recall.words.extend(conversation.revocations());
             let entered =

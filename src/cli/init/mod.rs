@@ -158,6 +158,11 @@ impl Init {
                 "\n{policy} allows calls of trusted servers only: add `trusted: true` to those of {ids} that you trust"
             ));
         }
+        if starter.has_demo_server() {
+            out.line(format!(
+                "\nserver demo: bundled with toolgate, made-up data to try it with; replace it in {FILE_NAME}"
+            ));
+        }
         let here = self.folder == Path::new(".");
         let enter = if here { String::new() } else { format!("cd {} && ", shell_word(&self.folder.to_string_lossy())) };
         let message = if starter.has_demo_server() { DEMO_MESSAGE } else { USUAL_MESSAGE };

@@ -45,6 +45,8 @@ pub(in crate::cli) struct Recall {
     pub(in crate::cli) back_tab: Option<String>,
     /// Whether a message that Enter ended while a run executed is sent without another key.
     pub(in crate::cli) sends_typed_ahead: bool,
+    /// The commands that are executed in any case.
+    pub(in crate::cli) choices: &'static [&'static str],
 }
 
 /// The longest common beginning of the words that begin with this text, if it is longer than the text.

@@ -12,7 +12,7 @@ use crate::cli::run_arg;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
 use crate::cli::text::{age, duration, one_line};
-use crate::cli::view::cost;
+use crate::cli::view::{MissingUsage, cost};
 use crate::core::id::AgentName;
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
@@ -89,7 +89,7 @@ fn cells(row: &RunRow, id: String, now: Timestamp) -> [String; 7] {
         age(row.created_at, now),
         took.map_or_else(|| "-".to_owned(), duration),
         row.agent.as_str().to_owned(),
-        cost(&row.usage),
-        one_line(&row.title, 60),
+        cost(&row.usage, MissingUsage::default()),
+        one_line(&row.title_or_trigger(), 60),
     ]
 }

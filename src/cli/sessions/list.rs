@@ -3,6 +3,8 @@
 use clap::Args;
 use jiff::Timestamp;
 
+use super::usage_gaps::usage_gaps;
+use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -11,7 +13,7 @@ use crate::cli::session_arg::TenantFlag;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
 use crate::cli::text::{age, one_line};
-use crate::cli::view::cost;
+use crate::cli::view::{MissingUsage, cost};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{SessionFilter, SessionRow};
 
@@ -47,9 +49,9 @@ impl List {
             limit: self.limit as usize,
             ..SessionFilter::default()
         };
-        let rows = app.runner.sessions(&filter).await;
+        let rows = read(&app, &filter).await;
         setup::close(app, out).await;
-        let rows = rows?;
+        let (rows, missing): (Vec<SessionRow>, Vec<MissingUsage>) = rows?.into_iter().unzip();
         if self.json {
             rows.iter().for_each(|row| out.json(&with_total_usage(row)));
         } else if rows.is_empty() {
@@ -57,7 +59,7 @@ impl List {
         } else {
             let now = Timestamp::now();
             let ids = run_arg::shown(rows.iter().map(|row| row.id.as_str()), out);
-            let cells = rows.iter().zip(ids).map(|(row, id)| cells(row, &id, now));
+            let cells = rows.iter().zip(missing).zip(ids).map(|((row, missing), id)| cells(row, missing, &id, now));
             table::print(&["SESSION", "STATUS", "RUNS", "AGE", "USED", "AGENT", "COST", "TITLE"], cells, out);
         }
         Ok(Exit::Done)
@@ -69,7 +71,17 @@ pub(super) fn with_total_usage(row: &SessionRow) -> SessionRow {
     SessionRow { usage: row.total_usage(), iterations: row.total_iterations(), ..row.clone() }
 }
 
-fn cells(row: &SessionRow, id: &str, now: Timestamp) -> [String; 8] {
+/// The sessions, each with what its total usage does not contain.
+async fn read(app: &App, filter: &SessionFilter) -> Result<Vec<(SessionRow, MissingUsage)>, CliError> {
+    let mut read = Vec::new();
+    for row in app.runner.sessions(filter).await? {
+        let (missing, _) = usage_gaps(app, &row).await?;
+        read.push((row, missing));
+    }
+    Ok(read)
+}
+
+fn cells(row: &SessionRow, missing: MissingUsage, id: &str, now: Timestamp) -> [String; 8] {
     let live = row.head.as_ref().filter(|head| !head.status.is_ended());
     [
         escape_untrusted(id),
@@ -78,7 +90,7 @@ fn cells(row: &SessionRow, id: &str, now: Timestamp) -> [String; 8] {
         age(row.created_at, now),
         row.head.as_ref().map_or_else(|| "-".to_owned(), |head| age(head.updated_at, now)),
         escape_untrusted(row.agent.as_str()),
-        cost(&row.total_usage()),
+        cost(&row.total_usage(), missing),
         one_line(&row.title, 60),
     ]
 }

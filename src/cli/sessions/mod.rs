@@ -5,9 +5,11 @@ mod list;
 mod messages;
 mod set;
 mod show;
+mod usage_gaps;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::usage_gaps::usage_gaps;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;

@@ -78,8 +78,10 @@ fn amount(text: &str) -> Result<MemberChange<Usd>, String> {
 impl Set {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
-        let changed = self.change(&app).await;
-        let lines = changed.map(|row| show::lines(&app, &row, &[], out.paint()));
+        let lines = match self.change(&app).await {
+            Ok(row) => show::lines(&app, &row, &[], out.paint()).await,
+            Err(error) => Err(error),
+        };
         setup::close(app, out).await;
         lines?.iter().for_each(|line| out.line(line));
         Ok(Exit::Done)

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::list::with_total_usage;
+use super::usage_gaps::usage_gaps;
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -49,16 +50,18 @@ struct SessionJson<'a> {
 impl Show {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
-        let found = self.read(&app).await;
-        if let (Ok((row, runs)), false) = (&found, self.json) {
-            lines(&app, row, runs, out.paint()).iter().for_each(|line| out.line(line));
-        }
+        let printed = self.print(&app, out).await;
         setup::close(app, out).await;
-        let (row, runs) = found?;
-        if self.json {
-            out.pretty(&SessionJson { row: &with_total_usage(&row), latest_runs: &runs });
+        printed.map(|()| Exit::Done)
+    }
+
+    async fn print(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
+        let (row, runs) = self.read(app).await?;
+        match self.json {
+            true => out.pretty(&SessionJson { row: &with_total_usage(&row), latest_runs: &runs }),
+            false => lines(app, &row, &runs, out.paint()).await?.iter().for_each(|line| out.line(line)),
         }
-        Ok(Exit::Done)
+        Ok(())
     }
 
     async fn read(&self, app: &App) -> Result<(SessionRow, Vec<RunRow>), CliError> {
@@ -72,7 +75,8 @@ impl Show {
 }
 
 /// The record of a session, and these runs.
-pub(super) fn lines(app: &App, row: &SessionRow, runs: &[RunRow], paint: Paint) -> Vec<String> {
+pub(super) async fn lines(app: &App, row: &SessionRow, runs: &[RunRow], paint: Paint) -> Result<Vec<String>, CliError> {
+    let (missing, _) = usage_gaps(app, row).await?;
     let mut lines = vec![
         format!("{}  {}", paint.bold(escape_untrusted(row.id.as_str())), state(row, paint)),
         format!("    {}", one_line(&row.title, 100)),
@@ -81,7 +85,7 @@ pub(super) fn lines(app: &App, row: &SessionRow, runs: &[RunRow], paint: Paint) 
             escape_untrusted(row.agent.as_str()),
             row.principal.as_ref().map_or_else(String::new, |name| format!(" for {}", escape_untrusted(name.as_str()))),
             count(usize::try_from(row.runs).unwrap_or(usize::MAX), "run"),
-            cost(&row.total_usage()),
+            cost(&row.total_usage(), missing),
             clock(row.created_at),
             clock(row.updated_at),
             row.head.as_ref().map_or_else(String::new, |head| format!(", last used {}", clock(head.updated_at))),
@@ -96,7 +100,7 @@ pub(super) fn lines(app: &App, row: &SessionRow, runs: &[RunRow], paint: Paint) 
     let metadata = row.settings.metadata.iter().map(|(name, value)| format!("    {name}: {value}"));
     lines.extend(metadata.map(|line| escape_untrusted(&line)));
     lines.extend(runs.iter().map(|run| run_line(run, paint)));
-    lines
+    Ok(lines)
 }
 
 /// The limits of a session with what its runs used of them; `None` without limits.
@@ -125,5 +129,5 @@ fn state(row: &SessionRow, paint: Paint) -> String {
 
 fn run_line(run: &RunRow, paint: Paint) -> String {
     let status = paint.dim(format!("{:<11}", run.status_word()));
-    format!("    {}  {status}  {}  {}", run.id, clock(run.created_at), one_line(&run.title, 60))
+    format!("    {}  {status}  {}  {}", run.id, clock(run.created_at), one_line(&run.title_or_trigger(), 60))
 }

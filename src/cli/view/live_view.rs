@@ -386,8 +386,10 @@ impl LiveView {
                 let answer_text = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
                 vec![format!("{head} {}{}", by_way_of(*via), answer_text.unwrap_or_default())]
             }
-            LifecycleKind::InputGiven { call, by, .. } => {
-                vec![format!("  {} {} answered by {}", paint.green("✓"), call.tool_name, escape_untrusted(by))]
+            LifecycleKind::InputGiven { call, by, accepted, .. } => {
+                let (mark, verb) =
+                    if *accepted { (paint.green("✓"), "answered") } else { (paint.red("✗"), "declined") };
+                vec![format!("  {mark} {} {verb} by {}", call.tool_name, escape_untrusted(by))]
             }
             LifecycleKind::TaskStarted { call, task_id, .. } => {
                 vec![self.request_line(

@@ -119,7 +119,7 @@ pub(in crate::cli) fn pending_lines(
     look: DisplaySettings,
 ) -> Vec<String> {
     let (paint, now) = (look.paint, Timestamp::now());
-    let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(items)))];
+    let mut lines = vec![paint.yellow(format!("pending: the run waits {}", what_for(items)))];
     lines.extend(items.iter().flat_map(|item| item_lines(item, again, look, now)));
     if again.in_conversation {
         lines.push(continuing_keys(items).to_owned());
@@ -139,8 +139,9 @@ pub(in crate::cli) fn pending_lines(
     lines
 }
 
-fn how_many(items: &[PendingItem]) -> String {
-    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+/// What a run waits for, with the numbers.
+fn what_for(items: &[PendingItem]) -> String {
+    let (mut numbers, mut is_paused) = (BTreeMap::<&str, usize>::new(), false);
     for item in items {
         let noun = match item.form() {
             AnswerForm::Background(work) => work.noun,
@@ -148,11 +149,16 @@ fn how_many(items: &[PendingItem]) -> String {
             | AnswerForm::Result { .. }
             | AnswerForm::Choice(_)
             | AnswerForm::Elicitation { .. } => "answer",
-            AnswerForm::Continue { .. } => "command to continue",
+            AnswerForm::Continue { .. } => {
+                is_paused = true;
+                continue;
+            }
         };
         *numbers.entry(noun).or_default() += 1;
     }
-    numbers.into_iter().map(|(noun, number)| count(number, noun)).collect::<Vec<_>>().join(" and ")
+    let awaited: Vec<String> = numbers.into_iter().map(|(noun, number)| count(number, noun)).collect();
+    let awaited = (!awaited.is_empty()).then(|| format!("for {}", awaited.join(" and ")));
+    awaited.into_iter().chain(is_paused.then(|| "to be continued".to_owned())).collect::<Vec<_>>().join(" and ")
 }
 
 /// Hints for alternative answers, one for each form of an answer.

@@ -258,10 +258,13 @@ fn draw_edit(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
 impl Pause<'_> {
     pub(super) fn draw(&self) -> Vec<String> {
         match self {
-            Self::Asked { needed, answered_by } => {
+            Self::Asked { needed, given } => {
                 let questions = needed.questions.values().map(|question| one_line(question.message(), COMPACT));
                 let mut lines: Vec<String> = questions.map(|question| format!("asked: {question}")).collect();
-                lines.extend(answered_by.as_ref().map(|by| format!("answered by {}", escape_untrusted(by))));
+                lines.extend(given.map(|given| {
+                    let verb = if given.accepts() { "answered" } else { "declined" };
+                    format!("{verb} by {}", escape_untrusted(&given.by))
+                }));
                 lines
             }
             Self::Task(task) => vec![format!("ran at its server as task {}", one_line(&task.id, COMPACT))],

@@ -7,8 +7,8 @@ use super::approval::{by_way_of, marked};
 use super::approval_scope::reach;
 use super::usage::MissingUsage;
 use crate::core::run::{
-    AttemptEnd, Authorization, CallHistory, CallVerdict, DecisionKind, Ending, Event, History, JournalEntry, Rejection,
-    Trigger,
+    AttemptEnd, Authorization, CallHistory, CallVerdict, DecisionKind, ElicitationAnswer, Ending, Event, History,
+    JournalEntry, Rejection, Trigger,
 };
 use crate::core::tool::{ElicitationRequest, LeftOut, TaskHandle, escape_untrusted};
 
@@ -27,8 +27,8 @@ pub(super) enum Pause<'a> {
     Asked {
         /// The questions by key.
         needed: &'a ElicitationRequest,
-        /// The name of the person who answered, if the questions were answered.
-        answered_by: Option<&'a str>,
+        /// What a person answered, if it is known.
+        given: Option<&'a ElicitationAnswer>,
     },
     /// The call runs, or ran, as a task at the server.
     Task(&'a TaskHandle),
@@ -117,13 +117,13 @@ pub(super) fn pauses<'a>(call: &CallHistory<'a>) -> Vec<Pause<'a>> {
     for entry in &call.entries {
         if let Event::InputRequested { needed, .. } | Event::InputRequired { needed, .. } = &entry.event {
             // Questions of a held call that became pending appear once.
-            pauses.pop_if(|last| matches!(last, Pause::Asked { answered_by: None, .. }));
-            pauses.push(Pause::Asked { needed, answered_by: None });
+            pauses.pop_if(|last| matches!(last, Pause::Asked { given: None, .. }));
+            pauses.push(Pause::Asked { needed, given: None });
         }
-        if let Event::InputGiven { given, .. } = &entry.event
-            && let Some(Pause::Asked { answered_by, .. }) = pauses.last_mut()
+        if let Event::InputGiven { given: answer, .. } = &entry.event
+            && let Some(Pause::Asked { given, .. }) = pauses.last_mut()
         {
-            *answered_by = Some(&given.by);
+            *given = Some(answer);
         }
         if let Event::TaskStarted { task, .. } = &entry.event {
             pauses.push(Pause::Task(task));

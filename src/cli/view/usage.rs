@@ -81,8 +81,8 @@ fn whole(tokens: Option<u64>, parts: &[Option<String>]) -> String {
 }
 
 /// The cost in a list; `-` if it is unknown.
-pub(in crate::cli) fn cost(usage: &Usage) -> String {
-    usage.cost_usd.map_or_else(|| "-".to_owned(), dollars)
+pub(in crate::cli) fn cost(usage: &Usage, gaps: MissingUsage) -> String {
+    usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("{}{}", at_least(gaps.cost), dollars(cost)))
 }
 
 /// A dollar amount with four decimals, or more if four would round a small amount to zero.

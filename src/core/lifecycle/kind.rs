@@ -289,13 +289,15 @@ pub enum LifecycleKind {
         /// Whether sending it again requires an explicit yes, because the call had already started.
         repeats: bool,
     },
-    /// The questions were answered.
+    /// The questions were answered, or declined.
     #[serde(rename = "tool.input.given")]
     InputGiven {
         #[serde(flatten)]
         call: CallRef,
         by: String,
         via: Channel,
+        /// Whether any of the questions was answered, rather than declined or cancelled.
+        accepted: bool,
     },
     /// The server turned the call into a task.
     #[serde(rename = "tool.task.started")]

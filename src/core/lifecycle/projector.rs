@@ -226,7 +226,8 @@ impl Lifecycle {
                 repeats: self.call(call).is_some_and(|call| call.needs_consent_to_repeat(needed)),
             }],
             Event::InputGiven { call, given } => {
-                vec![LifecycleKind::InputGiven { call: self.call_ref(call), by: given.by.clone(), via: given.via }]
+                let (call, accepted) = (self.call_ref(call), given.accepts());
+                vec![LifecycleKind::InputGiven { call, by: given.by.clone(), via: given.via, accepted }]
             }
             Event::TaskStarted { call, task, .. } => {
                 vec![LifecycleKind::TaskStarted {

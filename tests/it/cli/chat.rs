@@ -334,15 +334,15 @@ fn a_message_entered_at_a_question_is_recorded_before_the_decision() {
 }
 
 #[test]
-fn what_was_entered_during_a_turn_that_does_not_complete_is_shown_and_no_command_of_it_is_executed() {
+fn of_what_was_entered_during_a_turn_that_does_not_complete_only_a_choice_is_executed() {
     let desk = Desk::playing("turns: [{ hang: true }]");
     desk.write("notes.txt", "four");
     let mut shell = chat(&desk, "");
     shell.runs("Hello").sees("Esc interrupts");
-    shell.types("/cost\rsee @notes.txt\r").sees("(after this turn)");
+    shell.types("/cost\rsee @notes.txt\r/policy plan\r").sees("(after this turn)");
     shell.types("\x1b").sees("cancelled");
     shell.sees("not executed: /cost");
-    shell.sees("> see @notes.txt");
+    shell.sees("plan > see @notes.txt");
     shell.types("\x15");
     left(&mut shell);
 }

@@ -577,7 +577,7 @@ fn an_empty_suggestion_explains_what_was_left_out_and_why() {
     desk.toolgate(&["run", "note it"]).expect(10);
     desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
     let seldom = desk.toolgate(&["approvals", "suggest"]).expect(0);
-    let why = "agent desk, approved 1 time: each call less than 2 times (`--at-least`)";
+    let why = "agent desk, approved 1 time: no call with the same arguments 2 times (`--at-least`)";
     assert!(seldom.err.contains(why), "{}", seldom.err);
     desk.toolgate(&["run", "note it"]).expect(10);
     desk.toolgate(&["approvals", "deny", "last", "--all", "--by", "ann"]).expect(0);

@@ -83,6 +83,7 @@ fn a_question_that_is_declined_is_no_answer() {
     let desk = desk("2026-07-28", "elicits");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     let resumed = desk.toolgate(&["resume", "last", "--decline", "echo"]).expect(0);
+    assert!(resumed.err.contains(&format!("mcp_odd_echo declined by {}", person())), "{}", resumed.err);
     assert!(resumed.out.contains("the answer has no name: decline"), "{}", resumed.out);
 }
 

@@ -8,7 +8,8 @@ use super::desk::{Desk, Ended};
 fn desk() -> Desk {
     let desk = Desk::empty();
     desk.write("priced.yaml", "turns: [{ say: Done., usage: { input_tokens: 1000, output_tokens: 10 } }]");
-    desk.write("unpriced.yaml", "turns: [{ say: Done., usage: { input_tokens: 5, output_tokens: 1 } }]");
+    let reply = "{ say: Done., usage: { input_tokens: 5, output_tokens: 1 } }";
+    desk.write("unpriced.yaml", &format!("turns: [{reply}, {reply}]"));
     desk.write(
         "toolgate.yaml",
         "
@@ -53,6 +54,18 @@ fn a_table_marks_a_total_that_lacks_a_cost() {
     let row = |name: &str| shown.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
     assert!(row("desk").contains("$0.0042") && row("night").contains("unknown"), "{shown}");
     assert!(shown.ends_with("3 runs: 2005 → 21 tokens, at least $0.0042; the cost of 1 run not known\n"), "{shown}");
+}
+
+#[test]
+fn a_session_with_a_run_whose_cost_is_unknown_costs_at_least_that_of_the_others() {
+    let desk = desk();
+    for model in ["main", "other"] {
+        desk.toolgate(&["run", "--session", "s", "--agent", "desk", "--model", model, "Hello"]).expect(0);
+    }
+    for words in [&["sessions", "list"][..], &["sessions", "show", "s"]] {
+        let shown = desk.toolgate(words).expect(0).out;
+        assert!(shown.contains("at least $0.0021"), "{shown}");
+    }
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn a_left_out_tool_is_named_with_its_reason() {
     assert_eq!(
         lines,
         [
-            r#"mcp_shop_add_note (customer: "C-1", text: "x"), agent desk for kim, approved 1 time: each call less than 2 times (`--at-least`)"#,
+            r#"mcp_shop_add_note (customer: "C-1", text: "x"), agent desk for kim, approved 1 time: no call with the same arguments 2 times (`--at-least`)"#,
             "mcp_shop_edit, agent desk, approved 2 times: its definition changed between the approvals",
             "mcp_shop_look (id: 18446744073709551615), agent desk, approved 2 times: no rule can match exactly these calls",
             "mcp_shop_pay (no arguments), agent desk, approved 1 time: the same call was denied by ann in run run_2",

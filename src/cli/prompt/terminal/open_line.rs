@@ -83,7 +83,10 @@ impl Terminal {
         let (text, is_entered) = match open.accepts {
             Accepts::Change(text) => (text.to_owned(), false),
             Accepts::Message(recall) if recall.sends_typed_ahead => typed_ahead::take(),
-            Accepts::Message(_) => (self.restored()?, false),
+            Accepts::Message(recall) => match typed_ahead::take_command(recall.choices) {
+                Some(choice) => (choice, true),
+                None => (self.restored()?, false),
+            },
             Accepts::Draft => (typed_ahead::line(), false),
             Accepts::Text | Accepts::Lines | Accepts::Key | Accepts::Choice(_) => return Ok(false),
         };

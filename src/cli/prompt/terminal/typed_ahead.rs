@@ -54,6 +54,11 @@ impl Typed {
         std::mem::take(&mut self.line).text()
     }
 
+    fn take_command(&mut self, names: &[&str]) -> Option<String> {
+        let is_named = |entry: &String| entry.split_whitespace().next().is_some_and(|word| names.contains(&word));
+        self.entries.remove(self.entries.iter().position(is_named)?)
+    }
+
     fn restore(&mut self) -> (String, Vec<String>) {
         let line = Some(self.take_line()).filter(|line| !line.is_empty());
         let (commands, mut messages): (Vec<String>, Vec<String>) =
@@ -111,6 +116,11 @@ pub(super) fn take() -> (String, bool) {
     typed().take()
 }
 
+/// Takes the first entry that is one of these commands.
+pub(super) fn take_command(names: &[&str]) -> Option<String> {
+    typed().take_command(names)
+}
+
 /// Takes the text of all that was typed, which is not sent, and apart from it the commands.
 pub(super) fn restore() -> (String, Vec<String>) {
     typed().restore()
@@ -155,7 +165,9 @@ mod tests {
 
     #[test]
     fn what_is_not_sent_is_restored_without_its_commands() {
-        let mut typed = typing("one\n/new\ntwo");
+        let mut typed = typing("one\n/model big\n/new\ntwo");
+        assert_eq!(typed.take_command(&["/model"]), Some("/model big".to_owned()));
+        assert_eq!(typed.take_command(&["/model"]), None);
         assert_eq!(typed.restore(), ("one\ntwo".to_owned(), vec!["/new".to_owned()]));
         assert_eq!(typed.text(), "");
         let mut typed = typing("one\ntwo");

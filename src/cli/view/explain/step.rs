@@ -169,7 +169,8 @@ pub(super) fn explained(recorded: &JournalEntry, call: &CallId, grants: &Grants)
             (CallStatus::Pending, step(reason))
         }
         Event::InputGiven { given, .. } => {
-            let reason = format!("its server was answered by {}", escape_untrusted(&given.by));
+            let verb = if given.accepts() { "answered" } else { "declined" };
+            let reason = format!("the question of its server was {verb} by {}", escape_untrusted(&given.by));
             (CallStatus::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(reason) })
         }
         Event::TaskStarted { .. } => (CallStatus::Pending, step("runs at its server as a task".into())),

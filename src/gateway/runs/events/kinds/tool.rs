@@ -100,7 +100,7 @@ pub(crate) enum ToolEvents {
         /// Whether repeating the call requires explicit consent, because it had begun.
         repeats: bool,
     },
-    /// The server's requests were answered.
+    /// The server's requests were answered, or declined.
     #[serde(rename = "tool.input.given")]
     InputGiven {
         #[serde(flatten)]
@@ -109,6 +109,8 @@ pub(crate) enum ToolEvents {
         by: String,
         /// Where the answer was given.
         via: ChannelView,
+        /// Whether any of the requests was answered, rather than declined or cancelled.
+        accepted: bool,
     },
     /// The server continues the call as a task.
     #[serde(rename = "tool.task.started")]
