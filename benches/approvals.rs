@@ -107,6 +107,7 @@ fn grant(number: usize) -> Grant {
         definition,
         arguments: None,
         when: None,
+        asked_by: None,
         summary: "server: tool(path: \"a\")".into(),
         by: "ann".into(),
         via: Channel::CommandLine,

@@ -151,6 +151,7 @@ impl ApprovalCache for Granted {
             grant: "grant_all".into(),
             arguments: None,
             when: None,
+            asked_by: None,
             expires_at: None,
         });
         Ok(each.collect())

@@ -121,6 +121,7 @@ fn grant(tool: &str) -> Grant {
         definition: tool.to_owned(),
         arguments: None,
         when: None,
+        asked_by: None,
         summary: String::new(),
         by: "ada".to_owned(),
         via: Channel::Library,

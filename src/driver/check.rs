@@ -164,7 +164,7 @@ impl Driver<'_> {
             }
             (Verdict::Ask, reapproval_reason) => {
                 let judgement = if reapproval_reason.is_some() { judgement.asked_otherwise() } else { judgement };
-                let grant = self.covering_grant(run, call, tool, judgement.may_be_denied).await;
+                let grant = self.covering_grant(run, call, tool, &judgement).await;
                 match grant.filter(|_| reapproval_reason.is_none()) {
                     Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant } },
                     None => CallVerdict::Ask {
@@ -182,8 +182,8 @@ impl Driver<'_> {
 
     /// The grant that covers a call. A call that is handed over is not compared again later, so its grant is confirmed
     /// here.
-    async fn covering_grant(&self, run: &Run, call: &Call, tool: &Tool, exactly: bool) -> Option<GrantId> {
-        let grant = run.granted(tool, call.arguments(), self.ports.clock.now(), exactly)?;
+    async fn covering_grant(&self, run: &Run, call: &Call, tool: &Tool, judged: &Judgement) -> Option<GrantId> {
+        let grant = run.granted(tool, call.arguments(), self.ports.clock.now(), judged)?;
         let is_looked_at_again = call.is_sent_by_us();
         let holds = is_looked_at_again || self.ended_grants([grant.clone()].into()).await.is_empty();
         holds.then(|| grant.clone())

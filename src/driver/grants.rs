@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate_core::id::{CallId, RunId};
 use toolgate_core::json;
-use toolgate_core::run::{CallAuthorization, Coverage, DecisionKind, Run, Scope};
+use toolgate_core::run::{AskedBy, CallAuthorization, Coverage, DecisionKind, Run, Scope};
 use toolgate_core::tool::{Arguments, summary, summary_of_any, summary_when};
 use toolgate_ports::{ApprovedCall, Grant};
 
@@ -33,8 +33,8 @@ impl Driver<'_> {
 /// The grant from a decision. Deterministic: a call may be dispatched more than once after one decision.
 fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Grant> {
     let call = run.call(call_id)?;
-    let by_a_person = matches!(call.authorization, Some(CallAuthorization::HumanApproval { .. }));
-    let decision = run.decision(call_id).filter(|decision| by_a_person && decision.answer == DecisionKind::Approve)?;
+    let Some(CallAuthorization::HumanApproval { rule, .. }) = &call.authorization else { return None };
+    let decision = run.decision(call_id).filter(|decision| decision.answer == DecisionKind::Approve)?;
     let is_over = decision.expires_at.is_some_and(|until| until <= now);
     if decision.scope == Scope::Once || is_over {
         return None;
@@ -59,6 +59,7 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
         },
         arguments: arguments.map(Arguments::hash),
         when: if let Coverage::When(when) = &decision.coverage { Some(when.clone()) } else { None },
+        asked_by: Some(AskedBy { rule: rule.clone() }),
         by: decision.by.clone(),
         via: decision.via,
         reason: decision.reason.clone(),

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolgate_core::id::{AgentName, CallId, GrantId, Principal, RunId, SessionId, Tenant};
-use toolgate_core::run::{Channel, ToolGrant};
+use toolgate_core::run::{AskedBy, Channel, ToolGrant};
 use toolgate_core::tool::{Origin, ToolName};
 
 use super::StoreError;
@@ -38,6 +38,9 @@ pub struct Grant {
     /// The condition that covered calls meet; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// What asked about the approved call; `None` if it was given for future calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<AskedBy>,
     /// A summary of the approved call, or of the tool, in one line.
     pub summary: String,
     /// The person who gave it.
@@ -164,6 +167,7 @@ impl Grant {
             grant: self.id.clone(),
             arguments: self.arguments.clone(),
             when: self.when.clone(),
+            asked_by: self.asked_by.clone(),
             expires_at: self.expires_at,
         }
     }

@@ -75,6 +75,7 @@ impl AgentRunner {
             },
             arguments: arguments.map(|arguments| arguments.hash()),
             when: new.when,
+            asked_by: None,
             by: by.into(),
             via,
             reason: new.reason,

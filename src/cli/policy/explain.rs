@@ -127,7 +127,7 @@ impl Explain {
         let (judgement, findings) = (policy.judge(&subject), policy.explain(&subject));
         let is_asked = judgement.verdict == Verdict::Ask;
         let covering: Vec<&Grant> =
-            grants.iter().filter(|grant| is_asked && covers(grant, &subject, judgement.may_be_denied)).collect();
+            grants.iter().filter(|grant| is_asked && covers(grant, &subject, &judgement)).collect();
         if self.json {
             out.pretty(&as_json(&policy, &subject, &judgement, &findings, &covering));
         } else {
@@ -205,16 +205,13 @@ impl HypotheticalTool {
     }
 }
 
-/// Whether a grant covers the call. Without arguments, only one for any arguments does. `exactly` as in `ToolGrant::covers`.
-fn covers(grant: &Grant, subject: &Subject<'_>, exactly: bool) -> bool {
+/// Whether a grant covers the call. Without arguments, only one for any arguments does.
+fn covers(grant: &Grant, subject: &Subject<'_>, judged: &Judgement) -> bool {
     let is_for_any = grant.arguments.is_none() && grant.when.is_none();
-    let covers_arguments = match subject.arguments {
-        Some(object) => {
-            let arguments = Arguments::Object(object.clone());
-            grant.granted(&subject.tool.name).covers(subject, &arguments, Some(jiff::Timestamp::now()), exactly)
-        }
-        None => is_for_any && !exactly,
-    };
+    let granted = grant.granted(&subject.tool.name);
+    let arguments = Arguments::Object(subject.arguments.cloned().unwrap_or_default());
+    let covers_arguments = (is_for_any || subject.arguments.is_some())
+        && granted.covers(subject, &arguments, Some(jiff::Timestamp::now()), judged);
     grant.origin == subject.tool.origin
         && grant.definition == subject.tool.hash
         && grant.principal.as_ref() == subject.principal

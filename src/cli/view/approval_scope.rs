@@ -55,7 +55,10 @@ pub(in crate::cli) fn any_arguments_warning(call: &PendingCall<'_>, scope: Scope
         None => changed_file(arguments).map(|_| "the model may change any file that the server reaches".to_owned())?,
     };
     let name = &call.name;
-    Some(format!("this covers every call of {name} {reach}, with any arguments: {effect}, and you are not asked"))
+    Some(format!(
+        "this covers every call of {name} {reach}, with any arguments: {effect}, and you are asked only where another \
+         rule asks"
+    ))
 }
 
 /// The tools with grants, each with the calls that the grants cover.
@@ -104,6 +107,7 @@ mod tests {
             grant: "grant_1".into(),
             arguments: arguments.map(str::to_owned),
             when: when.map(str::to_owned),
+            asked_by: None,
             expires_at: None,
         };
         let shown = |grants: &[ToolGrant]| covered(grants).collect::<Vec<_>>().join("; ");

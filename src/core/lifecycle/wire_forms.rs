@@ -269,7 +269,7 @@ impl<'a> LeftOutJson<'a> {
 }
 
 impl<'a> GrantJson<'a> {
-    fn new(ToolGrant { tool, grant, arguments, when, expires_at }: &'a ToolGrant) -> Self {
+    fn new(ToolGrant { tool, grant, arguments, when, asked_by: _, expires_at }: &'a ToolGrant) -> Self {
         let (arguments_hash, when) = (arguments.as_deref(), when.as_deref());
         Self { tool_name: tool, grant_id: grant, arguments_hash, when, expires_at: *expires_at }
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::id::{CallId, GrantId, RunId};
 use crate::json;
-use crate::policy::{Condition, OnTimeout, PolicyMark, Subject};
+use crate::policy::{Condition, Judgement, OnTimeout, PolicyMark, Subject, Verdict};
 use crate::tool::{Arguments, Origin, ToolName};
 
 /// The decision about one call.
@@ -126,8 +126,18 @@ pub struct ToolGrant {
     /// The condition that covered calls meet; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// What asked about the approved call; `None` if the grant was given for future calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<AskedBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+}
+
+/// What asked about a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedBy {
+    /// The id of the rule; `None` for the default of the policy.
+    pub rule: Option<String>,
 }
 
 impl Decision {
@@ -183,12 +193,33 @@ impl Binding {
     }
 }
 
+impl AskedBy {
+    /// Whether an answer to it answers a question of this judgement as well: of the same rule, or of the policy's default.
+    pub(super) fn answers(&self, judged: &Judgement) -> bool {
+        judged.verdict != Verdict::Ask || self.answers_rule(judged.rule.as_ref())
+    }
+
+    pub(super) fn answers_rule(&self, rule: Option<&String>) -> bool {
+        rule.is_none() || rule == self.rule.as_ref()
+    }
+}
+
 impl ToolGrant {
-    /// Whether it covers a call of its tool with these arguments at that time. A condition that cannot be evaluated covers
-    /// nothing. `exactly`: whether only a grant for these arguments and no others covers it, because a rule may deny it.
-    pub fn covers(&self, subject: &Subject<'_>, arguments: &Arguments, now: Option<Timestamp>, exactly: bool) -> bool {
-        let fits = self.arguments.as_ref().map_or(!exactly, |hash| *hash == arguments.hash());
-        let holds = self.expires_at.zip(now).is_none_or(|(until, now)| now < until);
+    /// Whether it covers a call of its tool with these arguments at that time, which the policy judges like this. A condition
+    /// that cannot be evaluated covers nothing. A grant for more than its arguments covers no call that a rule may deny, and
+    /// none about which another rule asks than about the approved call: no person has read the reason of that rule.
+    pub fn covers(
+        &self,
+        subject: &Subject<'_>,
+        arguments: &Arguments,
+        at: Option<Timestamp>,
+        judged: &Judgement,
+    ) -> bool {
+        let fits = match &self.arguments {
+            Some(hash) => *hash == arguments.hash(),
+            None => !judged.may_be_denied && self.asked_by.as_ref().is_none_or(|asked_by| asked_by.answers(judged)),
+        };
+        let holds = self.expires_at.zip(at).is_none_or(|(until, at)| at < until);
         let meets = |when: &String| Condition::for_grant(when).is_ok_and(|when| when.holds_for(subject));
         fits && holds && self.when.as_ref().is_none_or(meets)
     }

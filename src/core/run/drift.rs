@@ -44,8 +44,7 @@ impl Run {
                     found.push(policy("ask"));
                 }
                 let subject = self.subject(tool, call.arguments());
-                let covers =
-                    |granted: &ToolGrant| granted.covers(&subject, call.arguments(), Some(at), judged.may_be_denied);
+                let covers = |granted: &ToolGrant| granted.covers(&subject, call.arguments(), Some(at), judged);
                 let holds = self.granted.iter().any(|granted| granted.grant == *grant && covers(granted));
                 if !holds {
                     found.push(Difference::new("grant", "in force", "expired"));

@@ -1,7 +1,7 @@
 //! The pending calls that the grant from a decision would cover, before the grant exists.
 
 use super::turn::{Call, CallState};
-use super::{Coverage, Decision, DecisionKind, Run, Scope};
+use super::{AskedBy, Coverage, Decision, DecisionKind, Run, Scope};
 use crate::id::CallId;
 use crate::policy::Condition;
 
@@ -17,7 +17,7 @@ impl Run {
             return false;
         }
         match &decision.coverage {
-            Coverage::Tool | Coverage::When(_) if other.may_be_denied() => false,
+            Coverage::Tool | Coverage::When(_) if other.may_be_denied() || !other.is_asked_like(approved) => false,
             Coverage::Tool => true,
             Coverage::Arguments => {
                 let would_run = decision.edited_arguments.as_ref().unwrap_or_else(|| approved.arguments());
@@ -34,5 +34,12 @@ impl Call {
     /// Whether it waits for a decision, and a rule that denies could not be evaluated for it.
     fn may_be_denied(&self) -> bool {
         matches!(self.state, CallState::Asked { may_be_denied: true, .. })
+    }
+
+    /// Whether an approval of the other call answers the question about this one ([`AskedBy::answers`]).
+    fn is_asked_like(&self, other: &Self) -> bool {
+        let asking_rule =
+            |call: &Self| if let CallState::Asked { rule, .. } = &call.state { rule.clone() } else { None };
+        AskedBy { rule: asking_rule(other) }.answers_rule(asking_rule(self).as_ref())
     }
 }

@@ -60,7 +60,7 @@ mod verdict;
 mod warning;
 
 pub use answer::Answer;
-pub use approval::{Binding, Channel, Coverage, Decision, DecisionKind, Scope, ToolGrant};
+pub use approval::{AskedBy, Binding, Channel, Coverage, Decision, DecisionKind, Scope, ToolGrant};
 pub use backoff::Backoff;
 pub use compaction::{COMPACTION_INSTRUCTION, Compaction, DEFAULT_KEEP_TOKENS, compaction_request};
 pub use compensation::{Compensation, UndoCall, UndoResult, UndoState};

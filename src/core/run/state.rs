@@ -21,7 +21,7 @@ use crate::chat::{Message, Part, Reply, Stop};
 use crate::error::Failure;
 use crate::id::{CallId, GrantId, ModelName, ServerId};
 use crate::json;
-use crate::policy::Subject;
+use crate::policy::{Judgement, Subject};
 use crate::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, Toolset};
 use crate::trace::{SpanContext, Trace};
 
@@ -271,10 +271,10 @@ impl Run {
     }
 
     /// The grant that [covers](ToolGrant::covers) a call of a tool with these arguments at that time, if there is one.
-    pub fn granted(&self, tool: &Tool, arguments: &Arguments, at: Timestamp, exactly: bool) -> Option<&GrantId> {
+    pub fn granted(&self, tool: &Tool, arguments: &Arguments, at: Timestamp, judged: &Judgement) -> Option<&GrantId> {
         let subject = self.subject(tool, arguments);
         let covers =
-            |granted: &&ToolGrant| granted.tool == tool.name && granted.covers(&subject, arguments, Some(at), exactly);
+            |granted: &&ToolGrant| granted.tool == tool.name && granted.covers(&subject, arguments, Some(at), judged);
         self.granted.iter().find(covers).map(|granted| &granted.grant)
     }
 

@@ -232,6 +232,11 @@ impl Call {
         self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::Builtin { .. }))
     }
 
+    /// The grant that authorizes the call.
+    pub fn grant(&self) -> Option<&GrantId> {
+        if let Some(CallAuthorization::Grant(grant)) = &self.authorization { Some(grant) } else { None }
+    }
+
     pub(super) fn is_settled(&self) -> bool {
         matches!(self.state, CallState::Settled(_))
     }

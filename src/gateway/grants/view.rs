@@ -44,6 +44,9 @@ pub struct GrantView {
     arguments_hash: Option<String>,
     /// The condition that covered calls meet.
     when: Option<String>,
+    /// The rule that asked about the approved call. A grant without `arguments_hash` that was given with a call covers no
+    /// call about which another rule asks.
+    rule: Option<String>,
     /// The call that was approved, or the tool, in one line.
     summary: String,
     /// The approver who created the grant.
@@ -87,6 +90,7 @@ impl GrantView {
             definition_hash: grant.definition,
             arguments_hash: grant.arguments,
             when: grant.when,
+            rule: grant.asked_by.and_then(|asked_by| asked_by.rule),
             summary: grant.summary,
             by: grant.by,
             via: grant.via,

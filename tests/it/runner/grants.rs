@@ -1,8 +1,10 @@
 //! Start of a grant: not with the approval, but when the approved call is sent.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Decision, Scope, Status};
+use toolgate::core::policy::{Condition, Match, Policy, Rule, Verdict};
+use toolgate::core::run::{Decision, PendingItem, Scope, Status};
 use toolgate::core::tool::{AskHuman, McpTool};
 use toolgate::ports::GrantFilter;
 use toolgate::runner::{AgentRunner, Report};
@@ -56,6 +58,41 @@ async fn a_grant_starts_once_its_call_was_sent() {
 
     assert_eq!((done.status, stood(&world.runner).await), (Status::Completed, vec!["call_1_1".to_owned()]));
     assert_eq!(world.run().await.status, Status::Completed, "no approval is required again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_covers_no_call_about_which_another_rule_asks() {
+    let delete = |path: &str| json!({"calls": [{"name": "mcp_files_delete", "arguments": {"path": path}}]});
+    let hooks = Condition::parse("args.path.startsWith('.git/')").unwrap();
+    let rule = Rule::new("hooks", Verdict::Ask, "git executes it", Match::default(), vec![], vec![]).unwrap();
+    let policy = Policy { rules: vec![rule.with_condition(hooks)], ..Policy::ask_always() };
+    let turns = json!([
+        delete("a"),
+        delete("b"),
+        delete(".git/hooks/pre-commit"),
+        delete(".git/config"),
+        delete("c"),
+        say("Done.")
+    ]);
+    let world = given_an_agent()
+        .with_tools("files", &["delete"])
+        .that(|agent| agent.policy = Arc::new(policy))
+        .whose_model_says(turns)
+        .ready()
+        .await;
+    let asked = world.run().await;
+
+    let asked = world.resume(&asked.run_id, decisions([("call_1_1", yes_always())])).await.unwrap();
+    assert_eq!(
+        asked.pending[0].call_id().unwrap().as_str(),
+        "call_3_1",
+        "the default asked about the second call as well"
+    );
+    let PendingItem::Approval(approval) = &asked.pending[0] else { panic!("{:?}", asked.pending) };
+    assert_eq!(approval.reason, "git executes it");
+
+    let done = world.resume(&asked.run_id, decisions([("call_3_1", yes_always())])).await.unwrap();
+    assert_eq!((done.status, world.servers.calls().len()), (Status::Completed, 5));
 }
 
 #[tokio::test(start_paused = true)]

@@ -24,7 +24,7 @@ use crate::fixtures::{
 };
 
 pub(crate) fn granted(tool: ToolName) -> ToolGrant {
-    ToolGrant { tool, grant: "grant_1".into(), arguments: None, when: None, expires_at: None }
+    ToolGrant { tool, grant: "grant_1".into(), arguments: None, when: None, asked_by: None, expires_at: None }
 }
 
 pub(crate) fn asked(reason: &str) -> CallVerdict {

@@ -23,6 +23,7 @@ pub(crate) fn grant(id: &str, definition: &str) -> Grant {
         definition: definition.to_owned(),
         arguments: None,
         when: None,
+        asked_by: None,
         summary: "disk: delete(path: \"a\")".to_owned(),
         by: "ada".to_owned(),
         via: Channel::Library,
