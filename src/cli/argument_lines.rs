@@ -1,7 +1,6 @@
 //! Arguments of a call for the person who decides: text as text, an edit as a difference, a file to be written against
 //! the file that is there. No value is shortened; a difference leaves out only unchanged lines far from a change.
-//! Characters that hide or reverse text are shown as codes. Of a call that runs without a question, the change is shown
-//! folded to a few lines.
+//! Characters that hide or reverse text are shown as codes.
 
 use std::fs;
 use std::io::Read as _;
@@ -12,77 +11,93 @@ use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
 use super::paint::Paint;
-use super::text::count;
-use super::wrap::cut;
-use crate::core::tool::file_change::{Edit, changes, changes_file, named_file, new_content};
+use super::text::list;
+use crate::core::tool::file_change::{Edit, content_after, named_file, new_content};
 use crate::core::tool::{Arguments, escape_untrusted};
 
 /// The longest file that a new content is compared with, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 /// How many unchanged lines are shown around a change.
 const CONTEXT: usize = 3;
-/// How many lines of a change are shown folded, and how many unchanged lines around it.
-const FOLDED: usize = 8;
-const FOLDED_CONTEXT: usize = 1;
 /// How long a comparison may take; after that, it is coarser.
 const LONGEST_COMPARISON: Duration = Duration::from_millis(250);
 /// How many edits of a call are shown in their file.
 const MOST_EDITS: usize = 20;
-const STEP: &str = "  ";
+pub(super) const STEP: &str = "  ";
 
 /// Whether the new content of a file is compared with the file of this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PresentFile {
-    /// For the person at the terminal, whose files they are.
-    Compared,
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PresentFile<'a> {
+    /// For the person at the terminal, whose files they are: with its content after these calls, which run before.
+    Compared(&'a [EarlierChange]),
     /// For output that may be kept: the file may have secrets that the model never read.
     Unread,
 }
 
+/// A call that runs before another one and changes the same file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct EarlierChange {
+    /// Its number among the calls that are asked about, from 1.
+    pub(super) number: usize,
+    pub(super) arguments: Arguments,
+}
+
 /// The arguments, one line or several for each.
-pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile, paint: Paint) -> Vec<String> {
+pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile<'_>, paint: Paint) -> Vec<String> {
     match arguments {
         Arguments::Object(members) if members.is_empty() => vec!["no arguments".to_owned()],
         Arguments::Object(members) => {
-            let named = named_file(members);
-            let named = named.filter(|_| file == PresentFile::Compared);
-            let absent = named.filter(|path| matches!(fs::exists(path), Ok(false))).map(str::to_owned);
-            let mut writer =
-                Writer { present: named.and_then(FileText::read), edits: 0, absent, paint, lines: Vec::new() };
+            let (named, earlier) = match file {
+                PresentFile::Compared(earlier) => (named_file(members), earlier),
+                PresentFile::Unread => (None, &[][..]),
+            };
+            let absent = named.filter(|path| matches!(fs::exists(path), Ok(false)));
+            let present = named.and_then(FileText::read);
+            let (present, is_foreseen) = match foreseen(present.as_ref(), absent.is_some(), earlier) {
+                Some(text) => (Some(FileText { text, name: after_calls(earlier) }), true),
+                None => (present, earlier.is_empty()),
+            };
+            let absent = absent.filter(|_| present.is_none()).map(str::to_owned);
+            let mut writer = Writer { present, edits: 0, absent, paint, lines: Vec::new() };
             writer.members(members, "");
+            if let Some(target) = named.and_then(|path| fs::read_link(path).ok()) {
+                let target = escape_untrusted(&target.to_string_lossy());
+                writer.lines.push(paint.yellow(format!("! on this machine it is a link to {target}")));
+            }
+            if !is_foreseen {
+                let line = format!(
+                    "! {} this file first; shown is the difference from its content now",
+                    calls_change(earlier)
+                );
+                writer.lines.push(paint.yellow(line));
+            }
             writer.lines
         }
         Arguments::Malformed(text) => vec![format!("not JSON: {}", escape_untrusted(text))],
     }
 }
 
-/// The change of the file that the call names, folded to a few lines: the difference of an edit, or of a new content from
-/// the `former` one. If that is not known, the new content has no marks of a difference. `whole` is the command that shows
-/// all. Empty for other calls, and for a dry run, which changes nothing.
-pub(super) fn folded_change(
-    arguments: &Map<String, Value>,
-    former: Option<&str>,
-    columns: usize,
-    paint: Paint,
-    whole: Option<&str>,
-) -> Vec<String> {
-    if !changes_file(arguments) {
-        return Vec::new();
+/// The content of the file after the earlier calls, if each of them changes it as its arguments say.
+fn foreseen(present: Option<&FileText>, is_absent: bool, earlier: &[EarlierChange]) -> Option<String> {
+    let before = present.map(|file| file.text.as_str()).or(is_absent.then_some(""))?;
+    let (first, rest) = earlier.split_first()?;
+    let after = |text: String, change: &EarlierChange| content_after(change.arguments.as_object()?, &text);
+    rest.iter().try_fold(after(before.to_owned(), first)?, after)
+}
+
+fn numbers(earlier: &[EarlierChange]) -> String {
+    list(earlier.iter().map(|change| change.number))
+}
+
+fn after_calls(earlier: &[EarlierChange]) -> String {
+    format!("the file after call{} {}", if earlier.len() == 1 { "" } else { "s" }, numbers(earlier))
+}
+
+fn calls_change(earlier: &[EarlierChange]) -> String {
+    match earlier {
+        [one] => format!("call {} changes", one.number),
+        _ => format!("calls {} change", numbers(earlier)),
     }
-    let changed = |(before, after): (Option<&str>, &str)| match before.or(former) {
-        Some(before) if before == after && !after.is_empty() => vec![(None, "unchanged".to_owned())],
-        Some(before) => difference(before, after, FOLDED_CONTEXT),
-        None => after.lines().map(|line| (None, format!("| {}", visible(line)))).collect(),
-    };
-    let lines: Vec<DifferenceLine> = changes(arguments).flat_map(changed).collect();
-    let hidden = lines.len().saturating_sub(FOLDED);
-    let shown = lines.into_iter().take(FOLDED);
-    let shown = shown.map(|(tag, line)| {
-        let mark = if tag.is_some() { STEP.len() } else { 0 };
-        marked(tag, &cut(&line, columns.saturating_sub(mark)), paint)
-    });
-    let whole = whole.map(|whole| format!(": {whole}")).unwrap_or_default();
-    shown.chain((hidden > 0).then(|| paint.dim(format!("… {}{whole}", count(hidden, "more line"))))).collect()
 }
 
 struct Writer {
@@ -98,8 +113,9 @@ struct Writer {
 
 /// The text of a file, after the edits that were shown.
 pub(super) struct FileText {
-    path: String,
     text: String,
+    /// What the text is for the person who reads.
+    name: String,
 }
 
 impl Writer {
@@ -118,8 +134,8 @@ impl Writer {
 
     /// An edit as a difference of its file, or else of its two texts.
     fn edit(&mut self, edit: &Edit<'_>, margin: &str) {
-        let Edit { old, new, before, after, replaces_all } = *edit;
-        let Some(FileText { path, text }) = self.present.take_if(|_| !before.is_empty() && self.edits < MOST_EDITS)
+        let Edit { old, new, before, after, .. } = *edit;
+        let Some(FileText { text, name }) = self.present.take_if(|_| !before.is_empty() && self.edits < MOST_EDITS)
         else {
             if let Some(path) = &self.absent {
                 let shown = escape_untrusted(path);
@@ -135,37 +151,28 @@ impl Writer {
             self.lines.push(format!("{margin}{old} → {new}:"));
             return self.difference(before, after, margin);
         };
-        let shown = escape_untrusted(&path);
         self.edits += 1;
-        let changed = match text.matches(before).count() {
-            1 => Some(text.replacen(before, after, 1)),
-            times @ 2.. if replaces_all => {
-                self.lines.push(format!("{margin}all {times} places:"));
-                Some(text.replace(before, after))
-            }
-            0 => {
-                let line = format!("{margin}! {old} is not in the present {shown} on this machine");
-                self.lines.push(self.paint.yellow(line));
-                None
-            }
-            times => {
-                let line = format!("{margin}! {old} occurs {times} times in the present {shown} on this machine");
-                self.lines.push(self.paint.yellow(line));
-                None
-            }
-        };
+        let places = text.matches(before).count();
+        let changed = edit.applied(&text);
         match &changed {
-            Some(changed) => {
+            Ok(changed) => {
+                if places > 1 {
+                    self.lines.push(format!("{margin}all {places} places:"));
+                }
                 let line = text.split(before).next().map_or(1, |head| head.matches('\n').count() + 1);
-                self.lines.push(format!("{margin}{old} → {new}, in the present {shown} on this machine, line {line}:"));
+                self.lines.push(format!("{margin}{old} → {new}, line {line} of {name}:"));
                 self.difference(&text, changed, margin);
             }
-            None => {
+            Err(places) => {
+                let occurs = if *places == 0 { "is not".to_owned() } else { format!("occurs {places} times") };
+                self.lines.push(self.paint.yellow(format!("{margin}! {old} {occurs} in {name}")));
                 self.lines.push(format!("{margin}{old} → {new}:"));
                 self.difference(before, after, margin);
             }
         }
-        self.present = Some(FileText { path, text: changed.unwrap_or(text) });
+        let later = " after the edits above";
+        let name = if name.ends_with(later) || changed.is_err() { name } else { name + later };
+        self.present = Some(FileText { text: changed.unwrap_or(text), name });
     }
 
     fn value(&mut self, label: &str, value: &Value, margin: &str) {
@@ -180,9 +187,8 @@ impl Writer {
                 self.members(members, &inner);
             }
             Value::Array(items) if items.iter().any(|item| item.is_object() || item.as_str().is_some_and(is_text)) => {
-                self.lines.push(format!("{margin}{label}:"));
                 for (position, item) in items.iter().enumerate() {
-                    self.value(&format!("[{position}]"), item, &inner);
+                    self.value(&format!("{label}[{position}]"), item, margin);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
@@ -196,16 +202,18 @@ impl Writer {
     fn content(&mut self, name: &str, after: &str, margin: &str) {
         let label = label(name);
         match self.present.take() {
-            Some(FileText { text, .. }) if text == after => {
-                self.lines.push(format!("{margin}{label}: the same as the present file"));
+            Some(FileText { text, name }) if text == after => {
+                self.lines.push(format!("{margin}{label}: the same as {name}"));
             }
-            Some(FileText { path, text }) => {
-                let path = escape_untrusted(&path);
-                self.lines.push(format!("{margin}{label}, compared with the present {path} on this machine:"));
+            Some(FileText { text, name }) => {
+                self.lines.push(format!("{margin}{label}, compared with {name}:"));
                 self.difference(&text, after, margin);
             }
             None => {
                 let is_new = self.absent.as_ref().map(|path| match Path::new(path).is_absolute() {
+                    true if !Path::new(path).parent().is_none_or(Path::exists) => {
+                        ", a new file in a folder that this machine does not have"
+                    }
                     true => ", a new file on this machine",
                     // A server may work in another folder than this process.
                     false => ", a new file if the server works in this folder",
@@ -227,22 +235,27 @@ pub(super) fn difference_lines(before: &str, after: &str, paint: Paint) -> Vec<S
 }
 
 /// A line of a difference; without a tag, a gap between two groups of changes, or a line of a content.
-type DifferenceLine = (Option<ChangeTag>, String);
+pub(super) type DifferenceLine = (Option<ChangeTag>, String);
 
 /// The changed lines, each group with this many unchanged ones around it.
-fn difference(before: &str, after: &str, context: usize) -> Vec<DifferenceLine> {
+pub(super) fn difference(before: &str, after: &str, context: usize) -> Vec<DifferenceLine> {
     let difference = TextDiff::configure().timeout(LONGEST_COMPARISON).diff_lines(before, after);
+    let is_end_changed = !before.is_empty() && !after.is_empty() && before.ends_with('\n') != after.ends_with('\n');
     let mut lines = Vec::new();
     for (position, group) in difference.grouped_ops(context).iter().enumerate() {
         lines.extend((position > 0).then(|| (None, "…".to_owned())));
         let changes = group.iter().flat_map(|operation| difference.iter_changes(operation));
-        lines.extend(changes.map(|change| (Some(change.tag()), visible(change.value().trim_end_matches('\n')))));
+        lines.extend(changes.map(|change| {
+            let line = visible(change.value().trim_end_matches('\n'));
+            let is_marked = is_end_changed && change.missing_newline() && change.tag() != ChangeTag::Equal;
+            (Some(change.tag()), line + if is_marked { " (no line end)" } else { "" })
+        }));
     }
     lines
 }
 
 /// The line with the mark of its tag.
-fn marked(tag: Option<ChangeTag>, line: &str, paint: Paint) -> String {
+pub(super) fn marked(tag: Option<ChangeTag>, line: &str, paint: Paint) -> String {
     match tag {
         None => line.to_owned(),
         Some(ChangeTag::Equal) => format!("  {line}"),
@@ -252,8 +265,9 @@ fn marked(tag: Option<ChangeTag>, line: &str, paint: Paint) -> String {
 }
 
 impl FileText {
-    /// The text of the file before a call writes it: empty without a file, `None` if it cannot be read or is too long.
-    pub(super) fn former(path: &str) -> Option<String> {
+    /// The text of the file before or after a call that changes it: empty without a file, `None` if it cannot be read or is
+    /// too long.
+    pub(super) fn content(path: &str) -> Option<String> {
         if matches!(fs::exists(path), Ok(false)) {
             return Some(String::new());
         }
@@ -267,7 +281,7 @@ impl FileText {
         let mut text = String::new();
         let file = fs::File::open(path).ok()?;
         file.take(MAX_FILE).read_to_string(&mut text).ok()?;
-        Some(Self { path: path.to_owned(), text })
+        Some(Self { text, name: "the present file on this machine".to_owned() })
     }
 }
 
@@ -285,7 +299,7 @@ fn label(name: &str) -> String {
     }
 }
 
-fn visible(line: &str) -> String {
+pub(super) fn visible(line: &str) -> String {
     escape_untrusted(&line.replace('\t', "    "))
 }
 
@@ -298,7 +312,7 @@ mod tests {
 
     fn shown(arguments: Value) -> Vec<String> {
         let Value::Object(members) = arguments else { panic!("an object") };
-        argument_lines(&Arguments::Object(members), PresentFile::Compared, Paint::Plain)
+        argument_lines(&Arguments::Object(members), PresentFile::Compared(&[]), Paint::Plain)
     }
 
     #[test]
@@ -330,14 +344,13 @@ mod tests {
             shown(edit),
             [
                 "path: \"/none/a.py\"",
-                "edits:",
-                "  [0]:",
-                "    ! there is no /none/a.py on this machine",
-                "    oldText → newText:",
-                "        a",
-                "      - b",
-                "      + B",
-                "        c"
+                "edits[0]:",
+                "  ! there is no /none/a.py on this machine",
+                "  oldText → newText:",
+                "      a",
+                "    - b",
+                "    + B",
+                "      c"
             ]
         );
     }
@@ -345,7 +358,8 @@ mod tests {
     #[test]
     fn a_new_file_is_marked_as_new() {
         let label = |path: &str| shown(json!({"path": path, "content": "x"}))[1].clone();
-        assert_eq!(label("/none/a.py"), "content, a new file on this machine: \"x\"");
+        assert_eq!(label("/none/a.py"), "content, a new file in a folder that this machine does not have: \"x\"");
+        assert_eq!(label("/none.py"), "content, a new file on this machine: \"x\"");
         assert_eq!(label("none/a.py"), "content, a new file if the server works in this folder: \"x\"");
     }
 
@@ -362,7 +376,7 @@ mod tests {
         assert_eq!(
             edit(json!({"old_string": "three", "new_string": "3"})),
             [
-                "old_string → new_string, in the present a.py on this machine, line 3:",
+                "old_string → new_string, line 3 of the present file on this machine:",
                 "    one",
                 "    two",
                 "  - three",
@@ -374,16 +388,37 @@ mod tests {
         let missing = edit(json!({"old_string": "five", "new_string": "5"}));
         assert_eq!(
             missing[..2],
-            ["! old_string is not in the present a.py on this machine", "old_string → new_string:"]
+            ["! old_string is not in the present file on this machine", "old_string → new_string:"]
         );
         let several = edit(json!({"old_string": "two", "new_string": "2"}));
-        assert_eq!(several[0], "! old_string occurs 2 times in the present a.py on this machine");
+        assert_eq!(several[0], "! old_string occurs 2 times in the present file on this machine");
         let all = edit(json!({"old_string": "two", "new_string": "2", "replace_all": true}));
         assert_eq!((all[0].as_str(), all.iter().filter(|line| line.contains("+ 2")).count()), ("all 2 places:", 2));
         let steps = json!([{"oldText": "three", "newText": "3"}, {"oldText": "3", "newText": "III"}]);
         let steps = edit(json!({"edits": steps}));
-        assert!(steps.contains(&"      - 3".to_owned()) && steps.contains(&"      + III".to_owned()), "{steps:?}");
+        assert!(steps.contains(&"    - 3".to_owned()) && steps.contains(&"    + III".to_owned()), "{steps:?}");
         assert!(edit(json!({"old_string": "", "new_string": "x"}))[0].starts_with("old_string → new_string:"));
+    }
+
+    #[test]
+    fn a_call_is_shown_against_its_file_after_the_calls_before_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.py").to_str().expect("a path").to_owned();
+        fs::write(&path, "one\n").expect("written");
+        let edit = |old: &str, new: &str| json!({"path": path, "old_string": old, "new_string": new});
+        let after = |number: usize, earlier: Value, call: Value| {
+            let earlier = [EarlierChange { number, arguments: Arguments::from_value(earlier) }];
+            argument_lines(&Arguments::from_value(call), PresentFile::Compared(&earlier), Paint::Plain).split_off(1)
+        };
+        assert_eq!(
+            after(1, edit("one", "two"), edit("two", "three")),
+            ["old_string → new_string, line 1 of the file after call 1:", "  - two", "  + three"]
+        );
+        let loose = after(2, edit("ONE", "two"), edit("one", "1"));
+        assert_eq!(loose[3], "! call 2 changes this file first; shown is the difference from its content now");
+        fs::remove_file(&path).expect("removed");
+        let created = json!({"path": path, "content": "one\n"});
+        assert_eq!(after(1, created, edit("one", "two"))[1..], ["  - one", "  + two"]);
     }
 
     #[test]
@@ -404,33 +439,6 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_is_no_change() {
-        let edit = json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}], "dryRun": true});
-        assert!(folded_change(edit.as_object().unwrap(), None, 80, Paint::Plain, None).is_empty());
-    }
-
-    #[test]
-    fn a_change_is_folded_to_a_few_lines_of_the_terminal() {
-        let after = |former: Option<&str>, arguments: Value| {
-            folded_change(arguments.as_object().unwrap(), former, 10, Paint::Plain, Some("/show 2"))
-        };
-        let folded = |arguments: Value| after(None, arguments);
-        let edit = json!({"path": "a", "old_string": "a\nb\nc\nd", "new_string": "a\nb\nC\nd"});
-        assert_eq!(folded(edit), ["  b", "- c", "+ C", "  d"]);
-        let edits = json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}, {"oldText": "1", "newText": ""}]});
-        assert_eq!(folded(edits), ["- x", "+ y", "- 1"]);
-        let written = folded(json!({"path": "a", "content": format!("山山山山山山\n{}", "\u{202e}\n".repeat(12))}));
-        assert_eq!((written[0].as_str(), written[1].as_str(), written.len()), ("| 山山山…", "| \\u{202e}", 9));
-        assert_eq!(written[8], "… 5 more lines: /show 2");
-        let content = || json!({"path": "a", "content": "one\nTwo\n"});
-        assert_eq!(after(Some("one\ntwo\n"), content()), ["  one", "- two", "+ Two"]);
-        assert_eq!(after(Some(""), content()), ["+ one", "+ Two"]);
-        assert_eq!(after(Some("one\nTwo\n"), content()), ["unchanged"]);
-        assert!(after(Some(""), json!({"path": "a", "content": ""})).is_empty(), "a new file without a line");
-        assert_eq!(folded(json!({"to": "kim", "text": "Hello"})), [] as [&str; 0]);
-    }
-
-    #[test]
     fn an_edit_without_a_difference_is_shown_whole() {
         assert_eq!(shown(json!({"old": "a", "new": "a"})), ["old: \"a\"", "new: \"a\""]);
     }
@@ -444,7 +452,8 @@ mod tests {
         fs::write(&path, "one\n").expect("written");
         assert!(write("one\ntwo\n")[1].starts_with("content, compared with the present "));
         assert_eq!(write("one\ntwo\n")[2..], ["    one", "  + two"]);
-        assert_eq!(write("one\n")[1], "content: the same as the present file");
+        assert_eq!(write("one")[2..], ["  - one", "  + one (no line end)"]);
+        assert_eq!(write("one\n")[1], "content: the same as the present file on this machine");
         let Value::Object(members) = json!({"path": path, "content": "two"}) else { panic!("an object") };
         let kept = argument_lines(&Arguments::Object(members), PresentFile::Unread, Paint::Plain);
         assert_eq!(kept[1], "content: \"two\"", "nothing of the file reaches output that may be kept");

@@ -1,5 +1,5 @@
-//! Former texts of files: read when a call that writes a file starts, before it is sent, for the view that shows the
-//! difference after it. Only a terminal sees them.
+//! Texts of the files that calls change: read before a call is sent and when it ended, for the view that shows the
+//! difference. Only a terminal sees them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,20 +9,32 @@ use serde_json::{Map, Value};
 use super::argument_lines::FileText;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::Event;
-use crate::core::tool::file_change::{changed_file, new_content};
-use crate::core::tool::{Arguments, ToolCall};
+use crate::core::tool::ToolCall;
+use crate::core::tool::file_change::changed_file;
 use crate::ports::{EventSink, Update};
 
-static FORMER: Mutex<Former> = Mutex::new(Former { requested: BTreeMap::new(), texts: BTreeMap::new() });
+static READ: Mutex<ReadFiles> = Mutex::new(ReadFiles { requested: BTreeMap::new(), started: BTreeMap::new() });
 
 type Key = (RunId, CallId);
 
-/// The calls of the runs in progress that write a file.
-struct Former {
+/// The calls of the runs in progress that change a file.
+struct ReadFiles {
     /// The file of each call that has not started.
     requested: BTreeMap<Key, String>,
-    /// The file and its text when the call started; empty if there was no file.
-    texts: BTreeMap<Key, (String, String)>,
+    started: BTreeMap<Key, StartedChange>,
+}
+
+struct StartedChange {
+    file: String,
+    before: String,
+    /// `None` until the call ended.
+    after: Option<String>,
+}
+
+/// The texts of a file of this machine around a call, each empty if there was no file. It may not be the file of the server.
+pub(super) struct FileTexts {
+    pub(super) before: String,
+    pub(super) after: String,
 }
 
 /// The sink that reads the files, on the task of the driver: regular ones of at most a MiB.
@@ -30,48 +42,53 @@ pub(super) fn sink() -> Arc<dyn EventSink> {
     Arc::new(FormerFiles)
 }
 
-/// Takes the former text of the file that a call wrote. `None` if it is not known, or if the file of this machine has
-/// another content than the call wrote: it may not be the file of the server.
-pub(super) fn take(run: &RunId, call: &CallId, arguments: &Map<String, Value>) -> Option<String> {
-    let (file, text) = with_former(|former| former.texts.remove(&(run.clone(), call.clone())))?;
-    let (_, written) = new_content(arguments)?;
+/// Takes the texts of the file that a call changed. `None` if they are not known.
+pub(super) fn take(run: &RunId, call: &CallId, arguments: &Map<String, Value>) -> Option<FileTexts> {
+    let StartedChange { file, before, after } = with_read(|read| read.started.remove(&(run.clone(), call.clone())))?;
     // A person may have approved the call with another file.
     let is_same = changed_file(arguments)? == file;
-    (is_same && FileText::former(&file)? == written).then_some(text)
+    let after = after.or_else(|| FileText::content(&file)).filter(|_| is_same)?;
+    Some(FileTexts { before, after })
 }
 
-fn with_former<T>(then: impl FnOnce(&mut Former) -> T) -> T {
-    then(&mut FORMER.lock().unwrap_or_else(PoisonError::into_inner))
+fn with_read<T>(then: impl FnOnce(&mut ReadFiles) -> T) -> T {
+    then(&mut READ.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 struct FormerFiles;
 
 impl EventSink for FormerFiles {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events at which a file is read")]
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::JournalEntry(entry) = update else { return };
-        if let Event::ModelReplied { reply } = &entry.event {
-            let calls = reply.content.iter().filter_map(ToolCall::from_part);
-            let written = calls.filter_map(|call| Some(((run.clone(), call.id), written_file(&call.arguments)?)));
-            with_former(|former| former.requested.extend(written));
-        }
-        if let Event::CallsStarted { calls } = &entry.event {
-            for call in calls {
-                let key = (run.clone(), call.clone());
-                let file = with_former(|former| former.requested.remove(&key));
-                let text = file.and_then(|file| FileText::former(&file).map(|text| (file, text)));
-                with_former(|former| former.texts.extend(text.map(|text| (key, text))));
+        match &entry.event {
+            Event::ModelReplied { reply } => {
+                let calls = reply.content.iter().filter_map(ToolCall::from_part);
+                let file = |call: &ToolCall| Some(changed_file(call.arguments.as_object()?)?.to_owned());
+                let changed = calls.filter_map(|call| Some(((run.clone(), call.id.clone()), file(&call)?)));
+                with_read(|read| read.requested.extend(changed));
             }
-        }
-        // A view may show the calls of a run after its end, so their texts stay.
-        if let Event::Ended { .. } = &entry.event {
-            with_former(|former| former.requested.retain(|(of, _), _| of != run));
+            Event::CallsStarted { calls } => {
+                for call in calls {
+                    let key = (run.clone(), call.clone());
+                    let file = with_read(|read| read.requested.remove(&key));
+                    let change = file.and_then(|file| {
+                        let before = FileText::content(&file)?;
+                        Some(StartedChange { file, before, after: None })
+                    });
+                    with_read(|read| read.started.extend(change.map(|change| (key, change))));
+                }
+            }
+            // Read before the next call that changes the file starts.
+            Event::CallCompleted { call, .. } => {
+                let key = (run.clone(), call.clone());
+                let file = with_read(|read| read.started.get(&key).map(|change| change.file.clone()));
+                let after = file.and_then(|file| FileText::content(&file));
+                with_read(|read| read.started.get_mut(&key).map(|change| change.after = after));
+            }
+            // A view may show the calls of a run after its end, so their texts stay.
+            Event::Ended { .. } => with_read(|read| read.requested.retain(|(of, _), _| of != run)),
+            _ => {}
         }
     }
-}
-
-/// The file whose whole content the call replaces.
-fn written_file(arguments: &Arguments) -> Option<String> {
-    let arguments = arguments.as_object()?;
-    new_content(arguments)?;
-    changed_file(arguments).map(str::to_owned)
 }

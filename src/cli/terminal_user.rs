@@ -404,7 +404,7 @@ fn changed_files(round: &Round, shown: &BTreeMap<CallId, Vec<String>>) -> Vec<us
 
 /// The arguments of a call as they are shown now, compared with the present file.
 fn present(item: &PendingItem) -> Vec<String> {
-    let lines = |call: PendingCall<'_>| argument_lines(&call.arguments, PresentFile::Compared, Paint::Plain);
+    let lines = |call: PendingCall<'_>| argument_lines(&call.arguments, PresentFile::Compared(&[]), Paint::Plain);
     item.call().map(lines).unwrap_or_default()
 }
 

@@ -6,7 +6,8 @@ use super::console::Console;
 use super::grant_choice::LikelyGrant;
 use super::{AskedItem, CallRecord, Prompt, Reply, changed_before};
 use crate::cli::answers::{approval, denial};
-use crate::cli::text::{COMPACT, arguments_line, count, list};
+use crate::cli::argument_lines::EarlierChange;
+use crate::cli::text::{COMPACT, arguments_line, count};
 use crate::cli::view;
 use crate::cli::wrap::visible_width;
 use crate::core::id::CallId;
@@ -88,8 +89,8 @@ impl<C: Console> Prompt<C> {
         let likely = LikelyGrant::of(&call.arguments).filter(|_| !may_be_denied);
         let heading = self.console.paint().bold(format!("May {} run?", call.name));
         self.say(&format!("\n{heading}{place}"))?;
-        let mut shown = self.say_approval(&asked.item, call)?;
-        self.say_changed_before(&asked.changed_before)?;
+        let earlier = &asked.changed_before;
+        let mut shown = self.say_approval(&asked.item, call, earlier)?;
         if let Some(withdrawn) = &asked.withdrawn {
             self.say(&format!("  your decision before, taken back: {}", view::decided(withdrawn)))?;
         }
@@ -103,7 +104,10 @@ impl<C: Console> Prompt<C> {
         loop {
             let answer = self.key(&choices(asked, likely.as_ref()))?;
             let decision = match answer.as_deref().map(str::trim) {
-                None | Some("q" | "quit") => return Ok(Reply::LeftPending),
+                None | Some("q" | "quit") => {
+                    self.say("  left for later")?;
+                    return Ok(Reply::LeftPending);
+                }
                 Some("b" | "back") if asked.place.has_previous => return Ok(Reply::Back),
                 Some("a" | "y" | "yes" | "approve") => Some(approval(Scope::Once, None, None)),
                 Some("r" | "remain") if !asked.further.is_empty() => match self.remaining(asked)? {
@@ -111,7 +115,7 @@ impl<C: Console> Prompt<C> {
                     None => {
                         // The last call above the keys is another one now.
                         self.say(&format!("\n{heading}{place}"))?;
-                        shown = self.say_approval(&asked.item, call)?;
+                        shown = self.say_approval(&asked.item, call, earlier)?;
                         None
                     }
                 },
@@ -146,9 +150,9 @@ impl<C: Console> Prompt<C> {
             // Without a decision, the person came back from a further question.
             if let Some(decision) = decision {
                 let is_approval = decision.answer == DecisionKind::Approve && decision.edited_arguments.is_none();
-                if is_approval && self.argument_lines(&call.arguments) != shown {
+                if is_approval && self.argument_lines(&call.arguments, earlier) != shown {
                     self.say(FILE_CHANGED)?;
-                    shown = self.say_approval(&asked.item, call)?;
+                    shown = self.say_approval(&asked.item, call, earlier)?;
                     continue;
                 }
                 return Ok(Reply::Answered(vec![(call.id.clone(), by_terminal(decision))]));
@@ -157,8 +161,13 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Shows what the person decides about. Returns the lines of the arguments, which depend on the present files.
-    fn say_approval(&mut self, item: &PendingItem, call: &PendingCall<'_>) -> io::Result<Vec<String>> {
-        let lines = self.say_arguments(&call.arguments)?;
+    fn say_approval(
+        &mut self,
+        item: &PendingItem,
+        call: &PendingCall<'_>,
+        earlier: &[EarlierChange],
+    ) -> io::Result<Vec<String>> {
+        let lines = self.say_arguments(&call.arguments, earlier)?;
         let circumstances = view::circumstances(item, jiff::Timestamp::now());
         let paint = self.console.paint();
         for line in circumstances {
@@ -166,15 +175,6 @@ impl<C: Console> Prompt<C> {
             self.say(&format!("  {line}"))?;
         }
         Ok(lines)
-    }
-
-    fn say_changed_before(&mut self, numbers: &[usize]) -> io::Result<()> {
-        let calls = match numbers {
-            [] => return Ok(()),
-            [one] => format!("call {one} changes"),
-            several => format!("calls {} change", list(several)),
-        };
-        self.say(&format!("  ! {calls} this file first; shown is the difference from its content now"))
     }
 
     /// Approves the item and all further ones, after the person has seen them.
@@ -187,12 +187,14 @@ impl<C: Console> Prompt<C> {
                 let Some(call) = item.call() else { continue };
                 let heading = self.console.paint().bold(format!("{}. {}", index + 1, call.name));
                 self.say(&format!("\n{heading}"))?;
-                shown.push(self.say_approval(item, &call)?);
-                self.say_changed_before(&changed_before(items(), index))?;
+                shown.push(self.say_approval(item, &call, &changed_before(items(), index))?);
             }
             self.console.discard_typed_ahead()?;
             let is_approved = self.confirmed(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;
-            let present = items().filter_map(PendingItem::call).map(|call| self.argument_lines(&call.arguments));
+            let lines = |(index, item): (usize, &PendingItem)| {
+                Some(self.argument_lines(&item.call()?.arguments, &changed_before(items(), index)))
+            };
+            let present = items().enumerate().filter_map(lines);
             if !is_approved || present.eq(shown) {
                 break is_approved;
             }

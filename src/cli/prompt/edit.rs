@@ -66,19 +66,24 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    /// Shows the difference of the arguments, and asks whether the call is sent with them.
+    /// Shows the difference of the arguments, or that of the file that the call changes, and asks whether the call is sent
+    /// with them.
     fn review(&mut self, before: &Arguments, after: &Arguments) -> io::Result<Review> {
-        let lines = |arguments| argument_lines(arguments, PresentFile::Unread, Paint::Plain).join("\n");
-        self.say("  your change of the arguments:")?;
-        for line in difference_lines(&lines(before), &lines(after), self.console.paint()) {
-            self.say(&format!("    {line}"))?;
-        }
         let changes_file = after.as_object().is_some_and(|after| changed_file(after).is_some());
-        let mut shown = if changes_file { self.say_effect(after)? } else { Vec::new() };
+        let mut shown = Vec::new();
+        if changes_file {
+            shown = self.say_effect(after)?;
+        } else {
+            let lines = |arguments| argument_lines(arguments, PresentFile::Unread, Paint::Plain).join("\n");
+            self.say("  your change of the arguments:")?;
+            for line in difference_lines(&lines(before), &lines(after), self.console.paint()) {
+                self.say(&format!("    {line}"))?;
+            }
+        }
         loop {
             match self.key("  [a]pprove once with these arguments, [e]dit again, [n]o: ")?.as_deref().map(str::trim) {
                 Some("a" | "y" | "yes" | "approve") => {
-                    if !changes_file || self.argument_lines(after) == shown {
+                    if !changes_file || self.argument_lines(after, &[]) == shown {
                         return Ok(Review::Send);
                     }
                     self.say(FILE_CHANGED)?;
@@ -95,8 +100,8 @@ impl<C: Console> Prompt<C> {
 
     /// Shows what the edited arguments change in the present file.
     fn say_effect(&mut self, after: &Arguments) -> io::Result<Vec<String>> {
-        self.say("  what it changes then:")?;
-        let lines = self.argument_lines(after);
+        self.say("  with your change, the call has:")?;
+        let lines = self.argument_lines(after, &[]);
         for line in &lines {
             self.say(&format!("    {line}"))?;
         }

@@ -34,7 +34,7 @@ pub(super) use self::grant_choice::{CallRecord, PastCalls};
 pub(super) use self::menu::Menu;
 pub(super) use self::terminal::{Terminal, TerminalGuard, Withdrawal, announce, typed_ahead};
 use super::answers::{json_or_text, who};
-use super::argument_lines::{PresentFile, argument_lines};
+use super::argument_lines::{EarlierChange, PresentFile, argument_lines};
 use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::id::CallId;
@@ -67,8 +67,8 @@ pub(super) struct AskedItem {
     pub(super) item: PendingItem,
     /// The approvals that are asked about after it.
     pub(super) further: Vec<PendingItem>,
-    /// The numbers of the calls before it that change the same file.
-    pub(super) changed_before: Vec<usize>,
+    /// The calls before it that change the same file.
+    pub(super) changed_before: Vec<EarlierChange>,
     /// The decision that the person took back.
     pub(super) withdrawn: Option<Decision>,
     pub(super) place: Place,
@@ -207,7 +207,7 @@ impl<C: Console> Prompt<C> {
 
     fn result(&mut self, call: &PendingCall<'_>, schema: Option<&Value>, place: Place) -> io::Result<Option<Answer>> {
         self.say(&format!("\n{} waits for your application{place}:", call.name))?;
-        self.say_arguments(&call.arguments)?;
+        self.say_arguments(&call.arguments, &[])?;
         if let Some(schema) = schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
         }
@@ -233,7 +233,7 @@ impl<C: Console> Prompt<C> {
         place: Place,
     ) -> io::Result<Option<Answer>> {
         self.say(&format!("\nThe server of {} needs input before it continues{place}:", call.name))?;
-        self.say_arguments(&call.arguments)?;
+        self.say_arguments(&call.arguments, &[])?;
         match delivery {
             Delivery::Repeated => self.say(&format!("  {TWICE}"))?,
             Delivery::Restarted => self.say("  (the call was stopped, and is sent again with the answers)")?,
@@ -256,14 +256,14 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Shows the arguments, never shortened, because the user approves all of them.
-    fn say_arguments(&mut self, arguments: &Arguments) -> io::Result<Vec<String>> {
-        let lines = self.argument_lines(arguments);
+    fn say_arguments(&mut self, arguments: &Arguments, earlier: &[EarlierChange]) -> io::Result<Vec<String>> {
+        let lines = self.argument_lines(arguments, earlier);
         lines.iter().try_for_each(|line| self.say(&format!("  {line}")))?;
         Ok(lines)
     }
 
-    fn argument_lines(&self, arguments: &Arguments) -> Vec<String> {
-        argument_lines(arguments, PresentFile::Compared, self.console.paint())
+    fn argument_lines(&self, arguments: &Arguments, earlier: &[EarlierChange]) -> Vec<String> {
+        argument_lines(arguments, PresentFile::Compared(earlier), self.console.paint())
     }
 
     /// Reads a letter that decides. Text that was pasted, or arrived together with more lines, is rejected.

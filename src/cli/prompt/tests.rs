@@ -1,6 +1,7 @@
 use super::console::Script;
 use super::*;
 use crate::cli::answers::denial;
+use crate::cli::argument_lines::EarlierChange;
 use crate::core::policy::OnTimeout;
 use crate::core::run::{
     Coverage, DecisionKind, PendingApproval, PendingExternalResult, PendingInput, PendingTask, Resume, Scope,
@@ -125,8 +126,13 @@ fn keys_about_other_calls_are_offered_only_where_there_are_others() {
         let mut prompt = Prompt::new(Script::typing(typed));
         let place = Place { number: 1, of: 3, has_previous };
         let (item, further) = (item.clone(), further.to_vec());
-        let asked =
-            AskedItem { item, further, changed_before: vec![1], withdrawn: Some(denial(Some("late".into()))), place };
+        let asked = AskedItem {
+            item,
+            further,
+            changed_before: vec![EarlierChange { number: 1, arguments: Arguments::from_value(json!({})) }],
+            withdrawn: Some(denial(Some("late".into()))),
+            place,
+        };
         let reply = prompt.ask(&asked, NO_RECORD).unwrap();
         (reply, prompt.console.shown)
     };

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::cli::argument_lines::EarlierChange;
 use crate::cli::prompt::{AskedItem, Place, changed_before};
 use crate::cli::text::{COMPACT, arguments_line};
 use crate::core::id::CallId;
@@ -66,9 +67,10 @@ impl Round {
         })
     }
 
-    /// The numbers of the calls before the current one that change its file, as far as they are approved with it.
-    fn files_before(&self) -> Vec<usize> {
-        let is_approved = |number: &usize| self.held.get(&(number - 1)).is_some_and(|held| !held.is_denial());
+    /// The calls before the current one that change its file, as far as they are approved with it.
+    fn files_before(&self) -> Vec<EarlierChange> {
+        let is_approved =
+            |change: &EarlierChange| self.held.get(&(change.number - 1)).is_some_and(|held| !held.is_denial());
         changed_before(self.items.iter(), self.at).into_iter().filter(is_approved).collect()
     }
 
@@ -250,9 +252,10 @@ mod tests {
         };
         let mut round =
             Round::new(vec![write("1", "x/a"), write("2", "b"), write("3", "./x/y/../a"), approval_item("4")]);
-        let mut before = Vec::new();
+        let mut before: Vec<Vec<usize>> = Vec::new();
         for call in ["1", "2", "3", "4"] {
-            before.push(round.asked().unwrap().changed_before);
+            let earlier = round.asked().unwrap().changed_before;
+            before.push(earlier.into_iter().map(|change| change.number).collect());
             round.hold(approval(call, Scope::Once), |_, _, _| false);
         }
         assert_eq!(before, [vec![], vec![], vec![1], vec![]]);

@@ -56,6 +56,18 @@ pub fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (Option<&
     own.into_iter().chain(edits.filter_map(Edit::of).map(Edit::sides))
 }
 
+/// The content of the file after the call, if it has this one before. `None` if the text of an edit does not occur in it as
+/// the call has it: servers differ in what they do then.
+pub fn content_after(arguments: &Map<String, Value>, before: &str) -> Option<String> {
+    let own = Edit::of(arguments);
+    let text = match new_content(arguments) {
+        Some((_, content)) if own.is_none() => content.to_owned(),
+        _ => before.to_owned(),
+    };
+    let listed = arguments.values().filter_map(Value::as_array).flatten().filter_map(Value::as_object);
+    own.into_iter().chain(listed.filter_map(Edit::of)).try_fold(text, |text, edit| edit.applied(&text).ok())
+}
+
 /// An edit: the names of its two sides, and their texts.
 pub struct Edit<'a> {
     /// The name of the argument with the text to replace.
@@ -76,6 +88,17 @@ impl<'a> Edit<'a> {
         let text = |name: &str| members.get(name).and_then(Value::as_str);
         let replaces_all = REPLACES_ALL.iter().any(|name| members.get(*name) == Some(&Value::Bool(true)));
         EDITS.iter().find_map(|(old, new)| Some(Self { old, new, before: text(old)?, after: text(new)?, replaces_all }))
+    }
+
+    /// The text after the edit. The error is the number of places where its old text occurs, which is not the one place that
+    /// the edit needs.
+    pub fn applied(&self, text: &str) -> Result<String, usize> {
+        match text.matches(self.before).count() {
+            _ if self.before.is_empty() => Err(0),
+            1 => Ok(text.replacen(self.before, self.after, 1)),
+            2.. if self.replaces_all => Ok(text.replace(self.before, self.after)),
+            places => Err(places),
+        }
     }
 
     fn sides(self) -> (Option<&'a str>, &'a str) {

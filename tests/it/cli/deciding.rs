@@ -120,7 +120,7 @@ fn decided_arguments(desk: &Desk) -> Vec<String> {
 }
 
 #[test]
-fn an_earlier_call_that_changes_the_same_file_is_named() {
+fn a_file_is_compared_as_an_earlier_call_leaves_it() {
     let note = |id, path| {
         let arguments = format!("customer_id: C-1001, text: x, path: {path}");
         format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ {arguments} }} }}")
@@ -131,11 +131,11 @@ fn an_earlier_call_that_changes_the_same_file_is_named() {
     shell.sees(DECIDE);
     shell.types("a").sees(DECIDE);
     let third = shell.types("a").sees(DECIDE);
-    assert!(third.contains("! call 1 changes this file first"), "{third}");
+    assert!(third.contains("text: the same as the file after call 1"), "{third}");
     shell.types("b").sees(DECIDE);
     shell.types("b").sees(DECIDE);
     let all = shell.types("r").sees("[y]es, [n]o: ");
-    assert!(all.contains("! call 1 changes this file first"), "{all}");
+    assert!(all.contains("text: the same as the file after call 1"), "{all}");
     shell.types("n").sees(DECIDE);
     shell.types("a").sees(DECIDE);
     shell.types("a").sees(DECIDE);
@@ -307,7 +307,7 @@ fn ctrl_c_at_a_question_keeps_the_decisions_and_starts_nothing() {
     shell.sees(DECIDE);
     shell.types("a").sees("(2 of 3)");
     shell.sees(DECIDE);
-    shell.types("\x03").sees("1 decision kept, and nothing was started");
+    shell.types("\x03").sees("1 decision kept; nothing starts before the run is continued");
     shell.sees("[10] ready> ");
     assert_eq!((facts(&desk, "approval.decided").len(), facts(&desk, "tool.started").len()), (1, 0));
     shell.types("toolgate resume last\r").sees("(1 of 2)");
@@ -315,6 +315,24 @@ fn ctrl_c_at_a_question_keeps_the_decisions_and_starts_nothing() {
     shell.types("r").sees("[y]es, [n]o: ");
     shell.types("y").sees("[0] ready> ");
     assert_eq!(facts(&desk, "tool.completed").len(), 3);
+}
+
+#[test]
+fn a_message_after_ctrl_c_denies_what_still_waits() {
+    let desk = three_approvals();
+    let mut shell = shell(&desk, "toolgate chat");
+    shell.sees("Ctrl-D leaves");
+    shell.runs("Note it").sees(DECIDE);
+    shell.types("a").sees("(2 of 3)");
+    shell.sees(DECIDE);
+    shell.types("\x03").sees("a message denies what waits for approval");
+    for command in ["runs show last", "sessions list"] {
+        Shell::at(&desk).runs(&format!("toolgate {command}")).sees("interrupted");
+    }
+    shell.sees("> ");
+    shell.runs("never mind").sees("All done.");
+    assert_eq!(decided(&desk), pairs(&[("one", "approve"), ("two", "deny"), ("three", "deny")]));
+    assert_eq!(facts(&desk, "tool.completed").len(), 1, "what was approved runs");
 }
 
 #[test]

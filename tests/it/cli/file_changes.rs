@@ -11,8 +11,8 @@ fn write(path: &str, content: &str) -> Value {
     json!({"path": path, "content": content})
 }
 
-/// A desk whose model makes these calls in one turn. The server writes each file in the folder that `FOLDER` names, and
-/// answers with `reply`.
+/// A desk whose model makes these calls in one turn. The server writes each file in the folder that `FOLDER` names, with
+/// `actual` in place of the content if it is there, and answers with `reply`.
 fn writing(folder: &str, arguments: &[Value]) -> Desk {
     let call = |arguments| json!({"name": "mcp_work_write_file", "arguments": arguments});
     let calls: Vec<_> = arguments.iter().map(call).collect();
@@ -25,7 +25,7 @@ fn writing(folder: &str, arguments: &[Value]) -> Desk {
             r#"        result = {"content": [{"type": "text", "text": "ran " + asked["arguments"]["command"]}]}"#,
             r#"        given = asked["arguments"]
         if "content" in given:
-            open(os.path.join(os.environ["FOLDER"], given["path"]), "w").write(given["content"])
+            open(os.path.join(os.environ["FOLDER"], given["path"]), "w").write(given.get("actual", given["content"]))
         result = {"content": [{"type": "text", "text": given.get("reply", "written")}]}"#,
         );
     desk.write("server.py", &server);
@@ -45,6 +45,15 @@ fn a_file_written_without_a_question_is_shown_as_the_difference_from_its_former_
     desk.write("a.txt", "one\ntwo\n");
     let screen = at_a_terminal(&desk, &["run", "Write"], &[("All written.", "")]).expect(0);
     for line in ["- two", "+ Two", "+ fresh"] {
+        assert!(screen.text.contains(line), "{line:?}: {}", screen.text);
+    }
+}
+
+#[test]
+fn a_file_that_the_server_wrote_otherwise_than_the_call_says_is_shown_as_it_is() {
+    let change = json!({"path": "a.txt", "content": "one\nTwo\n", "actual": "eins\nTwo\n"});
+    let screen = at_a_terminal(&writing(".", &[change]), &["run", "Write"], &[("All written.", "")]).expect(0);
+    for line in ["! the file changed otherwise than the call says:", "+ eins", "+ Two"] {
         assert!(screen.text.contains(line), "{line:?}: {}", screen.text);
     }
 }

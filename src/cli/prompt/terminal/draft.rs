@@ -24,6 +24,12 @@ impl Terminal {
             if !typed_ahead::is_in_progress() {
                 let early = self.early_keys()?;
                 if !is_text(&early) {
+                    let has_letter = early.iter().any(|key| matches!(key, Key::Char(_)));
+                    if std::mem::take(&mut self.is_repeated) || has_letter {
+                        self.say(
+                            "  a key came before this question could be read, and decided nothing; press it again",
+                        )?;
+                    }
                     return Ok(());
                 }
                 early.into_iter().for_each(typed_ahead::edit);

@@ -42,6 +42,8 @@ pub(in crate::cli) struct Terminal {
     /// The key decoder, set in line mode.
     keyboard: Option<Keyboard>,
     block: Block,
+    /// Whether the last letter that decided was pressed several times.
+    is_repeated: bool,
 }
 
 struct Keyboard {
@@ -78,7 +80,7 @@ impl Terminal {
     fn opened(asks: bool) -> Option<Self> {
         let (id, device, commands) = device::open(asks)?;
         signals::listen();
-        Some(Self { id, device, commands, keyboard: None, block: Block::default() })
+        Some(Self { id, device, commands, keyboard: None, block: Block::default(), is_repeated: false })
     }
 
     /// A guard that withdraws this prompt when dropped.

@@ -149,7 +149,8 @@ impl Terminal {
                     // The next message prompt begins with what was typed.
                     typed_ahead::put(&open.line.text());
                     open.line.replace(command);
-                    self.finish(open)?;
+                    // The next prompt takes the place of this one.
+                    open.view.erase()?;
                     self.rest_of_burst(rest)?;
                     return Ok(AfterKey::Entered(Entry::new(&open.line)));
                 }
@@ -215,6 +216,7 @@ impl Terminal {
             return Ok(AfterKey::Open);
         }
         self.finish(open)?;
+        self.is_repeated = rest.contains(&key);
         // Enter after the letter belongs to it.
         let rest = rest.strip_prefix(&[Key::Enter]).unwrap_or(&rest);
         Ok(AfterKey::Entered(Entry { dropped: open.line.drops(rest), ..Entry::new(&open.line) }))

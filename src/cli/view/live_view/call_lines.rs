@@ -7,7 +7,7 @@ use super::super::approval::{by_way_of, marked};
 use super::super::approval_scope::{covered, reach};
 use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
-use crate::cli::argument_lines::folded_change;
+use crate::cli::folded_change::{Look, folded_change};
 use crate::cli::former_files;
 use crate::cli::text::{COMPACT, arguments_line, block, count, end_of_line, ends, gutter, one_line};
 use crate::cli::view::RepeatedFlags;
@@ -28,6 +28,9 @@ const RESULT_LINES: usize = 4;
 /// end with what failed; of one line its ends. Where something is left out, a line names the command that shows all.
 fn result_lines(result: &str, is_error: bool, room: usize, whole: Option<&str>) -> Vec<String> {
     let lines: Vec<&str> = result.trim_end().lines().collect();
+    if lines.is_empty() {
+        return Vec::new();
+    }
     if lines.len() < 2 {
         let rows = if is_error { ERROR_ROWS } else { 1 };
         let text = ends(result, room * rows);
@@ -98,7 +101,7 @@ impl LiveView {
         };
         let reach = reach(*scope, coverage, *expires_at);
         let edited = if *edited { ", arguments edited" } else { "" };
-        let reason = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
+        let reason = reason.as_ref().map(|reason| format!(": {}", one_line(reason, usize::MAX))).unwrap_or_default();
         if self.decided_here.remove(&call.call_id) && *via == Channel::Terminal {
             let is_told = *answer == run::DecisionKind::Approve && reach.is_empty() && edited.is_empty();
             let reach = reach.trim_end_matches(',');
@@ -138,15 +141,19 @@ impl LiveView {
             Some(begun) => {
                 let room = self.look.room(6).min(COMPACT);
                 let is_seen = self.shown_here.remove(&call.call_id);
-                let change = self.unseen_change(run, &begun, is_seen || end.is_error, whole);
+                let remark = match self.granted.remove(&call.call_id) {
+                    true => format!("{remark}{}by a grant", if remark.is_empty() { "" } else { " · " }),
+                    false => remark.to_owned(),
+                };
+                let change = self.change(run, &begun, is_seen, end.is_error, whole);
                 // The difference that a server returns for a changed file would be a second one.
                 let is_change = begun.arguments.as_ref().and_then(Value::as_object).is_some_and(changes_file);
                 let repeats = is_change && !end.is_error && is_difference(result);
                 let result = if repeats { "" } else { result };
                 let result = result_lines(result, end.is_error, room, whole);
-                let head = self.whole_call(&mark, &begun, remark, end.is_error);
-                let details = change.into_iter().chain(result).filter(|line| !line.is_empty());
-                [head].into_iter().chain(details.map(|line| format!("    {line}"))).collect()
+                let head = self.whole_call(&mark, &begun, &remark, end.is_error);
+                let details = change.into_iter().chain(result);
+                [head].into_iter().chain(details.map(|line| format!("    {line}").trim_end().to_owned())).collect()
             }
             None => {
                 let room = self.look.room(call.tool_name.chars().count() + remark.chars().count() + 8).min(COMPACT);
@@ -171,14 +178,12 @@ impl LiveView {
         format!("  {mark} {name}{took}  {}", paint.dim(arguments))
     }
 
-    /// The change that a call made to its file. None of a failed call, or if its prompt showed it.
-    fn unseen_change(&self, run: &RunId, call: &CallRef, is_seen_or_failed: bool, whole: Option<&str>) -> Vec<String> {
+    /// The change that a call made to its file. None of a failed call. If its prompt showed it, only what is otherwise.
+    fn change(&self, run: &RunId, call: &CallRef, is_seen: bool, is_error: bool, whole: Option<&str>) -> Vec<String> {
         let Some(arguments) = call.arguments.as_ref().and_then(Value::as_object) else { return Vec::new() };
-        let former = former_files::take(run, &call.call_id, arguments);
-        if is_seen_or_failed {
-            return Vec::new();
-        }
-        folded_change(arguments, former.as_deref(), self.look.room(4), self.look.paint, whole)
+        let texts = former_files::take(run, &call.call_id, arguments);
+        let look = Look { columns: self.look.room(4), paint: self.look.paint, whole, is_seen };
+        if is_error { Vec::new() } else { folded_change(arguments, texts.as_ref(), &look) }
     }
 
     /// The calls that were in progress when the run ended. Their requests were sent, and no reply is recorded.
