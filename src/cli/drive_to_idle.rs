@@ -58,7 +58,10 @@ pub(super) async fn settle(
             if prompted.is_interrupted {
                 let settled = prompted.remove_settled(&mut report.pending);
                 if settled > 0 {
-                    out.note(format!("{} kept, and nothing was started", count(settled, "decision")));
+                    out.note(format!(
+                        "{} kept; nothing starts before the run is continued",
+                        count(settled, "decision")
+                    ));
                 }
                 break;
             }

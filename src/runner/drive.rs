@@ -311,6 +311,12 @@ impl AgentRunner {
         Ok(self.inner.ports.store.runs.orphaned(RECOVERED_AT_ONCE).await.map_err(DriveError::from)?)
     }
 
+    /// Whether the run is orphaned.
+    pub async fn is_orphaned(&self, run: &RunId) -> Result<bool, RunnerError> {
+        let orphaned = self.inner.ports.store.runs.orphaned(usize::MAX).await.map_err(DriveError::from)?;
+        Ok(orphaned.contains(run))
+    }
+
     /// The execution of a run in any process: joined or resumed here, or followed while another process executes it.
     pub async fn resume_or_follow(&self, run: &RunId) -> Result<Execution, RunnerError> {
         match self.resume_execution(run).await {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::command::Command;
+use super::unended_turn::UnendedTurn;
 use crate::app::App;
 use crate::cli::answers::{denial, who};
 use crate::cli::approvals::{grant_lines, print_revoked, revoke};
@@ -18,14 +19,14 @@ use crate::cli::runs::{copied, copied_length, note_ignored_model};
 use crate::cli::setup::RunChoice;
 use crate::cli::text::{count, list};
 use crate::cli::tools;
-use crate::cli::view::{RepeatedFlags, SharedViewState, can_continue_with_message, continuing_keys};
+use crate::cli::view::{RepeatedFlags, SharedViewState};
 use crate::core::chat::{Message, Part};
 use crate::core::id::{AgentName, ModelName, RunId, SessionId, Tenant};
 use crate::core::policy::Verdict;
 use crate::core::run::{Answer, Channel, Decision, Event, JournalEntry, PendingItem, Resume, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{Grant, GrantFilter};
-use crate::runner::{Agent, Execution, Fork, NewSession, Report, Request, Retry, SessionCompaction, SessionMessage};
+use crate::runner::{Agent, Execution, Fork, NewSession, Request, Retry, SessionCompaction, SessionMessage};
 use crate::service::events_of;
 
 /// The number of turns that a continued conversation begins with.
@@ -38,7 +39,7 @@ const SAID_INSTEAD: &str = "the user did not approve this call, and sent a messa
 pub(super) struct Conversation<'a> {
     pub(super) app: &'a App,
     again: RepeatedFlags,
-    agent: std::sync::Arc<Agent>,
+    pub(super) agent: std::sync::Arc<Agent>,
     /// `None` until the first message.
     session: Option<SessionId>,
     /// The latest run.
@@ -47,7 +48,7 @@ pub(super) struct Conversation<'a> {
     forks: bool,
     model: Option<ModelName>,
     /// The permission mode: the name of a policy.
-    mode: Option<String>,
+    pub(super) mode: Option<String>,
     /// Whether a flag chose the policy that the agent has in this process. The runs keep it.
     pub(super) has_chosen_policy: bool,
     /// The turn that was left waiting, and how many of its events were shown.
@@ -55,7 +56,7 @@ pub(super) struct Conversation<'a> {
     /// Whether the last turn of this process completed.
     pub(super) has_completed: bool,
     /// Whether a model or policy was chosen since the last message.
-    has_unsent_choice: bool,
+    pub(super) has_unsent_choice: bool,
     attachments: Vec<Part>,
     /// The messages that were entered during turns, until the prompt recalls them.
     pub(super) sent_during_turn: Vec<String>,
@@ -134,11 +135,10 @@ impl<'a> Conversation<'a> {
         RunChoice { model, policy: flag(self.mode.clone(), &flags.policy) }
     }
 
-    /// The state of the last turn; `None` if it ended.
-    pub(super) async fn unended(&self) -> Result<Option<Report>, CliError> {
+    /// The last turn; `None` if it ended.
+    pub(super) async fn unended(&self) -> Result<Option<UnendedTurn>, CliError> {
         let Some(run) = self.newest_run().await? else { return Ok(None) };
-        let report = self.app.runner.report(&run).await?;
-        Ok((!report.status.is_ended()).then_some(report))
+        UnendedTurn::of(self.app, &run).await
     }
 
     /// Prints the last turns of the session as they were shown while they ran.
@@ -173,7 +173,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Whether a policy allows what no rule decides.
-    fn allows_all(&self, name: &str) -> bool {
+    pub(super) fn allows_all(&self, name: &str) -> bool {
         self.agent.policies().any(|policy| policy.name == name && policy.fallback == Verdict::Allow)
     }
 
@@ -190,16 +190,16 @@ impl<'a> Conversation<'a> {
         self.mode.as_deref().or_else(|| self.has_chosen_policy.then_some(self.agent.policy.name.as_str()))
     }
 
-    fn policy(&self) -> &str {
+    pub(super) fn policy(&self) -> &str {
         self.mode.as_deref().unwrap_or(&self.agent.policy.name)
     }
 
     /// Sends a message: starts the next run of the session.
     pub(super) async fn send(&mut self, text: String, out: &mut Output) -> Result<(), CliError> {
         let unended = if self.forks { None } else { self.unended().await? };
-        if let Some(turn) = unended.as_ref().filter(|turn| !can_continue_with_message(&turn.pending)) {
+        if let Some(turn) = unended.as_ref().filter(|turn| !turn.takes_message()) {
             let error = CliError::usage("the last turn has not ended, so the message was not sent");
-            return Err(error.with_remedy(format!("{}; Up recalls the message", continuing_keys(&turn.pending))));
+            return Err(error.with_remedy(format!("{}; Up recalls the message", turn.continuing_keys())));
         }
         let files = mentioned_files(&text);
         let as_text =
@@ -214,7 +214,7 @@ impl<'a> Conversation<'a> {
         if let Some(turn) = unended {
             if message.content.iter().any(|part| part.as_text().is_none()) {
                 let error = CliError::usage("an attachment can only be sent with the first message of a turn");
-                return Err(error.with_remedy(continuing_keys(&turn.pending)));
+                return Err(error.with_remedy(turn.continuing_keys()));
             }
             return self.send_to(&turn, message, out).await;
         }
@@ -248,8 +248,8 @@ impl<'a> Conversation<'a> {
     }
 
     /// Continues a turn that has not ended with a message. The calls that wait for approval are denied.
-    async fn send_to(&mut self, turn: &Report, message: Message, out: &mut Output) -> Result<(), CliError> {
-        let run = &turn.run_id;
+    async fn send_to(&mut self, turn: &UnendedTurn, message: Message, out: &mut Output) -> Result<(), CliError> {
+        let run = &turn.run;
         self.app.runner.message(run, message).await?;
         let known = self.app.runner.journal(run).await?;
         self.attachments = Vec::new();
@@ -398,25 +398,6 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// The command that applies the policy after the present one. A policy whose default is `allow` is left out: its name has
-    /// to be typed.
-    pub(super) fn next_policy(&self) -> String {
-        let careful = self.agent.policies().filter(|policy| policy.fallback != Verdict::Allow);
-        let known: Vec<&str> = careful.map(|policy| policy.name.as_str()).collect();
-        let present = known.iter().position(|name| *name == self.policy());
-        let next = present.and_then(|at| known.get(at + 1)).or(known.first());
-        next.map_or_else(|| "/policy".to_owned(), |name| format!("/policy {name}"))
-    }
-
-    /// Chooses a policy, which the next prompt names.
-    fn choose_policy(&mut self, name: Option<String>, out: &mut Output) -> Result<(), CliError> {
-        let known = self.agent.policies().map(|policy| policy.name.as_str());
-        if let Some(name) = choice("policy", name, known, self.policy(), out)? {
-            (self.mode, self.has_unsent_choice) = (Some(name), true);
-        }
-        Ok(())
-    }
-
     fn choose_agent(&mut self, name: Option<String>, out: &mut Output) -> Result<(), CliError> {
         let known = self.app.runner.agents().map(|agent| agent.name.as_str());
         if let Some(name) = choice("agent", name, known, self.agent.name.as_str(), out)? {
@@ -473,7 +454,7 @@ impl<'a> Conversation<'a> {
 }
 
 /// The chosen name, if it is known. Without one, lists the names.
-fn choice<'n>(
+pub(super) fn choice<'n>(
     what: &str,
     name: Option<String>,
     known: impl Iterator<Item = &'n str>,

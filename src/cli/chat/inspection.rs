@@ -4,7 +4,7 @@ use super::conversation::{Conversation, nothing_yet};
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::runs::{print_call, print_waterfall};
-use crate::cli::sessions::usage_gaps;
+use crate::cli::sessions::LatestRuns;
 use crate::cli::text::count;
 use crate::cli::view::total;
 use crate::core::id::{RunId, Tenant};
@@ -28,9 +28,9 @@ impl Conversation<'_> {
     pub(super) async fn cost(&self, out: &mut Output) -> Result<(), CliError> {
         let session = self.session().ok_or_else(nothing_yet)?;
         let row = self.app.runner.session(&Tenant::default(), session).await?.ok_or_else(nothing_yet)?;
-        let (gaps, ineffective) = usage_gaps(self.app, &row).await?;
-        let runs = usize::try_from(row.runs).unwrap_or(usize::MAX).saturating_sub(ineffective);
-        out.line(format!("{}, {}", count(runs, "run"), total(&row.total_usage(), gaps)));
+        let latest = LatestRuns::of(self.app, &row).await?;
+        let runs = usize::try_from(row.runs).unwrap_or(usize::MAX).saturating_sub(latest.ineffective);
+        out.line(format!("{}, {}", count(runs, "run"), total(&row.total_usage(), latest.missing)));
         Ok(())
     }
 

@@ -5,6 +5,8 @@ mod command;
 mod conversation;
 mod history;
 mod inspection;
+mod policy_choice;
+mod unended_turn;
 
 use clap::Args;
 
@@ -19,7 +21,6 @@ use super::prompt_line::{Entered, LineInput, next_line};
 use super::session_arg;
 use super::setup::{self, ConfigFlag, ConfigOverrides, RunChoice};
 use super::text::{age, count, one_line};
-use super::view::continuing_keys;
 use crate::app::App;
 use crate::config::StoreSettings;
 use crate::core::id::{AgentName, SessionId, Tenant};
@@ -236,9 +237,9 @@ impl Chat {
         recall.messages = history::recalled(app, conversation.agent(), session, &messages).await?;
         conversation.show_history(&messages, out).await?;
         if let Some(turn) = conversation.unended().await? {
-            let journal = app.runner.journal(&turn.run_id).await?;
+            let journal = app.runner.journal(&turn.run).await?;
             recall.messages.extend(history::unread(&journal, &recall.messages));
-            out.note(format!("the last turn has not ended; {}", continuing_keys(&turn.pending)));
+            out.note(format!("the last turn has not ended; {}", turn.continuing_keys()));
         }
         // Servers start while the user types.
         let (runner, agent) = (app.runner.clone(), conversation.agent().clone());

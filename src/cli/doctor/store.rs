@@ -59,9 +59,12 @@ async fn existing_store(app: &App, path: &Path) -> Vec<Finding> {
             0 => section.finding(Verdict::Ok, "runs", "no run is interrupted"),
             interrupted => {
                 let at_least = if rows.len() == MOST_RUNNING { "at least " } else { "" };
-                let message = format!("{at_least}{} interrupted: the process died", count(interrupted, "run"));
+                let message = format!(
+                    "{at_least}{} interrupted: no process executes what is left to do",
+                    count(interrupted, "run")
+                );
                 section.finding(Verdict::Warning, "runs", message).with_remedy(
-                    "`toolgate runs list --status running` lists them, `toolgate runs recover` resumes them",
+                    "`toolgate runs list --status interrupted` lists them, `toolgate runs recover` resumes them",
                 )
             }
         },

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::offers::{self, OfferedServer, POLICIES};
+use super::offers::{self, OfferedServer};
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
+use crate::cli::preset_policies::{PRESETS, trusted_effect};
 use crate::cli::prompt::{Console, Prompt};
 use crate::cli::surroundings;
 use crate::cli::text::list;
@@ -41,7 +42,7 @@ pub(super) struct Choices {
     server: Vec<String>,
 
     /// The approval policy: default, accept-reads, accept-edits, dont-ask, delegate, plan or bypass
-    #[arg(long, value_name = "NAME", value_parser = POLICIES.map(|(name, _)| name))]
+    #[arg(long, value_name = "NAME", value_parser = PRESETS.map(|(name, _)| name))]
     policy: Option<String>,
 
     /// Writes `trusted: true` for this server: policies believe what it says of its tools, such as that one only reads
@@ -186,11 +187,11 @@ fn answers(
         let picked = servers.into_iter().enumerate().filter(|(index, _)| picked.contains(index));
         chosen = picked.map(|(_, server)| definition(server)).collect();
     }
-    let policies: Vec<String> = POLICIES.iter().map(|(name, meaning)| format!("{name}: {meaning}")).collect();
+    let policies: Vec<String> = PRESETS.iter().map(|(name, meaning)| format!("{name}: {meaning}")).collect();
     let Some(policy) = prompt.choose("Which calls need your approval?", &policies, 0)? else { return Ok(None) };
-    let policy = POLICIES.get(policy).map(|(name, _)| (*name).to_owned());
+    let policy = PRESETS.get(policy).map(|(name, _)| (*name).to_owned());
     let mut trusted = BTreeSet::new();
-    let effect = policy.as_deref().and_then(|policy| Some((policy, offers::trusted_effect(policy)?)));
+    let effect = policy.as_deref().and_then(|policy| Some((policy, trusted_effect(policy)?)));
     if let Some((policy, effect)) = effect.filter(|_| !chosen.is_empty()) {
         prompt.heading(&format!(
             "{policy} believes what a trusted server says of its tools (readOnlyHint, …), and lets them {effect} \

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use self::choices::Choices;
-use self::offers::trusted_effect;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
+use super::preset_policies::trusted_effect;
 use super::prompt::{self, Console, Prompt};
 use super::setup::{self, ConfigFlag, stand_in_warning};
 use super::text::{list, shell_word};
@@ -171,9 +171,10 @@ impl Init {
             step(&format!("export {name}=…"), what, out);
         }
         out.line(format!("  {enter}toolgate run \"{message}\""));
-        step("toolgate doctor", "what works, and what is missing", out);
+        step("toolgate chat", "a conversation in which you approve calls", out);
         step("toolgate tools", "the agent's tools, and which require approval", out);
-        step("toolgate config check", "after you changed something", out);
+        step("toolgate mcp add", "adds a server of your own", out);
+        step("toolgate doctor", "what works, and what is missing", out);
         let permissions = PERMISSIONS.iter().filter(|file| self.folder.join(file).is_file());
         let permissions: Vec<&str> = permissions.copied().collect();
         if !permissions.is_empty() {

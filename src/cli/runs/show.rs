@@ -17,7 +17,7 @@ use crate::cli::text::list;
 use crate::cli::view::{DisplaySettings, RunSummary, WholeCall, feedback_lines, pending_lines};
 use crate::core::blob::BlobHandle;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{CallHistory, History, JournalEntry};
+use crate::core::run::{CallHistory, History, JournalEntry, Status};
 use crate::core::tool::{Arguments, Outcome, escape_untrusted};
 use crate::ports::Feedback;
 use crate::runner::Report;
@@ -96,7 +96,8 @@ impl Show {
         let typesets = out.is_terminal() && look.paint == Paint::Colour;
         let summary = RunSummary::from_journal(&journal);
         let summary = summary.map(|summary| if typesets { summary.typesetting() } else { summary });
-        let lines = summary.map(|summary| summary.draw(&report, &again, look)).unwrap_or_default();
+        let is_interrupted = report.status == Status::Running && app.runner.is_orphaned(&run).await?;
+        let lines = summary.map(|summary| summary.draw(&report, is_interrupted, &again, look)).unwrap_or_default();
         lines.iter().for_each(|line| out.line(line));
         if !feedback.is_empty() {
             out.line(look.paint.bold("feedback"));

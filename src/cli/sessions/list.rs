@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::Timestamp;
 
-use super::usage_gaps::usage_gaps;
+use super::latest_runs::LatestRuns;
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -13,7 +13,7 @@ use crate::cli::session_arg::TenantFlag;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::table;
 use crate::cli::text::{age, one_line};
-use crate::cli::view::{MissingUsage, cost};
+use crate::cli::view::cost;
 use crate::core::tool::escape_untrusted;
 use crate::ports::{SessionFilter, SessionRow};
 
@@ -51,7 +51,7 @@ impl List {
         };
         let rows = read(&app, &filter).await;
         setup::close(app, out).await;
-        let (rows, missing): (Vec<SessionRow>, Vec<MissingUsage>) = rows?.into_iter().unzip();
+        let (rows, latest): (Vec<SessionRow>, Vec<LatestRuns>) = rows?.into_iter().unzip();
         if self.json {
             rows.iter().for_each(|row| out.json(&with_total_usage(row)));
         } else if rows.is_empty() {
@@ -59,7 +59,7 @@ impl List {
         } else {
             let now = Timestamp::now();
             let ids = run_arg::shown(rows.iter().map(|row| row.id.as_str()), out);
-            let cells = rows.iter().zip(missing).zip(ids).map(|((row, missing), id)| cells(row, missing, &id, now));
+            let cells = rows.iter().zip(latest).zip(ids).map(|((row, latest), id)| cells(row, &latest, &id, now));
             table::print(&["SESSION", "STATUS", "RUNS", "AGE", "USED", "AGENT", "COST", "TITLE"], cells, out);
         }
         Ok(Exit::Done)
@@ -71,26 +71,24 @@ pub(super) fn with_total_usage(row: &SessionRow) -> SessionRow {
     SessionRow { usage: row.total_usage(), iterations: row.total_iterations(), ..row.clone() }
 }
 
-/// The sessions, each with what its total usage does not contain.
-async fn read(app: &App, filter: &SessionFilter) -> Result<Vec<(SessionRow, MissingUsage)>, CliError> {
+async fn read(app: &App, filter: &SessionFilter) -> Result<Vec<(SessionRow, LatestRuns)>, CliError> {
     let mut read = Vec::new();
     for row in app.runner.sessions(filter).await? {
-        let (missing, _) = usage_gaps(app, &row).await?;
-        read.push((row, missing));
+        let latest = LatestRuns::of(app, &row).await?;
+        read.push((row, latest));
     }
     Ok(read)
 }
 
-fn cells(row: &SessionRow, missing: MissingUsage, id: &str, now: Timestamp) -> [String; 8] {
-    let live = row.head.as_ref().filter(|head| !head.status.is_ended());
+fn cells(row: &SessionRow, latest: &LatestRuns, id: &str, now: Timestamp) -> [String; 8] {
     [
         escape_untrusted(id),
-        live.map_or("idle", |head| head.status.as_str()).to_owned(),
+        latest.open_status(row).unwrap_or("idle").to_owned(),
         row.runs.to_string(),
         age(row.created_at, now),
         row.head.as_ref().map_or_else(|| "-".to_owned(), |head| age(head.updated_at, now)),
         escape_untrusted(row.agent.as_str()),
-        cost(&row.total_usage(), missing),
+        cost(&row.total_usage(), latest.missing),
         one_line(&row.title, 60),
     ]
 }

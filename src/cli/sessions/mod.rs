@@ -1,15 +1,15 @@
 //! `toolgate sessions`: commands for sessions, which are conversations of successive runs.
 
 mod delete;
+mod latest_runs;
 mod list;
 mod messages;
 mod set;
 mod show;
-mod usage_gaps;
 
 use clap::{Args, Subcommand};
 
-pub(super) use self::usage_gaps::usage_gaps;
+pub(super) use self::latest_runs::LatestRuns;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;

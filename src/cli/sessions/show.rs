@@ -1,11 +1,10 @@
 //! `toolgate sessions show`: the record of a session, and its runs.
 
 use clap::Args;
-use jiff::Timestamp;
 use serde::Serialize;
 
+use super::latest_runs::LatestRuns;
 use super::list::with_total_usage;
-use super::usage_gaps::usage_gaps;
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -76,16 +75,16 @@ impl Show {
 
 /// The record of a session, and these runs.
 pub(super) async fn lines(app: &App, row: &SessionRow, runs: &[RunRow], paint: Paint) -> Result<Vec<String>, CliError> {
-    let (missing, _) = usage_gaps(app, row).await?;
+    let latest = LatestRuns::of(app, row).await?;
     let mut lines = vec![
-        format!("{}  {}", paint.bold(escape_untrusted(row.id.as_str())), state(row, paint)),
+        format!("{}  {}", paint.bold(escape_untrusted(row.id.as_str())), state(row, &latest, paint)),
         format!("    {}", one_line(&row.title, 100)),
         format!(
             "    agent {}{}, {}, cost {}, since {}, changed {}{}",
             escape_untrusted(row.agent.as_str()),
             row.principal.as_ref().map_or_else(String::new, |name| format!(" for {}", escape_untrusted(name.as_str()))),
             count(usize::try_from(row.runs).unwrap_or(usize::MAX), "run"),
-            cost(&row.total_usage(), missing),
+            cost(&row.total_usage(), latest.missing),
             clock(row.created_at),
             clock(row.updated_at),
             row.head.as_ref().map_or_else(String::new, |head| format!(", last used {}", clock(head.updated_at))),
@@ -118,12 +117,11 @@ fn limits(row: &SessionRow) -> Option<String> {
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
-fn state(row: &SessionRow, paint: Paint) -> String {
-    let deleted = |at: Timestamp| paint.red(format!("deleted {}", clock(at)));
-    match (row.deleted_at, &row.head) {
-        (Some(at), _) => deleted(at),
-        (None, Some(head)) if row.is_live() => paint.yellow(format!("{} {}", head.status.as_str(), head.run)),
-        (None, Some(_) | None) => "idle".to_owned(),
+fn state(row: &SessionRow, latest: &LatestRuns, paint: Paint) -> String {
+    match (row.deleted_at, latest.open_status(row).zip(row.head.as_ref())) {
+        (Some(at), _) => paint.red(format!("deleted {}", clock(at))),
+        (None, Some((status, head))) => paint.yellow(format!("{status} {}", head.run)),
+        (None, None) => "idle".to_owned(),
     }
 }
 

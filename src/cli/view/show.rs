@@ -16,15 +16,22 @@ use crate::core::run::{
     TurnHistory,
 };
 use crate::core::tool::{Arguments, Origin, Outcome, escape_untrusted};
+use crate::ports::RunRow;
 use crate::runner::Report;
 
 impl RunSummary<'_> {
     /// The lines of the summary.
-    pub(in crate::cli) fn draw(&self, report: &Report, again: &RepeatedFlags, look: DisplaySettings) -> Vec<String> {
+    pub(in crate::cli) fn draw(
+        &self,
+        report: &Report,
+        is_interrupted: bool,
+        again: &RepeatedFlags,
+        look: DisplaySettings,
+    ) -> Vec<String> {
         let (started, turns) = (self.history.started, &self.history.turns);
         let copied = started.trigger.copied();
         let mut calls = CallWriter { report, again, look, copied, written: 0 };
-        let mut lines = self.header(report, look);
+        let mut lines = self.header(report, is_interrupted, look);
         lines.push(String::new());
         lines.push(quoted(&started.input.text()));
         lines.extend(attachments(&started.input.content).map(|attached| format!("> {}", look.paint.dim(attached))));
@@ -35,13 +42,14 @@ impl RunSummary<'_> {
         lines.extend(self.said_before(turns.len()));
         lines.extend(self.partial_reply().map(|text| self.text_lines(text, look)).unwrap_or_default());
         lines.extend(self.compensation(&mut calls));
-        lines.extend(ending(report, look));
+        lines.extend(ending(report, is_interrupted, look));
         lines
     }
 
-    fn header(&self, report: &Report, look: DisplaySettings) -> Vec<String> {
+    fn header(&self, report: &Report, is_interrupted: bool, look: DisplaySettings) -> Vec<String> {
         let paint = look.paint;
-        let mut lines = vec![format!("{}  {}", paint.bold(&report.run_id), status(report.status, look))];
+        let mut lines =
+            vec![format!("{}  {}", paint.bold(&report.run_id), status(report.status, is_interrupted, look))];
         let spec = &self.history.started.spec;
         lines.push(format!(
             "agent {}, model {}, session {}",
@@ -277,16 +285,17 @@ fn quoted(text: &str) -> String {
     text.split('\n').map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
-fn status(status: Status, look: DisplaySettings) -> String {
+fn status(status: Status, is_interrupted: bool, look: DisplaySettings) -> String {
     let paint = look.paint;
     match status {
+        Status::Running if is_interrupted => paint.yellow(RunRow::INTERRUPTED),
         Status::Completed => paint.green(status.as_str()),
         Status::Running | Status::Pending | Status::Cancelled => paint.yellow(status.as_str()),
         Status::Failed | Status::Incomplete | Status::Expired => paint.red(status.as_str()),
     }
 }
 
-fn ending(report: &Report, look: DisplaySettings) -> Vec<String> {
+fn ending(report: &Report, is_interrupted: bool, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
     match (&report.error, report.status) {
         (Some(error), _) => {
@@ -298,10 +307,11 @@ fn ending(report: &Report, look: DisplaySettings) -> Vec<String> {
             let warnings = report.warnings.iter().map(|warning| format!("{} {warning}", paint.yellow("warning:")));
             [paint.green("completed")].into_iter().chain(warnings).collect()
         }
-        (None, Status::Running) => vec![
-            paint.yellow("running; if no process executes it any more:"),
+        (None, Status::Running) if is_interrupted => vec![
+            paint.yellow("interrupted: no process executes it; continue it with:"),
             format!("  toolgate resume {}", report.run_id),
         ],
+        (None, Status::Running) => vec![paint.yellow("running")],
         (None, Status::Pending | Status::Failed | Status::Cancelled | Status::Incomplete | Status::Expired) => {
             Vec::new()
         }
