@@ -110,7 +110,8 @@ impl Scene<'_> {
         out: &mut Output,
     ) -> Result<Report, CliError> {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        let display = Display::Live(Box::new(LiveView::new(look, AnswerPlacement::Inline).prompting()));
+        let live_view = LiveView::new(look, AnswerPlacement::Inline).prompting();
+        let display = Display::Live(Box::new(if out.shows_passing() { live_view.typesetting() } else { live_view }));
         let (execution, known) = match (&self.run, answers) {
             (Some(run), Some(answers)) => {
                 let known = app.runner.journal(run).await?;

@@ -95,10 +95,8 @@ impl Display {
                 live_view.render(event).into_iter().for_each(|shown| match shown {
                     LiveOutput::Line(line) => out.line(line),
                     LiveOutput::Fragment(text) => out.fragment(&text),
-                    LiveOutput::Unfinished(mut lines) => {
-                        lines.extend(typed_ahead(out));
-                        out.passing(&lines);
-                    }
+                    // Shown with the activities.
+                    LiveOutput::Unfinished(_) => {}
                 });
             }
             Self::Lines(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
@@ -252,6 +250,10 @@ impl<'a> Follow<'a> {
         self.seen = id.or(self.seen);
         self.activities.apply(event, Instant::now());
         self.display.event(event, out);
+        let is_text = matches!(&event.fact, LifecycleKind::Fragment { .. }) && !is_progress(event);
+        if is_text && self.shows_activities(out) {
+            self.show_activities(out);
+        }
     }
 
     /// Shortens what is displayed of a decision that the person made at a prompt.

@@ -105,7 +105,7 @@ impl Activities {
             LifecycleKind::CompactionCompleted { .. } | LifecycleKind::CompactionFailed { .. } => {
                 self.end(&Actor::Model);
             }
-            LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
+            LifecycleKind::McpExecuting { call, .. } | LifecycleKind::BuiltinExecuting { call } => {
                 self.end(&Actor::Servers);
                 let arguments =
                     call.arguments.as_ref().map(|value| arguments_line(value, usize::MAX)).unwrap_or_default();
@@ -122,8 +122,6 @@ impl Activities {
                     activity.progress = Some(in_words(progress));
                 }
             }
-            // Text is on the screen, so the model is visibly at work.
-            LifecycleKind::Fragment { .. } => self.end(&Actor::Model),
             LifecycleKind::Pending { .. }
             | LifecycleKind::Paused { .. }
             | LifecycleKind::Completed { .. }
@@ -218,7 +216,7 @@ mod tests {
         let tool = Some(Origin::Mcp { server: "work".into(), tool: "slow".into() }.into());
         let arguments = Some(json!({"text": "x".repeat(200)}));
         let call = CallRef { call_id: id.into(), tool_name: "mcp_work_slow".into(), tool, priority: None, arguments };
-        event(LifecycleKind::McpExecuting { call })
+        event(LifecycleKind::McpExecuting { call, grant_id: None })
     }
 
     #[test]
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_is_shown_until_its_text_arrives() {
+    fn the_model_is_shown_also_while_its_text_arrives() {
         let (mut activities, began) = (Activities::default(), Instant::now());
         let called = |attempt| LifecycleKind::ModelCalled {
             model: "main".into(),
@@ -286,6 +284,6 @@ mod tests {
         assert_eq!(activities.lines(later, &ready, look), ["  ⠋ model main, attempt 2 · 1 s  Esc interrupts"]);
         let delta = Delta::Text { text: "It".into() };
         activities.apply(&event(LifecycleKind::Fragment { delta, from: None }), later);
-        assert!(activities.lines(later, &ready, look).is_empty());
+        assert_eq!(activities.lines(later, &ready, look), ["  ⠋ model main, attempt 2 · 1 s  Esc interrupts"]);
     }
 }

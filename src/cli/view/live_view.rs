@@ -88,6 +88,8 @@ pub(in crate::cli) struct LiveView {
     approved: BTreeMap<CallId, (CallRef, Scope)>,
     /// The calls in progress whose beginning is shown with their end.
     deferred: BTreeMap<CallId, CallRef>,
+    /// The calls in progress that a grant covers.
+    granted: BTreeSet<CallId>,
     /// The tools that the model called several times in this turn, so that the name does not tell the call.
     repeated: BTreeSet<String>,
     /// The messages that a prompt showed and the model has not read.
@@ -133,6 +135,7 @@ impl LiveView {
             denied: BTreeSet::new(),
             approved: BTreeMap::new(),
             deferred: BTreeMap::new(),
+            granted: BTreeSet::new(),
             repeated: BTreeSet::new(),
             prompted: Vec::new(),
             unread: Vec::new(),
@@ -341,8 +344,9 @@ impl LiveView {
                 self.unread.extend(text.as_ref().and_then(|_| self.prompted.pop()));
                 Vec::new()
             }
-            LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
-                vec![self.request_line(&paint.cyan("→"), call, "")]
+            LifecycleKind::McpExecuting { call, .. } | LifecycleKind::BuiltinExecuting { call } => {
+                let remark = if self.granted.contains(&call.call_id) { "  (by a grant)" } else { "" };
+                vec![self.request_line(&paint.cyan("→"), call, remark)]
             }
             LifecycleKind::McpCompleted { call, duration_ms, end, problems, .. } => {
                 let mut lines = self.ended(event, call, &self.took(event, *duration_ms).unwrap_or_default(), end);

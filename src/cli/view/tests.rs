@@ -125,7 +125,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             policy: Some(PolicyMark { name: "default".into(), version: "1a2b".into() }),
             reason: None,
         },
-        LifecycleKind::McpExecuting { call: call("mcp_shop_find") },
+        LifecycleKind::McpExecuting { call: call("mcp_shop_find"), grant_id: None },
         LifecycleKind::Fragment {
             delta: Delta::Progress {
                 call: "call_1".into(),
@@ -232,7 +232,8 @@ fn no_line_of_a_call_is_wider_than_the_terminal() {
     for width in [60, 100, 200] {
         let look = DisplaySettings { width, ..LOOK };
         let mut live_view = LiveView::new(look, AnswerPlacement::Inline);
-        let shown = live_view.render(&event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") }));
+        let shown =
+            live_view.render(&event(LifecycleKind::McpExecuting { call: call("mcp_shop_find"), grant_id: None }));
         let Some(LiveOutput::Line(line)) = shown.first() else { panic!("one line") };
         assert!(line.chars().count() <= width, "{width}: {line}");
     }
@@ -281,7 +282,7 @@ fn pending_items_come_with_the_command_that_settles_them() {
 #[test]
 fn a_deferred_call_has_one_line_and_its_result() {
     let mut live_view = LiveView::new(LOOK, AnswerPlacement::Inline);
-    let executing = event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") });
+    let executing = event(LifecycleKind::McpExecuting { call: call("mcp_shop_find"), grant_id: None });
     assert!(live_view.defer(&executing) && !live_view.defer(&event(text("Hello"))));
     let end = CallEnd { is_error: false, error: None, result_bytes: 5, result: Some("found".into()), kept: Vec::new() };
     let completed = LifecycleKind::BuiltinCompleted { call: call("mcp_shop_find"), duration_ms: Some(85), end };
@@ -300,7 +301,7 @@ fn a_change_of_a_file_is_shown_below_its_call_unless_a_prompt_showed_it() {
         if is_seen {
             live_view.shown_here(edit.call_id.clone());
         }
-        live_view.defer(&event(LifecycleKind::McpExecuting { call: edit.clone() }));
+        live_view.defer(&event(LifecycleKind::McpExecuting { call: edit.clone(), grant_id: None }));
         let end = CallEnd { is_error, error: None, result_bytes: 4, result: Some("done".into()), kept: Vec::new() };
         live_view.render(&event(LifecycleKind::BuiltinCompleted { call: edit.clone(), duration_ms: Some(85), end }))
     };
@@ -351,7 +352,7 @@ fn a_decision_at_the_prompt_is_not_repeated() {
 fn a_cancelled_run_names_the_calls_in_progress() {
     let executing = |id: &str, name: &str| {
         let call = CallRef { call_id: id.into(), ..call(name) };
-        LifecycleKind::McpExecuting { call }
+        LifecycleKind::McpExecuting { call, grant_id: None }
     };
     let end = CallEnd { is_error: false, error: None, result_bytes: 0, result: None, kept: Vec::new() };
     let done = CallRef { call_id: "2".into(), ..call("mcp_shop_find") };

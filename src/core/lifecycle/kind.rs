@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{CallEnd, CallRef, Delta, FragmentSource, IncompleteDetails, PendingRef, UndoRef, wire_forms};
 use crate::chat::{Stop, Usage};
 use crate::error::Failure;
-use crate::id::{AgentName, CallId, ModelName, SessionId};
+use crate::id::{AgentName, CallId, GrantId, ModelName, SessionId};
 use crate::policy::{OnTimeout, PolicyMark};
 use crate::run::{
     CallEstimate, Channel, Coverage, DecisionKind, Limit, Limits, Output, Rejection, Restart, RunWarning, Scope,
@@ -230,6 +230,9 @@ pub enum LifecycleKind {
     McpExecuting {
         #[serde(flatten)]
         call: CallRef,
+        /// The grant that covers it in place of an approval.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grant_id: Option<GrantId>,
     },
     /// An MCP call ended.
     #[serde(rename = "tool.mcp.completed")]

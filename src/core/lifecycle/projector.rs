@@ -374,10 +374,10 @@ impl Lifecycle {
     }
 
     fn call_started(&self, id: &CallId) -> LifecycleKind {
-        let call = self.call_ref(id);
+        let (call, grant_id) = (self.call_ref(id), self.call(id).and_then(Call::grant).cloned());
         match self.call(id).is_some_and(Call::is_builtin) {
             true => LifecycleKind::BuiltinExecuting { call },
-            false => LifecycleKind::McpExecuting { call },
+            false => LifecycleKind::McpExecuting { call, grant_id },
         }
     }
 

@@ -75,7 +75,7 @@ fn span_of(run: &Run, fact: &LifecycleKind) -> SpanContext {
     if matches!(fact, LifecycleKind::ExternalCompleted { .. }) && run.status() == Status::Pending {
         return run.execution_context();
     }
-    let (LifecycleKind::McpExecuting { call }
+    let (LifecycleKind::McpExecuting { call, .. }
     | LifecycleKind::McpCompleted { call, .. }
     | LifecycleKind::BuiltinExecuting { call }
     | LifecycleKind::BuiltinCompleted { call, .. }

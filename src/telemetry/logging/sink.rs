@@ -145,7 +145,7 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::CompactionFailed { error: Failure { code, message, .. }, .. } => {
             record!(warn, place, { agent, iteration, %code, reason = message, } "compaction failed");
         }
-        LifecycleKind::McpExecuting { call } => {
+        LifecycleKind::McpExecuting { call, .. } => {
             record!(info, place, { iteration, call = %call.call_id, tool = call.tool_name, } "MCP call sent");
         }
         LifecycleKind::InputRequested { call, asks, .. } | LifecycleKind::InputRequired { call, asks, .. } => {

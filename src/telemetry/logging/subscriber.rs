@@ -81,7 +81,10 @@ pub fn init(
         // A record that cannot be written is lost. Reporting that on the same stream would panic.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && env("NO_COLOR").is_none_or(|value| value.is_empty()));
+    // A person reads the lines of a command between those of its own output.
+    let is_read_along = output == Output::Direct && std::io::stderr().is_terminal() && env("RUST_LOG").is_none();
     let on_stderr = match chosen_format(env("TOOLGATE_LOG_FORMAT").as_deref(), format) {
+        Format::Text if is_read_along => builder.without_time().with_target(false).with_filter(filter).boxed(),
         Format::Text => builder.with_filter(filter).boxed(),
         Format::Json => builder.json().flatten_event(true).with_filter(filter).boxed(),
     };

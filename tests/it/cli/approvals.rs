@@ -441,8 +441,8 @@ fn explain_shows_for_each_call_why_it_ran_and_who_approved() {
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     for line in [
         "turn 1  1 call",
-        "mcp_shop_find_customer  available: the policy allows it",
-        "mcp_shop_add_note       available: the policy requires approval",
+        "5 tools, available: the policy allows it\n    ext_issue_refund, mcp_shop_find_customer,",
+        "1 tool, available: the policy requires approval\n    mcp_shop_add_note\n",
         "available: the policy requires approval, auto-approved: grant_",
         "requires approval, because: no rule of policy `accept-edits` matches this call (policy accept-edits@",
         "approved for this session, any arguments, by ann on the command line, under policy accept-edits@",

@@ -2,9 +2,9 @@
 
 use super::step::CallStatus;
 use super::{Call, Explanation, Turn};
-use crate::cli::paint::Paint;
 use crate::cli::text::{arguments_line, count, list};
 use crate::cli::view::{DisplaySettings, left_out_lines};
+use crate::cli::wrap::hanging;
 use crate::core::tool::{Arguments, ToolFilter, escape_untrusted};
 
 impl Explanation {
@@ -20,7 +20,7 @@ impl Explanation {
                 Some(before) if before.tools == turn.tools && before.left_out == turn.left_out => {
                     lines.push(paint.dim(format!("  the same tools as in turn {}", before.turn)));
                 }
-                Some(_) | None => lines.extend(tools(turn, paint)),
+                Some(_) | None => lines.extend(tools(turn, look)),
             }
             lines.extend(turn.calls.iter().flat_map(|call| call.draw(look)));
             before = Some(turn);
@@ -40,13 +40,22 @@ fn narrowed(filter: &ToolFilter) -> Option<String> {
     (!parts.is_empty()).then(|| format!("this run narrowed its agent's tools: {}", parts.join(", ")))
 }
 
-fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
-    let longest = turn.tools.iter().map(|tool| tool.tool.as_str().len()).max().unwrap_or(0);
-    let lines = turn.tools.iter().map(|tool| {
+/// The tools, those of the same state together.
+fn tools(turn: &Turn, look: DisplaySettings) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for tool in &turn.tools {
         let word = if tool.offered { "available" } else { "withheld" };
-        format!("  {:<longest$}  {word}: {}", tool.tool.as_str(), tool.reason)
+        let state = format!("{word}: {}", tool.reason);
+        match groups.iter_mut().find(|(known, _)| *known == state) {
+            Some((_, names)) => names.push(tool.tool.as_str()),
+            None => groups.push((state, vec![tool.tool.as_str()])),
+        }
+    }
+    let lines = groups.into_iter().flat_map(|(state, names)| {
+        let head = format!("  {}, {state}", count(names.len(), "tool"));
+        [head].into_iter().chain(hanging("    ", &list(names), look.width))
     });
-    let left_out = left_out_lines(&turn.left_out).into_iter().map(|line| paint.yellow(format!("  ! {line}")));
+    let left_out = left_out_lines(&turn.left_out).into_iter().map(|line| look.paint.yellow(format!("  ! {line}")));
     lines.chain(left_out).collect()
 }
 

@@ -42,7 +42,7 @@ impl LiveView {
         if let LifecycleKind::ApprovalDecided { call, decision: run::DecisionKind::Approve, scope, .. } = &event.fact {
             self.approved.insert(call.call_id.clone(), (call.clone(), *scope));
         }
-        if let LifecycleKind::McpExecuting { call }
+        if let LifecycleKind::McpExecuting { call, .. }
         | LifecycleKind::BuiltinExecuting { call }
         | LifecycleKind::QuestionAsked { call }
         | LifecycleKind::ExternalRequested { call }
@@ -51,7 +51,8 @@ impl LiveView {
         {
             self.approved.remove(&call.call_id);
         }
-        if let LifecycleKind::McpExecuting { call } = &event.fact {
+        if let LifecycleKind::McpExecuting { call, grant_id } = &event.fact {
+            self.granted.extend(grant_id.as_ref().map(|_| call.call_id.clone()));
             self.executing.insert(call.call_id.clone(), call.clone());
         }
         if let LifecycleKind::McpCompleted { call, .. }
@@ -93,7 +94,7 @@ impl LiveView {
 
     /// Keeps the beginning of a call for the line before its end. Returns whether the event is one.
     pub(in crate::cli) fn defer(&mut self, event: &LifecycleEvent) -> bool {
-        let (LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call }) = &event.fact else {
+        let (LifecycleKind::McpExecuting { call, .. } | LifecycleKind::BuiltinExecuting { call }) = &event.fact else {
             return false;
         };
         self.deferred.insert(call.call_id.clone(), call.clone());

@@ -26,6 +26,9 @@ pub(crate) enum ToolEvents {
     McpExecuting {
         #[serde(flatten)]
         call: CallView,
+        /// The grant that covers the call in place of an approval.
+        #[schema(nullable = false)]
+        grant_id: Option<String>,
     },
     /// An MCP call ended.
     #[serde(rename = "tool.mcp.completed")]
