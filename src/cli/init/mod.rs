@@ -30,7 +30,7 @@ const PERMISSIONS: [&str; 2] = [".claude/settings.json", ".claude/settings.local
 
 const EXAMPLES: &str = "\
 Examples:
-  toolgate init                           in a terminal, asks for model, servers and policy
+  toolgate init                           in a terminal, asks about the policy and what it finds
   toolgate init support-desk              writes into that folder, and creates the folder
   toolgate init --yes                     asks nothing, and takes what it finds here
   toolgate init --model anthropic --mcp-config ~/.cursor/mcp.json
