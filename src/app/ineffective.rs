@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use super::cost_limits::idle_cost_limits;
 use super::file_permissions::exposed_files;
 use super::models::Models;
-use crate::config::{AgentSettings, ModelSettings, Provider, Settings, TransportSettings, is_preset};
+use crate::config::{AgentSettings, ModelSettings, Provider, Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::core::policy::{KnownNames, Policy, Rule};
 use crate::mcp::StdioSettings;
@@ -26,7 +26,6 @@ pub fn configuration_warnings(settings: &Settings, models: &Models) -> Vec<Strin
     warnings.extend(models_without_key(settings));
     warnings.extend(missing_programs(settings));
     warnings.extend(unused_servers(settings));
-    warnings.extend(unused_policies(settings));
     warnings.extend(ineffective_rules(settings));
     warnings.extend(unusable_external_tools(settings));
     warnings
@@ -120,19 +119,6 @@ fn unused_servers(settings: &Settings) -> impl Iterator<Item = String> {
     settings.servers.keys().filter(move |id| !is_used(id)).map(|id| {
         format!("server `{id}`: no agent uses it; name it in the `servers:` of an agent, for example `servers: [{id}]`")
     })
-}
-
-/// Policies of the configuration that no agent applies or offers.
-fn unused_policies(settings: &Settings) -> impl Iterator<Item = String> {
-    let agents = || settings.agents.values().flat_map(|agent| [agent].into_iter().chain(agent.variants.values()));
-    let is_used = move |name: &String| {
-        agents().any(|agent| [&agent.policy].into_iter().chain(&agent.modes).any(|policy| policy.name == *name))
-    };
-    settings
-        .policies
-        .keys()
-        .filter(move |name| !is_preset(name) && !is_used(name))
-        .map(|name| format!("policy `{name}`: no agent applies it; name it in an agent, for example `policy: {name}`"))
 }
 
 /// The ends of the names of scripts that an interpreter runs.

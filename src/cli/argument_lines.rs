@@ -57,6 +57,7 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile<'_>, paint
                 Some(text) => (Some(FileText { text, name: after_calls(earlier) }), true),
                 None => (present, earlier.is_empty()),
             };
+            let compared = if present.is_some() { "; shown is the difference from its content now" } else { "" };
             let absent = absent.filter(|_| present.is_none()).map(str::to_owned);
             let mut writer = Writer { present, edits: 0, absent, paint, lines: Vec::new() };
             writer.members(members, "");
@@ -65,11 +66,7 @@ pub(super) fn argument_lines(arguments: &Arguments, file: PresentFile<'_>, paint
                 writer.lines.push(paint.yellow(format!("! on this machine it is a link to {target}")));
             }
             if !is_foreseen {
-                let line = format!(
-                    "! {} this file first; shown is the difference from its content now",
-                    calls_change(earlier)
-                );
-                writer.lines.push(paint.yellow(line));
+                writer.lines.push(paint.yellow(format!("! {} this file first{compared}", calls_change(earlier))));
             }
             writer.lines
         }

@@ -8,6 +8,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
 use super::policy::warning_in_words;
+use super::preset_policies::meaning;
 use super::setup::{self, ConfigFlag};
 use super::text::{count, list};
 use crate::app::{self, Models};
@@ -146,8 +147,21 @@ fn found(settings: &Settings, is_usable: bool) -> Vec<String> {
         }
         lines.push(format!("agent    {}: model {}; policy {policy}; {tools}", agent.name, agent.model));
     }
+    lines.extend(unused_policies(settings));
     lines.extend(settings.gateway.retention.iter().map(deleted_runs));
     lines
+}
+
+/// The policies of the configuration that no agent applies. A flag may choose them.
+fn unused_policies(settings: &Settings) -> impl Iterator<Item = String> {
+    let agents = || settings.agents.values().flat_map(|agent| [agent].into_iter().chain(agent.variants.values()));
+    let applied = move || agents().flat_map(|agent| [&agent.policy].into_iter().chain(&agent.modes));
+    let own = settings.policies.keys().filter(|name| meaning(name).is_none());
+    own.filter(move |name| applied().all(|policy| policy.name != **name)).map(|name| {
+        format!(
+            "policy   {name}: no agent applies it; name it in an agent (`policy: {name}`), or choose it with --policy"
+        )
+    })
 }
 
 /// The runs that a server deletes by a rule.

@@ -6,14 +6,16 @@ use serde_json::{Map, Value};
 use super::argument_lines::{DifferenceLine, STEP, difference, marked, visible};
 use super::former_files::FileTexts;
 use super::paint::Paint;
-use super::text::count;
+use super::text::{count, end_of_line};
 use super::wrap::cut;
 use crate::core::tool::escape_untrusted;
-use crate::core::tool::file_change::{changed_file, changes, changes_file, content_after};
+use crate::core::tool::file_change::{changed_file, changes, changes_file, content_after, new_content};
 
 /// How many lines of a change are shown, and how many unchanged lines around it.
 const SHOWN: usize = 8;
 const CONTEXT: usize = 1;
+
+const UNCHANGED: &str = " on this machine did not change; the call says:";
 
 /// How the change is shown.
 pub(super) struct Look<'a> {
@@ -25,24 +27,35 @@ pub(super) struct Look<'a> {
     pub(super) is_seen: bool,
 }
 
-/// The lines of the change. If the file has another content afterwards than the arguments say, a line says so: servers match
-/// the text of an edit in their own ways. Empty for other calls, and for a dry run, which changes nothing.
+/// The lines of the change. If the file has another content afterwards than the arguments say, or they do not say it, a line
+/// says so: servers match the text of an edit in their own ways. Empty for other calls, and for a dry run, which changes
+/// nothing.
 pub(super) fn folded_change(arguments: &Map<String, Value>, texts: Option<&FileTexts>, look: &Look<'_>) -> Vec<String> {
     if !changes_file(arguments) {
         return Vec::new();
     }
     // A file of this machine that did not change may not be that of the server.
     let changed = texts.filter(|texts| texts.before != texts.after);
-    let is_as_said = texts.is_some_and(|texts| content_after(arguments, &texts.before).as_ref() == Some(&texts.after));
-    let warning = match (changed, texts) {
-        (Some(_), _) if !is_as_said => Some("! the file changed otherwise than the call says:".to_owned()),
-        (None, Some(texts)) if !is_as_said && !texts.before.is_empty() => {
-            let file = changed_file(arguments).map(escape_untrusted).unwrap_or_default();
-            Some(format!("! {file} on this machine did not change; the call says:"))
+    let foreseen = texts.and_then(|texts| content_after(arguments, &texts.before));
+    let is_as_said = foreseen.is_some() && foreseen.as_deref() == texts.map(|texts| texts.after.as_str());
+    let heading = match (changed, foreseen) {
+        _ if is_as_said => None,
+        // An edit that fits the present file in a way of the server, or a call that adds to the file.
+        (Some(_), None) => Some("changed in the file:".to_owned()),
+        (Some(texts), Some(_)) => {
+            let is_added = new_content(arguments).is_some_and(|(_, content)| texts.after.contains(content.trim_end()));
+            let otherwise =
+                if is_added { "changed in the file:" } else { "! the file changed otherwise than the call says:" };
+            Some(otherwise.to_owned())
         }
-        _ => None,
+        (None, Some(_)) if is_edit(arguments) => {
+            let file = changed_file(arguments).map(escape_untrusted).unwrap_or_default();
+            let room = look.columns.saturating_sub(UNCHANGED.len() + 2);
+            Some(format!("! {}{UNCHANGED}", end_of_line(&file, room)))
+        }
+        (None, _) => None,
     };
-    if look.is_seen && warning.is_none() {
+    if look.is_seen && heading.is_none() {
         return Vec::new();
     }
     let lines: Vec<DifferenceLine> = match changed {
@@ -59,7 +72,13 @@ pub(super) fn folded_change(arguments: &Map<String, Value>, texts: Option<&FileT
     });
     let whole = look.whole.map(|whole| format!(": {whole}")).unwrap_or_default();
     let more = (hidden > 0).then(|| look.paint.dim(format!("… {}{whole}", count(hidden, "more line"))));
-    warning.map(|warning| look.paint.yellow(warning)).into_iter().chain(shown).chain(more).collect()
+    let heading =
+        heading.map(|line| if line.starts_with('!') { look.paint.yellow(line) } else { look.paint.dim(line) });
+    heading.into_iter().chain(shown).chain(more).collect()
+}
+
+fn is_edit(arguments: &Map<String, Value>) -> bool {
+    changes(arguments).any(|(before, _)| before.is_some())
 }
 
 /// A change as the call says it. A new content has no marks of a difference.
@@ -120,17 +139,24 @@ mod tests {
         let edit = json!({"path": "a", "edits": [{"oldText": "if x:\n    y()", "newText": "if x:\n    z()"}]});
         let before = "def f():\n        if x:\n            y()\n";
         let loose = "def f():\n        if x:\n        z()\n";
-        let shown = [
-            "! the file changed otherwise than the call says:",
-            "          if x:",
-            "-             y()",
-            "+         z()",
-        ];
+        let shown = ["changed in the file:", "          if x:", "-             y()", "+         z()"];
         for is_seen in [false, true] {
             assert_eq!(change(Some((before, loose)), &edit, &look(is_seen)), shown);
-            let unchanged = change(Some((before, before)), &edit, &look(is_seen));
+            let exact = "if x:\n    y()\n";
+            let unchanged = change(Some((exact, exact)), &edit, &look(is_seen));
             assert_eq!(unchanged[0], "! a on this machine did not change; the call says:");
+            let other = change(Some((exact, "if x:\n  z()\n")), &edit, &look(is_seen));
+            assert_eq!(other[0], "! the file changed otherwise than the call says:");
         }
+        let append = json!({"path": "a", "content": "two\n"});
+        assert_eq!(
+            change(Some(("one\n", "one\ntwo\n")), &append, &look(false)),
+            ["changed in the file:", "  one", "+ two"]
+        );
+        let create = json!({"path": "a", "old_string": "", "new_string": "one\n"});
+        assert_eq!(change(Some(("", "one\n")), &create, &look(true)), [] as [&str; 0]);
+        let log = json!({"path": "a", "before": "2026-01-01", "after": "2025-01-01"});
+        assert_eq!(change(Some(("x\n", "x\n")), &log, &look(true)), [] as [&str; 0], "a call that only reads");
         let exact = "if x:\n    y()\n";
         let as_said = |is_seen| change(Some((exact, "if x:\n    z()\n")), &edit, &look(is_seen));
         assert_eq!(as_said(false), ["  if x:", "-     y()", "+     z()"]);

@@ -95,13 +95,10 @@ impl Display {
                 live_view.render(event).into_iter().for_each(|shown| match shown {
                     LiveOutput::Line(line) => out.line(line),
                     LiveOutput::Fragment(text) => out.fragment(&text),
-                    // Shown with the activities.
-                    LiveOutput::Unfinished(_) => {}
                 });
             }
             Self::Lines(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
                 LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.note(text),
-                LiveOutput::Unfinished(_) => {}
             }),
         }
     }

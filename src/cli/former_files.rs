@@ -15,6 +15,9 @@ use crate::ports::{EventSink, Update};
 
 static READ: Mutex<ReadFiles> = Mutex::new(ReadFiles { requested: BTreeMap::new(), started: BTreeMap::new() });
 
+/// The most calls whose texts are kept.
+const MOST: usize = 64;
+
 type Key = (RunId, CallId);
 
 /// The calls of the runs in progress that change a file.
@@ -27,8 +30,8 @@ struct ReadFiles {
 struct StartedChange {
     file: String,
     before: String,
-    /// `None` until the call ended.
-    after: Option<String>,
+    /// `None` until the call ended; then the text, if it could be read.
+    after: Option<Option<String>>,
 }
 
 /// The texts of a file of this machine around a call, each empty if there was no file. It may not be the file of the server.
@@ -47,7 +50,7 @@ pub(super) fn take(run: &RunId, call: &CallId, arguments: &Map<String, Value>) -
     let StartedChange { file, before, after } = with_read(|read| read.started.remove(&(run.clone(), call.clone())))?;
     // A person may have approved the call with another file.
     let is_same = changed_file(arguments)? == file;
-    let after = after.or_else(|| FileText::content(&file)).filter(|_| is_same)?;
+    let after = after.unwrap_or_else(|| FileText::content(&file)).filter(|_| is_same)?;
     Some(FileTexts { before, after })
 }
 
@@ -76,7 +79,13 @@ impl EventSink for FormerFiles {
                         let before = FileText::content(&file)?;
                         Some(StartedChange { file, before, after: None })
                     });
-                    with_read(|read| read.started.extend(change.map(|change| (key, change))));
+                    with_read(|read| {
+                        read.started.extend(change.map(|change| (key, change)));
+                        // Output without a live view takes none.
+                        while read.started.len() > MOST {
+                            read.started.pop_first();
+                        }
+                    });
                 }
             }
             // Read before the next call that changes the file starts.
@@ -84,7 +93,7 @@ impl EventSink for FormerFiles {
                 let key = (run.clone(), call.clone());
                 let file = with_read(|read| read.started.get(&key).map(|change| change.file.clone()));
                 let after = file.and_then(|file| FileText::content(&file));
-                with_read(|read| read.started.get_mut(&key).map(|change| change.after = after));
+                with_read(|read| read.started.get_mut(&key).map(|change| change.after = Some(after)));
             }
             // A view may show the calls of a run after its end, so their texts stay.
             Event::Ended { .. } => with_read(|read| read.requested.retain(|(of, _), _| of != run)),

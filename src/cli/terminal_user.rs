@@ -326,7 +326,10 @@ impl Prompts<'_, '_> {
                     .filter_map(|(call, answer)| Some((call, answer.decision()?.edited_arguments.as_ref()?)));
                 edits.for_each(|(call, edited)| prompt.refuse_edit(call, edited, &why));
             }
-            Recorded::Yes | Recorded::TooLate => {
+            recorded @ (Recorded::Yes | Recorded::TooLate) => {
+                if matches!(recorded, Recorded::Yes) {
+                    self.round.note_recorded(&answers);
+                }
                 self.prompted.settled.extend(item.call_id().cloned());
                 self.round.fix();
                 self.round.next();
@@ -347,8 +350,13 @@ impl Prompts<'_, '_> {
                 self.follow.shown_here(call.clone());
             }
             // A decision does not depend on the version: its digest binds it to the item.
-            match record(self.follow, self.run, 0, vec![(call.clone(), answer)], &item, out).await? {
-                Recorded::Yes | Recorded::TooLate => self.prompted.settled.push(call),
+            let answers = vec![(call.clone(), answer)];
+            match record(self.follow, self.run, 0, answers.clone(), &item, out).await? {
+                Recorded::Yes => {
+                    self.round.note_recorded(&answers);
+                    self.prompted.settled.push(call);
+                }
+                Recorded::TooLate => self.prompted.settled.push(call),
                 Recorded::No(_) => {}
             }
         }

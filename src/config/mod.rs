@@ -49,7 +49,7 @@ pub use mcp_file::mcp_servers_file;
 pub use mcp_import::{ImportableServer, ServerDefinition, importable_servers};
 pub use mcp_values::has_secret;
 pub use places::{AdapterSetting, Places};
-pub use policy::{is_preset, policy_file, policy_text};
+pub use policy::{policy_file, policy_text};
 pub use policy_import::{ImportSettings, PermissionSource, PolicyImport, ToolMapping, UntranslatedRule, import_policy};
 pub use resolve::{PROVIDERS, Provider};
 pub use schema::json_schema;

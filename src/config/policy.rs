@@ -44,11 +44,6 @@ pub(super) fn presets() -> impl Iterator<Item = Result<Policy, ConfigError>> {
     PRESETS.into_iter().map(|(name, text)| policy_text(name, text))
 }
 
-/// Whether a policy of this name is a preset.
-pub fn is_preset(name: &str) -> bool {
-    presets().any(|preset| preset.is_ok_and(|preset| preset.name == name))
-}
-
 fn read(source: Source) -> Result<Policy, ConfigError> {
     let written: WrittenPolicy = yaml::parse(&source).map_err(|error| {
         let empty = error.faults().find(|fault| fault.line_and_column().is_none()).cloned();

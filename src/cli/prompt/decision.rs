@@ -137,7 +137,9 @@ impl<C: Console> Prompt<C> {
                     Some(reason) => return Ok(Reply::Stopped(call.id.clone(), by_terminal(denial(Some(reason))))),
                     None => None,
                 },
-                Some("e" | "edit") => self.edited(call)?.map(|edited| approval(Scope::Once, None, Some(edited))),
+                Some("e" | "edit") => {
+                    self.edited(call, earlier)?.map(|edited| approval(Scope::Once, None, Some(edited)))
+                }
                 Some("?" | "h" | "help") => {
                     self.say(&keys(asked, likely.as_ref()))?;
                     None
@@ -180,6 +182,10 @@ impl<C: Console> Prompt<C> {
     /// Approves the item and all further ones, after the person has seen them.
     fn remaining(&mut self, asked: &AskedItem) -> io::Result<Option<Vec<(CallId, Answer)>>> {
         let items = || [&asked.item].into_iter().chain(&asked.further);
+        let earlier = |index: usize| match index {
+            0 => asked.changed_before.clone(),
+            _ => changed_before(items(), index),
+        };
         let calls = count(asked.further.len() + 1, "call");
         let is_approved = loop {
             let mut shown = Vec::new();
@@ -187,12 +193,12 @@ impl<C: Console> Prompt<C> {
                 let Some(call) = item.call() else { continue };
                 let heading = self.console.paint().bold(format!("{}. {}", index + 1, call.name));
                 self.say(&format!("\n{heading}"))?;
-                shown.push(self.say_approval(item, &call, &changed_before(items(), index))?);
+                shown.push(self.say_approval(item, &call, &earlier(index))?);
             }
             self.console.discard_typed_ahead()?;
             let is_approved = self.confirmed(&format!("  approve these {calls}, once each: [y]es, [n]o: "))?;
             let lines = |(index, item): (usize, &PendingItem)| {
-                Some(self.argument_lines(&item.call()?.arguments, &changed_before(items(), index)))
+                Some(self.argument_lines(&item.call()?.arguments, &earlier(index)))
             };
             let present = items().enumerate().filter_map(lines);
             if !is_approved || present.eq(shown) {

@@ -7,7 +7,7 @@ use super::console::{Accepts, Console};
 use super::decision::FILE_CHANGED;
 use super::editable_arguments::{parsed, text_of};
 use super::{Prompt, UnsentEdit};
-use crate::cli::argument_lines::{PresentFile, argument_lines, difference_lines};
+use crate::cli::argument_lines::{EarlierChange, PresentFile, argument_lines, difference_lines};
 use crate::cli::paint::Paint;
 use crate::core::id::CallId;
 use crate::core::run::PendingCall;
@@ -32,7 +32,11 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Asks for other arguments. `None` if they stay as they are.
-    pub(super) fn edited(&mut self, call: &PendingCall<'_>) -> io::Result<Option<Arguments>> {
+    pub(super) fn edited(
+        &mut self,
+        call: &PendingCall<'_>,
+        earlier: &[EarlierChange],
+    ) -> io::Result<Option<Arguments>> {
         let before = call.arguments.to_value();
         let refused = self.unsent_edit.take().filter(|refused| refused.call == *call.id);
         let (mut text, mut error) = match refused {
@@ -50,7 +54,7 @@ impl<C: Console> Prompt<C> {
                     return Ok(None);
                 }
                 Ok(edited) if edited.to_value() == before => return Ok(None),
-                Ok(edited) => match self.review(&call.arguments, &edited)? {
+                Ok(edited) => match self.review(&call.arguments, &edited, earlier)? {
                     Review::Send => return Ok(Some(edited)),
                     Review::EditAgain => (text, error) = (changed, None),
                     Review::Leave => {
@@ -68,11 +72,13 @@ impl<C: Console> Prompt<C> {
 
     /// Shows the difference of the arguments, or that of the file that the call changes, and asks whether the call is sent
     /// with them.
-    fn review(&mut self, before: &Arguments, after: &Arguments) -> io::Result<Review> {
-        let changes_file = after.as_object().is_some_and(|after| changed_file(after).is_some());
+    fn review(&mut self, before: &Arguments, after: &Arguments, earlier: &[EarlierChange]) -> io::Result<Review> {
+        let file = |arguments: &Arguments| arguments.as_object().and_then(changed_file).map(str::to_owned);
+        let (changes_file, is_same_file) = (file(after).is_some(), file(before) == file(after));
+        let earlier = if is_same_file { earlier } else { &[] };
         let mut shown = Vec::new();
         if changes_file {
-            shown = self.say_effect(after)?;
+            shown = self.say_effect(after, earlier)?;
         } else {
             let lines = |arguments| argument_lines(arguments, PresentFile::Unread, Paint::Plain).join("\n");
             self.say("  your change of the arguments:")?;
@@ -83,11 +89,11 @@ impl<C: Console> Prompt<C> {
         loop {
             match self.key("  [a]pprove once with these arguments, [e]dit again, [n]o: ")?.as_deref().map(str::trim) {
                 Some("a" | "y" | "yes" | "approve") => {
-                    if !changes_file || self.argument_lines(after, &[]) == shown {
+                    if !changes_file || self.argument_lines(after, earlier) == shown {
                         return Ok(Review::Send);
                     }
                     self.say(FILE_CHANGED)?;
-                    shown = self.say_effect(after)?;
+                    shown = self.say_effect(after, earlier)?;
                 }
                 Some("e" | "edit") => return Ok(Review::EditAgain),
                 None | Some("n" | "no" | "q") => return Ok(Review::Leave),
@@ -99,9 +105,9 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Shows what the edited arguments change in the present file.
-    fn say_effect(&mut self, after: &Arguments) -> io::Result<Vec<String>> {
+    fn say_effect(&mut self, after: &Arguments, earlier: &[EarlierChange]) -> io::Result<Vec<String>> {
         self.say("  with your change, the call has:")?;
-        let lines = self.argument_lines(after, &[]);
+        let lines = self.argument_lines(after, earlier);
         for line in &lines {
             self.say(&format!("    {line}"))?;
         }

@@ -271,7 +271,9 @@ impl<C: Console> Prompt<C> {
         loop {
             match self.console.line(question, Accepts::Key)? {
                 Some(entry) if entry.has_paste || entry.dropped => {
-                    self.say("  pasted text decides nothing here; type one of the letters")?;
+                    self.say(
+                        "  pasted text decides nothing here, and neither do several keys at once; type one letter",
+                    )?;
                 }
                 entry => return Ok(entry.map(|entry| entry.text)),
             }

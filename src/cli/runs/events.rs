@@ -86,7 +86,6 @@ impl View {
             Some(live_view) => {
                 live_view.render(event).into_iter().for_each(|shown| match shown {
                     LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.line(text),
-                    LiveOutput::Unfinished(_) => {}
                 });
                 // Each event is shown when it is recorded.
                 live_view.read_messages().into_iter().for_each(|line| out.line(line));

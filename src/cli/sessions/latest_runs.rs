@@ -8,12 +8,13 @@ use crate::ports::{RunFilter, RunRow, SessionRow};
 /// The most runs of a session that are read: the newest ones.
 const MOST_RUNS: usize = 500;
 
+#[derive(Default)]
 pub(in crate::cli) struct LatestRuns {
     /// What the total usage of the session does not contain.
     pub(in crate::cli) missing: MissingUsage,
     /// The number of compactions that replaced nothing.
     pub(in crate::cli) ineffective: usize,
-    /// Whether no process executes the run that is running.
+    /// Whether no process executes the latest run, which is running.
     is_interrupted: bool,
 }
 
@@ -29,7 +30,9 @@ impl LatestRuns {
         let mut missing = MissingUsage::default();
         runs.iter().for_each(|run| missing.failed(&run.usage));
         let ineffective = runs.iter().filter(|run| run.is_ineffective_compaction()).count();
-        Ok(Self { missing, ineffective, is_interrupted: runs.iter().any(|run| run.is_interrupted) })
+        let is_head = |run: &&RunRow| session.head.as_ref().is_some_and(|head| head.run == run.id);
+        let is_interrupted = runs.iter().find(is_head).is_some_and(|run| run.is_interrupted);
+        Ok(Self { missing, ineffective, is_interrupted })
     }
 
     /// The status of the latest run, if it has not ended.

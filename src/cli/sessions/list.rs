@@ -49,7 +49,7 @@ impl List {
             limit: self.limit as usize,
             ..SessionFilter::default()
         };
-        let rows = read(&app, &filter).await;
+        let rows = read(&app, &filter, self.json).await;
         setup::close(app, out).await;
         let (rows, latest): (Vec<SessionRow>, Vec<LatestRuns>) = rows?.into_iter().unzip();
         if self.json {
@@ -71,10 +71,11 @@ pub(super) fn with_total_usage(row: &SessionRow) -> SessionRow {
     SessionRow { usage: row.total_usage(), iterations: row.total_iterations(), ..row.clone() }
 }
 
-async fn read(app: &App, filter: &SessionFilter) -> Result<Vec<(SessionRow, LatestRuns)>, CliError> {
+/// The sessions, each with what its runs tell, which the JSON does not have.
+async fn read(app: &App, filter: &SessionFilter, is_json: bool) -> Result<Vec<(SessionRow, LatestRuns)>, CliError> {
     let mut read = Vec::new();
     for row in app.runner.sessions(filter).await? {
-        let latest = LatestRuns::of(app, &row).await?;
+        let latest = if is_json { LatestRuns::default() } else { LatestRuns::of(app, &row).await? };
         read.push((row, latest));
     }
     Ok(read)

@@ -10,6 +10,7 @@ use crate::cli::prompt::{AskedItem, Place, changed_before};
 use crate::cli::text::{COMPACT, arguments_line};
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Decision, DecisionKind, PendingItem};
+use crate::core::tool::Arguments;
 
 /// The items, the position in them, and the answers that are not recorded yet.
 pub(super) struct Round {
@@ -17,6 +18,8 @@ pub(super) struct Round {
     /// The item to ask about.
     at: usize,
     held: BTreeMap<usize, Held>,
+    /// The approved calls whose approval is recorded, with the arguments that the person wrote.
+    recorded: BTreeMap<usize, Option<Arguments>>,
     /// The items before this one are recorded, or answered by another process.
     first_open: usize,
     /// The decision about the current item that the person took back.
@@ -33,7 +36,7 @@ struct Held {
 
 impl Round {
     pub(super) fn new(items: Vec<PendingItem>) -> Self {
-        Self { items, at: 0, held: BTreeMap::new(), first_open: 0, withdrawn: None }
+        Self { items, at: 0, held: BTreeMap::new(), recorded: BTreeMap::new(), first_open: 0, withdrawn: None }
     }
 
     /// The call of an item, with its arguments and its number.
@@ -69,9 +72,27 @@ impl Round {
 
     /// The calls before the current one that change its file, as far as they are approved with it.
     fn files_before(&self) -> Vec<EarlierChange> {
-        let is_approved =
-            |change: &EarlierChange| self.held.get(&(change.number - 1)).is_some_and(|held| !held.is_denial());
-        changed_before(self.items.iter(), self.at).into_iter().filter(is_approved).collect()
+        let approved = |change: EarlierChange| {
+            let at = change.number.checked_sub(1)?;
+            match (self.held.get(&at), self.recorded.get(&at)) {
+                (Some(held), _) => (!held.is_denial()).then_some(change),
+                (None, Some(Some(edited))) => Some(EarlierChange { arguments: edited.clone(), ..change }),
+                (None, Some(None)) => Some(change),
+                (None, None) => None,
+            }
+        };
+        changed_before(self.items.iter(), self.at).into_iter().filter_map(approved).collect()
+    }
+
+    /// Notes which calls these recorded answers approve.
+    pub(super) fn note_recorded(&mut self, answers: &[(CallId, Answer)]) {
+        for (call, answer) in answers {
+            let at = self.items.iter().position(|item| item.call_id() == Some(call));
+            let approval = answer.decision().filter(|decision| decision.answer == DecisionKind::Approve);
+            if let (Some(at), Some(approval)) = (at, approval) {
+                self.recorded.insert(at, approval.edited_arguments.clone());
+            }
+        }
     }
 
     /// Holds answers, and answers of their own for the calls that a grant from one of them will cover. Goes to the next item.
@@ -185,7 +206,6 @@ mod tests {
     use super::*;
     use crate::cli::prompt::tests::{approval_item, external_item};
     use crate::core::run::{Coverage, PendingApproval, Scope};
-    use crate::core::tool::Arguments;
     use serde_json::json;
 
     fn round(ids: &[&str]) -> Round {

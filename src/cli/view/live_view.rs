@@ -31,8 +31,6 @@ pub(in crate::cli) enum LiveOutput {
     Line(String),
     /// A part of a line that continues.
     Fragment(String),
-    /// Lines that the next output replaces.
-    Unfinished(Vec<String>),
 }
 
 /// The place where the model's final answer is printed.

@@ -176,7 +176,6 @@ fn rendered(answer: AnswerPlacement, facts: Vec<LifecycleKind>) -> String {
     let print = |shown| match shown {
         LiveOutput::Line(line) => format!("{line}\n"),
         LiveOutput::Fragment(text) => text,
-        LiveOutput::Unfinished(lines) => format!("[{}]\n", lines.join("\n")),
     };
     shown.map(print).collect()
 }

@@ -40,6 +40,8 @@ pub use tool_judgement::ToolJudgement;
 pub use unmatched::{KnownNames, UnmatchedRule};
 pub use verdict::Verdict;
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -151,13 +153,30 @@ impl Policy {
     }
 }
 
+/// The condition of the rule `files-of-programs` of the presets.
+const FILES_OF_PROGRAMS: &str = r"args.exists(name, type(args[name]) == string && (
+    args[name].matches('(?i)^(.*[/\\\\])?[.](git|husky|github|vscode|idea|claude|cursor|ssh|gnupg|envrc|netrc|npmrc)([/\\\\].*)?$')
+    || args[name].matches('(?i)^(.*[/\\\\])?([.](gitconfig|gitmodules|bash(rc|_profile|_login)|profile|z(shrc|shenv|profile)|mcp[.]json)|toolgate[.]yaml)$')
+    || args[name].matches('^(.*[.])?/+(etc|usr|s?bin|lib[0-9]*|boot|dev|proc|sys|System|Library)(/.*)?$')))";
+
+static DEFAULT: LazyLock<Policy> = LazyLock::new(|| {
+    let external = Match { origin: Some("external".into()), ..Match::default() };
+    let reason = "The calling application runs this tool itself and can refuse it there.";
+    let external = Rule::new("external-tools", Verdict::Allow, reason, external, Vec::new(), Vec::new());
+    let tools = "{write_file,edit_file,create_directory,create_file,move_file,copy_file,delete_file,remove_file}";
+    let files = Match { tool_name: Some(tools.into()), ..Match::default() };
+    let reason = "This file can decide what programs do later, as a hook, a setting, or a file of the system.";
+    let files = Rule::new("files-of-programs", Verdict::Ask, reason, files, Vec::new(), Vec::new()).ok();
+    let condition = Condition::parse(FILES_OF_PROGRAMS).ok();
+    let files = files.zip(condition).map(|(rule, condition)| rule.with_condition(condition));
+    Policy { name: "default".into(), rules: external.into_iter().chain(files).collect(), ..Policy::ask_always() }
+});
+
 impl Default for Policy {
     /// The preset `default` (`approvals/default.yaml`): external tools run, because the application that declares them
-    /// executes them itself; every other call requires approval.
+    /// executes them itself; every other call requires approval. A rule of its own asks about files that decide what programs
+    /// do, so that a grant for other files does not cover them.
     fn default() -> Self {
-        let external = Match { origin: Some("external".into()), ..Match::default() };
-        let reason = "The calling application runs this tool itself and can refuse it there.";
-        let rule = Rule::new("external-tools", Verdict::Allow, reason, external, Vec::new(), Vec::new());
-        Self { name: "default".into(), rules: rule.into_iter().collect(), ..Self::ask_always() }
+        DEFAULT.clone()
     }
 }

@@ -45,9 +45,11 @@ impl Run {
                 }
                 let subject = self.subject(tool, call.arguments());
                 let covers = |granted: &ToolGrant| granted.covers(&subject, call.arguments(), Some(at), judged);
-                let holds = self.granted.iter().any(|granted| granted.grant == *grant && covers(granted));
-                if !holds {
-                    found.push(Difference::new("grant", "in force", "expired"));
+                let granted = self.granted.iter().find(|granted| granted.grant == *grant);
+                if !granted.is_some_and(covers) {
+                    let is_over = granted.is_none_or(|granted| granted.expires_at.is_some_and(|until| until <= at));
+                    let now = if is_over { "expired" } else { "it does not cover the call any more" };
+                    found.push(Difference::new("grant", "in force", now));
                 }
             }
             CallAuthorization::HumanApproval { rule, reason } => {

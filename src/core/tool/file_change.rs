@@ -17,6 +17,11 @@ const EDITS: [(&str, &str); 7] = [
 const REPLACES_ALL: [&str; 2] = ["replace_all", "replaceAll"];
 /// The names of the argument that makes a call say what it would change.
 const DRY_RUN: [&str; 2] = ["dryRun", "dry_run"];
+/// The names of arguments that say how a content is written.
+const MODES: [&str; 4] = ["mode", "append", "insert_line", "line"];
+/// The names of the two places of a file that a call moves or copies.
+const MOVES: [(&str, &str); 5] =
+    [("source", "destination"), ("src", "dst"), ("src", "dest"), ("old_path", "new_path"), ("from", "to")];
 /// The names of a file and of its whole new content.
 const PATHS: [&str; 4] = ["path", "file_path", "filePath", "filename"];
 const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "text"];
@@ -35,6 +40,12 @@ pub fn changes_file(arguments: &Map<String, Value>) -> bool {
 /// Whether the call only says what it would change.
 pub fn is_dry_run(arguments: &Map<String, Value>) -> bool {
     DRY_RUN.iter().any(|name| arguments.get(*name) == Some(&Value::Bool(true)))
+}
+
+/// Whether the arguments name two places of a file that the call moves or copies.
+pub fn moves_file(arguments: &Map<String, Value>) -> bool {
+    let has_text = |name: &str| arguments.get(name).is_some_and(Value::is_string);
+    MOVES.iter().any(|(from, to)| has_text(from) && has_text(to))
 }
 
 /// The file that the arguments name.
@@ -56,9 +67,12 @@ pub fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (Option<&
     own.into_iter().chain(edits.filter_map(Edit::of).map(Edit::sides))
 }
 
-/// The content of the file after the call, if it has this one before. `None` if the text of an edit does not occur in it as
-/// the call has it: servers differ in what they do then.
+/// The content of the file after the call, if it has this one before. `None` if the arguments do not say it: the text of an
+/// edit does not occur in it as the call has it, or the call has a mode, such as `append`. Servers differ in what they do then.
 pub fn content_after(arguments: &Map<String, Value>, before: &str) -> Option<String> {
+    if MODES.iter().any(|name| arguments.contains_key(*name)) {
+        return None;
+    }
     let own = Edit::of(arguments);
     let text = match new_content(arguments) {
         Some((_, content)) if own.is_none() => content.to_owned(),
@@ -94,6 +108,8 @@ impl<'a> Edit<'a> {
     /// the edit needs.
     pub fn applied(&self, text: &str) -> Result<String, usize> {
         match text.matches(self.before).count() {
+            // Such an edit creates a file.
+            _ if self.before.is_empty() && text.is_empty() => Ok(self.after.to_owned()),
             _ if self.before.is_empty() => Err(0),
             1 => Ok(text.replacen(self.before, self.after, 1)),
             2.. if self.replaces_all => Ok(text.replace(self.before, self.after)),

@@ -90,6 +90,15 @@ fn config_check_summarises_a_valid_configuration() {
 }
 
 #[test]
+fn config_check_names_a_policy_that_no_agent_applies() {
+    let desk = Desk::playing(CONVERSATION);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{config}\npolicies: {{ notes: {{ default: ask, rules: [] }} }}\n"));
+    let ended = desk.toolgate(&["config", "check", "--strict"]).expect(0);
+    assert!(ended.out.contains("policy   notes: no agent applies it"), "{}", ended.out);
+}
+
+#[test]
 fn the_schema_is_json() {
     let ended = Desk::empty().toolgate(&["config", "schema"]).expect(0);
     let schema: serde_json::Value = serde_json::from_str(&ended.out).unwrap();

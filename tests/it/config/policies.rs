@@ -84,7 +84,8 @@ fn an_agent_of_the_library_has_the_preset_default() {
     let (preset, library) = (&load("").expect("good").policies["default"], Policy::default());
     let content = |policy: &Policy| {
         let rule = |rule: &toolgate::core::policy::Rule| {
-            (rule.id.clone(), rule.verdict, rule.reason.clone(), rule.conditions().clone())
+            let when = rule.when().map(|when| when.text().split_whitespace().collect::<Vec<_>>().join(" "));
+            (rule.id.clone(), rule.verdict, rule.reason.clone(), rule.conditions().clone(), when)
         };
         (policy.name.clone(), policy.fallback, policy.rules.iter().map(rule).collect::<Vec<_>>())
     };

@@ -137,11 +137,12 @@ impl LiveView {
         let whole = whole.as_deref();
         let mark = if end.is_error { paint.red("✗") } else { paint.green("✓") };
         let result = end.result.as_deref().unwrap_or_default();
+        let is_granted = self.granted.remove(&call.call_id);
         let mut lines: Vec<String> = match self.deferred.remove(&call.call_id) {
             Some(begun) => {
                 let room = self.look.room(6).min(COMPACT);
                 let is_seen = self.shown_here.remove(&call.call_id);
-                let remark = match self.granted.remove(&call.call_id) {
+                let remark = match is_granted {
                     true => format!("{remark}{}by a grant", if remark.is_empty() { "" } else { " · " }),
                     false => remark.to_owned(),
                 };

@@ -52,7 +52,10 @@ impl LiveView {
             self.approved.remove(&call.call_id);
         }
         if let LifecycleKind::McpExecuting { call, grant_id } = &event.fact {
-            self.granted.extend(grant_id.as_ref().map(|_| call.call_id.clone()));
+            match grant_id {
+                Some(_) => drop(self.granted.insert(call.call_id.clone())),
+                None => drop(self.granted.remove(&call.call_id)),
+            }
             self.executing.insert(call.call_id.clone(), call.clone());
         }
         if let LifecycleKind::McpCompleted { call, .. }

@@ -58,7 +58,6 @@ impl LiveView {
                 Stream::Reasoning => vec![typesetter.push_reasoning(text)],
             };
             self.unfinished = unfinished.into_iter().map(|line| format!("{GUTTER}{line}")).collect();
-            shown.push(LiveOutput::Unfinished(self.unfinished.clone()));
             return shown;
         }
         let text = format!("{mark}{}", text.replace('\n', &format!("\n{GUTTER}")));

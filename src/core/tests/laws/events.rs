@@ -8,13 +8,13 @@ use serde_json::json;
 use toolgate_core::chat::{Message, Reply, Usage, Usd};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::CallId;
-use toolgate_core::policy::OnTimeout;
+use toolgate_core::policy::{Judgement, OnTimeout, Policy, Subject};
 use toolgate_core::run::{
     Authorization, CallEstimate, CallState, CallVerdict, Channel, Decision, DecisionKind, Ending, Event, HumanAnswer,
     Limit, OutputVerdict, Rejection, Run, ServerWait, ToolAccess, ToolGrant,
 };
 use toolgate_core::tool::{
-    Arguments, Choice, Difference, ElicitationRequest, ElicitationResponse, Question, TaskHandle, ToolName,
+    Arguments, Choice, Difference, ElicitationRequest, ElicitationResponse, Question, TaskHandle, Tool, ToolName,
 };
 
 use crate::answers::{decision, reactions};
@@ -22,6 +22,11 @@ use crate::choices::Tape;
 use crate::fixtures::{
     any_failure, any_limits, any_outcome, any_reply, larger_toolset, problem, smaller_toolset, toolset, trace,
 };
+
+/// The judgement of a call about which no rule says anything.
+pub(crate) fn asked_by_default(tool: &Tool) -> Judgement {
+    Policy::ask_always().judge(&Subject { tool, agent: None, principal: None, arguments: None })
+}
 
 pub(crate) fn granted(tool: ToolName) -> ToolGrant {
     ToolGrant { tool, grant: "grant_1".into(), arguments: None, when: None, asked_by: None, expires_at: None }

@@ -14,7 +14,7 @@ use toolgate_core::tool::{
 };
 
 use crate::answers::decision;
-use crate::events::granted;
+use crate::events::{asked_by_default, granted};
 use crate::fixtures::{call, noon, problem, smaller_toolset, spec};
 use crate::manual_driver::{Hand, lines};
 
@@ -40,10 +40,10 @@ fn a_grant_does_not_outlive_its_toolset() {
     let tool = hand.run.tools().unwrap().get("mcp_files_ask_write").unwrap().clone();
     let name = tool.name.clone();
     hand.record(Event::ApprovalsResolved { granted: vec![granted(name)].into() });
-    let arguments = Arguments::from_value(json!({}));
-    assert!(hand.run.granted(&tool, &arguments, noon(), false).is_some());
+    let (arguments, judged) = (Arguments::from_value(json!({})), asked_by_default(&tool));
+    assert!(hand.run.granted(&tool, &arguments, noon(), &judged).is_some());
     hand.record(Event::ToolsListed { toolset: smaller_toolset() });
-    assert!(hand.run.granted(&tool, &arguments, noon(), false).is_none());
+    assert!(hand.run.granted(&tool, &arguments, noon(), &judged).is_none());
 }
 
 #[test]

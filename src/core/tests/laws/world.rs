@@ -16,7 +16,9 @@ use toolgate_core::tool::{Ask, ElicitationRequest, Outcome};
 
 use crate::answers::{answer_all, any_resume};
 use crate::choices::Tape;
-use crate::events::{any_news, any_questions, asked, drifted, extended, granted, rejected, wild_event};
+use crate::events::{
+    any_news, any_questions, asked, asked_by_default, drifted, extended, granted, rejected, wild_event,
+};
 use crate::fixtures::{
     any_failure, any_reply, any_start, larger_toolset, noon, problem, resolved, smaller_toolset, toolset, trace,
 };
@@ -246,7 +248,8 @@ impl World {
             } else {
                 match tool.verdict {
                     Verdict::Allow => CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } },
-                    Verdict::Ask => match self.run.granted(&tool, call.arguments(), self.now, false) {
+                    Verdict::Ask => match self.run.granted(&tool, call.arguments(), self.now, &asked_by_default(&tool))
+                    {
                         Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant: grant.clone() } },
                         None => asked("the rule says so"),
                     },
