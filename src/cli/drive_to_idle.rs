@@ -85,7 +85,10 @@ pub(super) async fn settle(
     let is_retryable = report.error.as_ref().is_some_and(|error| error.retryable);
     if report.status.is_ended() && follow.seen == seen_before && follow.display.is_told() {
         had_ended(&report, again, out);
-    } else if report.status == Status::Failed && is_retryable && follow.display.is_told() {
+    } else if report.status == Status::Failed
+        && (is_retryable || again.is_in_conversation())
+        && follow.display.is_told()
+    {
         out.note(again.retrying(&run));
     }
     let typed = prompt::typed_ahead::text();

@@ -219,6 +219,10 @@ impl<'a> Conversation<'a> {
             return self.send_to(&turn, message, out).await;
         }
         let runner = &self.app.runner;
+        let newest = self.newest_run().await?;
+        if let (Some(session), true) = (&self.session, self.last.is_some() && newest != self.last && !self.forks) {
+            out.note(format!("another process continued this conversation: `toolgate sessions messages {session}`"));
+        }
         let mode = self.chosen_policy().map(str::to_owned);
         let is_fork = self.forks && self.last.is_some();
         let execution = match &self.last {
@@ -258,7 +262,10 @@ impl<'a> Conversation<'a> {
             let denied = || Decision { via: Channel::Terminal, ..denial(Some(SAID_INSTEAD.to_owned())) };
             let calls = approvals.iter().filter_map(PendingItem::call_id);
             let denials: Resume = calls.map(|call| (call.clone(), Answer::from(denied()))).collect();
-            self.app.operator().record_as_shown(run, denials.partial(), &approvals).await?;
+            // The message is in the journal, so the turn goes on if another process has decided meanwhile.
+            if let Err(error) = self.app.operator().record_as_shown(run, denials.partial(), &approvals).await {
+                out.warning(escape_untrusted(&error.to_string()));
+            }
         }
         let execution = self.app.runner.resume_or_follow(run).await?;
         self.follow(execution, &known, out).await
@@ -445,11 +452,11 @@ impl<'a> Conversation<'a> {
         self.newest_run().await?.ok_or_else(nothing_yet)
     }
 
-    /// The latest run: of this process, or of the session that it continues. `None` before the first message.
+    /// The latest run of the session, which another process may have continued. `None` before the first message.
     async fn newest_run(&self) -> Result<Option<RunId>, CliError> {
-        let (None, Some(session)) = (&self.last, &self.session) else { return Ok(self.last.clone()) };
+        let Some(session) = &self.session else { return Ok(self.last.clone()) };
         let row = self.app.runner.session(&Tenant::default(), session).await?;
-        Ok(row.and_then(|row| row.head).map(|head| head.run))
+        Ok(row.and_then(|row| row.head).map(|head| head.run).or_else(|| self.last.clone()))
     }
 }
 

@@ -109,7 +109,7 @@ fn each_letter_gives_its_decision() {
 #[test]
 fn an_approval_can_cover_more_calls_or_only_these_arguments() {
     let items: Vec<PendingItem> = ["1", "2", "3"].into_iter().map(approval_item).collect();
-    let (resume, questions) = ask(&items, "w\no\n\no\ns\no\nw\n");
+    let (resume, questions) = ask(&items, "w\ny\no\n\no\ns\no\nw\n");
     let decided: Vec<_> = resume.decisions().map(|(call, d)| (call.as_str(), d.scope, d.coverage.clone())).collect();
     let only = Coverage::Arguments;
     assert_eq!(
@@ -160,6 +160,16 @@ fn any_arguments_of_a_tool_with_a_command_need_a_confirmation() {
         shown.contains("by this agent, in any session, with any arguments: whatever the model writes as `cmd`"),
         "{shown}"
     );
+}
+
+#[test]
+fn any_arguments_of_a_tool_that_moves_files_need_a_confirmation() {
+    let mut item = approval_item("1");
+    let PendingItem::Approval(approval) = &mut item else { panic!("an approval") };
+    approval.arguments = Arguments::from_value(json!({"source": "a", "destination": ".git/hooks/pre-push"}));
+    let (resume, shown) = ask(std::slice::from_ref(&item), "s\nn\nq\n");
+    assert!(resume.answers.is_empty(), "{resume:?}");
+    assert!(shown.contains("with any arguments: the model may change any file that the server reaches"), "{shown}");
 }
 
 #[test]

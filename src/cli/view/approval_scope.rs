@@ -8,7 +8,7 @@ use super::approval::clock;
 use crate::cli::text::count;
 use crate::core::policy::analysis::{command_argument, condition_in_words};
 use crate::core::run::{Coverage, Decision, DecisionKind, PendingCall, Scope, ToolGrant};
-use crate::core::tool::file_change::changed_file;
+use crate::core::tool::file_change::{changed_file, moves_file};
 use crate::core::tool::{ToolName, escape_untrusted};
 
 /// The text after `approved`; empty for an approval of one call.
@@ -41,23 +41,27 @@ pub(in crate::cli) fn decided(decision: &Decision) -> String {
     }
 }
 
-/// The warning about an approval of all further calls of a tool, where an argument says what runs or which file
-/// changes. `None` for one call.
+/// The warning about an approval of all further calls of a tool: always if it holds in every session, or else where an
+/// argument says what runs, or which file changes or moves. `None` for one call.
 pub(in crate::cli) fn any_arguments_warning(call: &PendingCall<'_>, scope: Scope) -> Option<String> {
     let reach = match scope {
         Scope::Once => return None,
         Scope::Session => "in this session",
         Scope::Always => "by this agent, in any session",
     };
-    let arguments = call.arguments.as_object()?;
-    let effect = match command_argument(arguments) {
-        Some(argument) => format!("whatever the model writes as `{}` runs", escape_untrusted(argument)),
-        None => changed_file(arguments).map(|_| "the model may change any file that the server reaches".to_owned())?,
-    };
+    let arguments = call.arguments.as_object();
+    let runs = arguments.and_then(command_argument);
+    let runs = runs.map(|argument| format!("whatever the model writes as `{}` runs", escape_untrusted(argument)));
+    let changes = || arguments.is_some_and(|arguments| changed_file(arguments).is_some() || moves_file(arguments));
+    let changes = || changes().then(|| "the model may change any file that the server reaches".to_owned());
+    let effect = runs.or_else(changes);
+    if effect.is_none() && scope == Scope::Session {
+        return None;
+    }
+    let effect = effect.map(|effect| format!(": {effect}")).unwrap_or_default();
     let name = &call.name;
     Some(format!(
-        "this covers every call of {name} {reach}, with any arguments: {effect}, and you are asked only where another \
-         rule asks"
+        "this covers every call of {name} {reach}, with any arguments{effect}, and you are asked only where another rule asks"
     ))
 }
 

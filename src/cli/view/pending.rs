@@ -68,7 +68,7 @@ impl RepeatedFlags {
     /// The command that retries a failed run.
     pub(in crate::cli) fn retrying(&self, run: &RunId) -> String {
         match self.in_conversation {
-            true => "/retry asks the model again".to_owned(),
+            true => "/retry asks the model again, and /model chooses another one".to_owned(),
             false => format!("try again with:\n  {}", self.command(&["runs", "retry", run.as_str()])),
         }
     }

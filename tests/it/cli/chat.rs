@@ -481,6 +481,26 @@ fn a_message_in_place_of_an_approval_denies_the_call_and_continues_the_turn() {
 }
 
 #[test]
+fn a_conversation_that_another_terminal_continued_goes_on_where_that_is() {
+    let desk = Desk::playing(TURNS);
+    let mut first = chat(&desk, "");
+    first.runs("One").sees("Forty-two.");
+    first.sees("> ");
+    let mut second = chat(&desk, "-c");
+    second.runs("Two").sees("As I said.");
+    second.sees("> ");
+    first.runs("Note it").sees("another process continued this conversation");
+    first.sees("[q] later: ");
+    first.types("q").sees("press Enter to answer");
+    first.sees("> ");
+    second.types("\r").sees("[q] later: ");
+    second.types("a").sees("Noted.");
+    second.sees("> ");
+    left(&mut second);
+    left(&mut first);
+}
+
+#[test]
 fn a_listed_grant_is_revoked() {
     let desk = Desk::playing(
         "turns: [{ calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }, { say: Noted. }]",

@@ -14,6 +14,10 @@ const READING: Duration = Duration::from_millis(300);
 const TYPING: Duration = Duration::from_millis(800);
 /// The longest pause between a letter and the next one of the same word.
 const NEXT_LETTER: Duration = Duration::from_millis(400);
+/// The letters that decide.
+const DECISIONS: &str = "abdegloqrswxyn";
+/// The most letters that are taken for decisions about several questions.
+const MOST_DECISIONS: usize = 3;
 const QUESTION: &str = "  end your message first, then decide: Enter sends it, Esc keeps it for later\n> ";
 
 impl Terminal {
@@ -23,7 +27,7 @@ impl Terminal {
         loop {
             if !typed_ahead::is_in_progress() {
                 let early = self.early_keys()?;
-                if !is_text(&early) {
+                if !is_message(&early) {
                     let has_letter = early.iter().any(|key| matches!(key, Key::Char(_)));
                     if std::mem::take(&mut self.is_repeated) || has_letter {
                         self.say(
@@ -46,11 +50,10 @@ impl Terminal {
         let (mut until, mut early) = (Instant::now() + READING, Vec::new());
         while let Some(rest) = until.checked_duration_since(Instant::now()) {
             if let PromptEvent::Keys(keys) = self.next_event(Some(rest))? {
-                if early.is_empty() {
-                    until = until.max(Instant::now() + TYPING);
-                }
+                // Further keys belong to them: of a text, of several decisions, or of a key that is held down.
+                until = until.max(Instant::now() + TYPING);
                 early.extend(self.rest_of_burst(keys)?);
-                if is_text(&early) {
+                if is_message(&early) {
                     break;
                 }
             }
@@ -92,6 +95,13 @@ fn is_text_from(first: &Key, rest: &[Key]) -> bool {
     is_text(&[std::slice::from_ref(first), rest].concat())
 }
 
+/// Whether the keys before a question are a message, and not a few that decide, for the questions that follow.
+fn is_message(keys: &[Key]) -> bool {
+    let is_decision = |key: &&Key| matches!(key, Key::Char(c) if DECISIONS.contains(*c));
+    let letters = keys.iter().filter(|key| matches!(key, Key::Char(_) | Key::Paste(_)));
+    is_text(keys) && (letters.clone().count() > MOST_DECISIONS || !letters.clone().all(|key| is_decision(&key)))
+}
+
 /// Whether these keys are a text: more than one letter that was pressed several times.
 fn is_text(keys: &[Key]) -> bool {
     let mut letters: Vec<&Key> = keys.iter().filter(|key| matches!(key, Key::Char(_) | Key::Paste(_))).collect();
@@ -102,6 +112,16 @@ fn is_text(keys: &[Key]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_few_letters_that_decide_are_no_message() {
+        let keys = |text: &str| text.chars().map(Key::Char).collect::<Vec<_>>();
+        for (text, expected) in
+            [("a", false), ("aad", false), ("ad", false), ("also", true), ("in", true), ("a m", true)]
+        {
+            assert_eq!(is_message(&keys(text)), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_letter_pressed_twice_is_no_text() {

@@ -109,14 +109,10 @@ impl Line {
         is_continued
     }
 
-    /// Whether further input arrived with the line. A key pressed several times does not count, and neither does Enter.
+    /// Whether further input arrived with the line. A key pressed twice does not count, and neither does a second Enter.
     pub(super) fn drops(&self, rest: &[Key]) -> bool {
-        let text = self.text();
-        let again: Vec<Key> = text.chars().map(Key::Char).chain([Key::Enter]).collect();
-        let is_repeated = match &again[..] {
-            [letter, enter] => rest.iter().all(|key| key == letter || key == enter),
-            _ => !self.is_empty() && rest.chunks(again.len()).all(|keys| again.starts_with(keys)),
-        };
+        let again: Vec<Key> = self.text().chars().map(Key::Char).chain([Key::Enter]).collect();
+        let is_repeated = !self.is_empty() && rest.chunks(again.len()).all(|keys| again.starts_with(keys));
         !is_repeated && rest.iter().any(|key| matches!(key, Key::Char(_) | Key::Paste(_) | Key::OversizedPaste))
     }
 

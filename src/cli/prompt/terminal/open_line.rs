@@ -39,6 +39,7 @@ impl Terminal {
     /// Reads one line. See [`Console::line`](crate::cli::prompt::Console::line).
     pub(super) fn read_line(&mut self, question: &str, accepts: Accepts<'_>) -> io::Result<Option<Entry>> {
         let mut open = self.open_line(question, accepts)?;
+        self.is_repeated &= accepts == Accepts::Key;
         if self.begin(&mut open)? {
             self.finish(&mut open)?;
             return Ok(Some(Entry::new(&open.line)));

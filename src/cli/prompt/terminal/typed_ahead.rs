@@ -55,7 +55,8 @@ impl Typed {
     }
 
     fn take_command(&mut self, names: &[&str]) -> Option<String> {
-        let is_named = |entry: &String| entry.split_whitespace().next().is_some_and(|word| names.contains(&word));
+        let is_named =
+            |entry: &String| entry.split(char::is_whitespace).next().is_some_and(|word| names.contains(&word));
         self.entries.remove(self.entries.iter().position(is_named)?)
     }
 
