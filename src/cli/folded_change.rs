@@ -43,12 +43,13 @@ pub(super) fn folded_change(arguments: &Map<String, Value>, texts: Option<&FileT
         // An edit that fits the present file in a way of the server, or a call that adds to the file.
         (Some(_), None) => Some("changed in the file:".to_owned()),
         (Some(texts), Some(_)) => {
-            let is_added = new_content(arguments).is_some_and(|(_, content)| texts.after.contains(content.trim_end()));
+            let content = new_content(arguments).map(|(_, content)| content.trim_end());
+            let is_added = content.is_some_and(|content| !content.is_empty() && texts.after.contains(content));
             let otherwise =
                 if is_added { "changed in the file:" } else { "! the file changed otherwise than the call says:" };
             Some(otherwise.to_owned())
         }
-        (None, Some(_)) if is_edit(arguments) => {
+        (None, _) if is_edit(arguments) && texts.is_some_and(|texts| !texts.before.is_empty()) => {
             let file = changed_file(arguments).map(escape_untrusted).unwrap_or_default();
             let room = look.columns.saturating_sub(UNCHANGED.len() + 2);
             Some(format!("! {}{UNCHANGED}", end_of_line(&file, room)))
@@ -143,8 +144,10 @@ mod tests {
         for is_seen in [false, true] {
             assert_eq!(change(Some((before, loose)), &edit, &look(is_seen)), shown);
             let exact = "if x:\n    y()\n";
-            let unchanged = change(Some((exact, exact)), &edit, &look(is_seen));
-            assert_eq!(unchanged[0], "! a on this machine did not change; the call says:");
+            for present in [exact, before] {
+                let unchanged = change(Some((present, present)), &edit, &look(is_seen));
+                assert_eq!(unchanged[0], "! a on this machine did not change; the call says:");
+            }
             let other = change(Some((exact, "if x:\n  z()\n")), &edit, &look(is_seen));
             assert_eq!(other[0], "! the file changed otherwise than the call says:");
         }

@@ -26,11 +26,7 @@ use crate::core::policy::Verdict;
 use crate::core::run::{Answer, Channel, Decision, Event, JournalEntry, PendingItem, Resume, Status, Trigger};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{Grant, GrantFilter};
-use crate::runner::{Agent, Execution, Fork, NewSession, Request, Retry, SessionCompaction, SessionMessage};
-use crate::service::events_of;
-
-/// The number of turns that a continued conversation begins with.
-const SHOWN_TURNS: usize = 3;
+use crate::runner::{Agent, Execution, Fork, NewSession, Request, Retry, SessionCompaction};
 
 /// The reason of a denial by a message.
 const SAID_INSTEAD: &str = "the user did not approve this call, and sent a message in its place";
@@ -41,11 +37,11 @@ pub(super) struct Conversation<'a> {
     again: RepeatedFlags,
     pub(super) agent: std::sync::Arc<Agent>,
     /// `None` until the first message.
-    session: Option<SessionId>,
-    /// The latest run.
-    last: Option<RunId>,
+    pub(super) session: Option<SessionId>,
+    /// The latest run that was shown.
+    pub(super) last: Option<RunId>,
     /// Whether the next message continues a copy of the conversation.
-    forks: bool,
+    pub(super) forks: bool,
     model: Option<ModelName>,
     /// The permission mode: the name of a policy.
     pub(super) mode: Option<String>,
@@ -141,24 +137,6 @@ impl<'a> Conversation<'a> {
         UnendedTurn::of(self.app, &run).await
     }
 
-    /// Prints the last turns of the session as they were shown while they ran.
-    pub(super) async fn show_history(&self, messages: &[SessionMessage], out: &mut Output) -> Result<(), CliError> {
-        let mut turns: Vec<&RunId> = messages.iter().map(|earlier| &earlier.run).collect();
-        turns.dedup();
-        let (before, last) = turns.split_at(turns.len().saturating_sub(SHOWN_TURNS));
-        if let (false, Some(session)) = (before.is_empty(), &self.session) {
-            let before = count(before.len(), "earlier turn");
-            out.line(out.paint().dim(format!("… {before}: `toolgate sessions messages {session}`")));
-        }
-        for run in last {
-            let journal = self.app.runner.journal(run).await?;
-            let mut display = Display::history(&self.views, copied_length(&journal), out);
-            events_of(run, &journal).iter().for_each(|event| display.event(&event.event, out));
-            display.unsettled(out);
-        }
-        Ok(())
-    }
-
     pub(super) fn session(&self) -> Option<&SessionId> {
         self.session.as_ref()
     }
@@ -196,6 +174,7 @@ impl<'a> Conversation<'a> {
 
     /// Sends a message: starts the next run of the session.
     pub(super) async fn send(&mut self, text: String, out: &mut Output) -> Result<(), CliError> {
+        self.refuse_unseen(out).await?;
         let unended = if self.forks { None } else { self.unended().await? };
         if let Some(turn) = unended.as_ref().filter(|turn| !turn.takes_message()) {
             let error = CliError::usage("the last turn has not ended, so the message was not sent");
@@ -219,10 +198,6 @@ impl<'a> Conversation<'a> {
             return self.send_to(&turn, message, out).await;
         }
         let runner = &self.app.runner;
-        let newest = self.newest_run().await?;
-        if let (Some(session), true) = (&self.session, self.last.is_some() && newest != self.last && !self.forks) {
-            out.note(format!("another process continued this conversation: `toolgate sessions messages {session}`"));
-        }
         let mode = self.chosen_policy().map(str::to_owned);
         let is_fork = self.forks && self.last.is_some();
         let execution = match &self.last {
@@ -350,12 +325,14 @@ impl<'a> Conversation<'a> {
             Command::Trace => self.trace(out).await?,
             Command::Resume => self.resume(out).await?,
             Command::Cancel => {
+                self.refuse_unseen(out).await?;
                 let run = self.last_run().await?;
                 self.app.runner.cancel(&run, Some("cancelled in the conversation".to_owned()), None).await?;
                 self.left_waiting = None;
                 out.note(format!("cancelled {run}"));
             }
             Command::Retry => {
+                self.refuse_unseen(out).await?;
                 let (mode, model) = (self.chosen_policy().map(str::to_owned), self.model.clone());
                 let retry = Retry { mode, model, ..Retry::default() };
                 let last = self.last_run().await?;
@@ -379,6 +356,7 @@ impl<'a> Conversation<'a> {
                 }
             }
             Command::Fork => {
+                self.refuse_unseen(out).await?;
                 self.last = Some(self.last_run().await?);
                 self.forks = true;
                 out.note("the next message begins a copy of this conversation, with the model of its last turn and without its grants for a session");
@@ -453,7 +431,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// The latest run of the session, which another process may have continued. `None` before the first message.
-    async fn newest_run(&self) -> Result<Option<RunId>, CliError> {
+    pub(super) async fn newest_run(&self) -> Result<Option<RunId>, CliError> {
         let Some(session) = &self.session else { return Ok(self.last.clone()) };
         let row = self.app.runner.session(&Tenant::default(), session).await?;
         Ok(row.and_then(|row| row.head).map(|head| head.run).or_else(|| self.last.clone()))

@@ -6,6 +6,7 @@ mod conversation;
 mod history;
 mod inspection;
 mod policy_choice;
+mod shown_turns;
 mod unended_turn;
 
 use clap::Args;

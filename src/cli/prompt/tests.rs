@@ -170,6 +170,10 @@ fn any_arguments_of_a_tool_that_moves_files_need_a_confirmation() {
     let (resume, shown) = ask(std::slice::from_ref(&item), "s\nn\nq\n");
     assert!(resume.answers.is_empty(), "{resume:?}");
     assert!(shown.contains("with any arguments: the model may change any file that the server reaches"), "{shown}");
+    let PendingItem::Approval(approval) = &mut item else { panic!("an approval") };
+    approval.arguments = Arguments::from_value(json!({"from": "VIE", "to": "LHR"}));
+    let (resume, shown) = ask(std::slice::from_ref(&item), "s\n");
+    assert!(resume.answers.len() == 1 && !shown.contains("any file"), "{shown}");
 }
 
 #[test]

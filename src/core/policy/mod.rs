@@ -153,18 +153,20 @@ impl Policy {
     }
 }
 
-/// The condition of the rule `files-of-programs` of the presets.
-const FILES_OF_PROGRAMS: &str = r"args.exists(name, type(args[name]) == string && (
-    args[name].matches('(?i)^(.*[/\\\\])?[.](git|husky|github|vscode|idea|claude|cursor|ssh|gnupg|envrc|netrc|npmrc)([/\\\\].*)?$')
-    || args[name].matches('(?i)^(.*[/\\\\])?([.](gitconfig|gitmodules|bash(rc|_profile|_login)|profile|z(shrc|shenv|profile)|mcp[.]json)|toolgate[.]yaml)$')
-    || args[name].matches('^(.*[.])?/+(etc|usr|s?bin|lib[0-9]*|boot|dev|proc|sys|System|Library)(/.*)?$')))";
+/// The condition of the rule `files-of-programs` of the presets. The contents of files are not examined: they name no file, and
+/// a long one takes too long.
+const FILES_OF_PROGRAMS: &str = r"args.exists(name, type(args[name]) == string
+    && !(name in ['content', 'contents', 'file_text', 'text', 'old_string', 'new_string', 'old_str', 'new_str']) && (
+    args[name].matches('(?is)^(.*[/\\\\])?[.](git|husky|github|vscode|idea|claude|cursor|ssh|gnupg|envrc|netrc|npmrc)([/\\\\].*)?$')
+    || args[name].matches('(?is)^(.*[/\\\\])?([.](gitconfig|gitmodules|bash(rc|_profile|_login)|profile|z(shrc|shenv|profile)|mcp[.]json)|toolgate[.]yaml)$')
+    || args[name].matches('(?s)^(.*[.])?/+(etc|usr|s?bin|lib[0-9]*|boot|dev|proc|sys|System|Library)(/.*)?$')))";
 
 static DEFAULT: LazyLock<Policy> = LazyLock::new(|| {
     let external = Match { origin: Some("external".into()), ..Match::default() };
     let reason = "The calling application runs this tool itself and can refuse it there.";
     let external = Rule::new("external-tools", Verdict::Allow, reason, external, Vec::new(), Vec::new());
     let tools = "{write_file,edit_file,create_directory,create_file,move_file,copy_file,delete_file,remove_file}";
-    let files = Match { tool_name: Some(tools.into()), ..Match::default() };
+    let files = Match { origin: Some("mcp".into()), tool_name: Some(tools.into()), ..Match::default() };
     let reason = "This file can decide what programs do later, as a hook, a setting, or a file of the system.";
     let files = Rule::new("files-of-programs", Verdict::Ask, reason, files, Vec::new(), Vec::new()).ok();
     let condition = Condition::parse(FILES_OF_PROGRAMS).ok();
@@ -178,5 +180,32 @@ impl Default for Policy {
     /// do, so that a grant for other files does not cover them.
     fn default() -> Self {
         DEFAULT.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_default_asks_about_files_of_programs_with_a_rule_of_its_own() {
+        let policy = Policy::default();
+        let of = |server: Option<&str>| {
+            Example { server: server.map(str::to_owned), tool: "write_file".into(), ..Example::default() }.tool()
+        };
+        let judged = |tool: &Tool, path: &str| {
+            let arguments = json!({"path": path, "content": "x".repeat(200_000)});
+            let subject = Subject { tool, agent: None, principal: None, arguments: arguments.as_object() };
+            let judgement = policy.judge(&subject);
+            (judgement.verdict, judgement.rule)
+        };
+        let (mcp, external) = (of(Some("fs")), of(None));
+        let rule = |id: &str| Some(id.to_owned());
+        assert_eq!(judged(&mcp, ".git/hooks/pre-commit"), (Verdict::Ask, rule("files-of-programs")));
+        assert_eq!(judged(&mcp, "a\n/../.git/hooks/pre-commit"), (Verdict::Ask, rule("files-of-programs")));
+        assert_eq!(judged(&mcp, "notes.md"), (Verdict::Ask, None), "whatever the length of the content");
+        assert_eq!(judged(&external, ".git/config"), (Verdict::Allow, rule("external-tools")));
     }
 }

@@ -4,14 +4,13 @@
 use serde_json::{Map, Value};
 
 /// The names that servers give to the two sides of an edit.
-const EDITS: [(&str, &str); 7] = [
+const EDITS: [(&str, &str); 6] = [
     ("old_string", "new_string"),
     ("oldText", "newText"),
     ("old_str", "new_str"),
     ("old_text", "new_text"),
     ("old", "new"),
     ("search", "replace"),
-    ("before", "after"),
 ];
 /// The names of the argument that makes an edit replace each occurrence of its text.
 const REPLACES_ALL: [&str; 2] = ["replace_all", "replaceAll"];
@@ -19,6 +18,8 @@ const REPLACES_ALL: [&str; 2] = ["replace_all", "replaceAll"];
 const DRY_RUN: [&str; 2] = ["dryRun", "dry_run"];
 /// The names of arguments that say how a content is written.
 const MODES: [&str; 4] = ["mode", "append", "insert_line", "line"];
+/// The values of `mode` that replace the whole file.
+const REPLACING: [&str; 5] = ["w", "write", "overwrite", "replace", "rewrite"];
 /// The names of the two places of a file that a call moves or copies.
 const MOVES: [(&str, &str); 5] =
     [("source", "destination"), ("src", "dst"), ("src", "dest"), ("old_path", "new_path"), ("from", "to")];
@@ -42,10 +43,11 @@ pub fn is_dry_run(arguments: &Map<String, Value>) -> bool {
     DRY_RUN.iter().any(|name| arguments.get(*name) == Some(&Value::Bool(true)))
 }
 
-/// Whether the arguments name two places of a file that the call moves or copies.
+/// Whether the arguments name two places of a file that the call moves or copies, one of them in a folder.
 pub fn moves_file(arguments: &Map<String, Value>) -> bool {
-    let has_text = |name: &str| arguments.get(name).is_some_and(Value::is_string);
-    MOVES.iter().any(|(from, to)| has_text(from) && has_text(to))
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let places = MOVES.iter().filter_map(|(from, to)| Some([text(from)?, text(to)?]));
+    places.into_iter().flatten().any(|place| place.contains(['/', '\\']))
 }
 
 /// The file that the arguments name.
@@ -70,7 +72,12 @@ pub fn changes(arguments: &Map<String, Value>) -> impl Iterator<Item = (Option<&
 /// The content of the file after the call, if it has this one before. `None` if the arguments do not say it: the text of an
 /// edit does not occur in it as the call has it, or the call has a mode, such as `append`. Servers differ in what they do then.
 pub fn content_after(arguments: &Map<String, Value>, before: &str) -> Option<String> {
-    if MODES.iter().any(|name| arguments.contains_key(*name)) {
+    let is_usual = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(mode) => REPLACING.contains(&mode.as_str()),
+        Value::Bool(true) | Value::Number(_) | Value::Array(_) | Value::Object(_) => false,
+    };
+    if !MODES.iter().filter_map(|name| arguments.get(*name)).all(is_usual) {
         return None;
     }
     let own = Edit::of(arguments);

@@ -490,7 +490,10 @@ fn a_conversation_that_another_terminal_continued_goes_on_where_that_is() {
     second.runs("Two").sees("As I said.");
     second.sees("> ");
     first.runs("Note it").sees("another process continued this conversation");
-    first.sees("[q] later: ");
+    first.sees("As I said.");
+    first.sees("nothing was done, because you had not seen this turn");
+    first.sees("> ");
+    first.runs("Note it").sees("[q] later: ");
     first.types("q").sees("press Enter to answer");
     first.sees("> ");
     second.types("\r").sees("[q] later: ");

@@ -18,7 +18,8 @@ const NEXT_LETTER: Duration = Duration::from_millis(400);
 const DECISIONS: &str = "abdegloqrswxyn";
 /// The most letters that are taken for decisions about several questions.
 const MOST_DECISIONS: usize = 3;
-const QUESTION: &str = "  end your message first, then decide: Enter sends it, Esc keeps it for later\n> ";
+const QUESTION: &str =
+    "  end your message first, then decide: Enter sends it, Esc keeps it for later, and drops a few letters\n> ";
 
 impl Terminal {
     /// Drops the keys that were pressed before the question could be read. A text among them, or one that was being typed
@@ -27,7 +28,7 @@ impl Terminal {
         loop {
             if !typed_ahead::is_in_progress() {
                 let early = self.early_keys()?;
-                if !is_message(&early) {
+                if !is_text(&early) {
                     let has_letter = early.iter().any(|key| matches!(key, Key::Char(_)));
                     if std::mem::take(&mut self.is_repeated) || has_letter {
                         self.say(
@@ -39,6 +40,10 @@ impl Terminal {
                 early.into_iter().for_each(typed_ahead::edit);
             }
             if self.line(QUESTION, Accepts::Draft)?.is_none() {
+                if are_decisions(&typed_ahead::line()) {
+                    typed_ahead::put("");
+                    self.say("  dropped; decide now")?;
+                }
                 typed_ahead::keep_line();
             }
         }
@@ -50,10 +55,10 @@ impl Terminal {
         let (mut until, mut early) = (Instant::now() + READING, Vec::new());
         while let Some(rest) = until.checked_duration_since(Instant::now()) {
             if let PromptEvent::Keys(keys) = self.next_event(Some(rest))? {
-                // Further keys belong to them: of a text, of several decisions, or of a key that is held down.
-                until = until.max(Instant::now() + TYPING);
+                // A key that is held down repeats until it is released.
+                until = until.max(Instant::now() + if early.is_empty() { TYPING } else { READING });
                 early.extend(self.rest_of_burst(keys)?);
-                if is_message(&early) {
+                if is_text(&early) {
                     break;
                 }
             }
@@ -95,11 +100,9 @@ fn is_text_from(first: &Key, rest: &[Key]) -> bool {
     is_text(&[std::slice::from_ref(first), rest].concat())
 }
 
-/// Whether the keys before a question are a message, and not a few that decide, for the questions that follow.
-fn is_message(keys: &[Key]) -> bool {
-    let is_decision = |key: &&Key| matches!(key, Key::Char(c) if DECISIONS.contains(*c));
-    let letters = keys.iter().filter(|key| matches!(key, Key::Char(_) | Key::Paste(_)));
-    is_text(keys) && (letters.clone().count() > MOST_DECISIONS || !letters.clone().all(|key| is_decision(&key)))
+/// Whether a text is a few letters that decide, pressed for the questions that follow. As a message, Enter would send it.
+fn are_decisions(text: &str) -> bool {
+    text.chars().count() <= MOST_DECISIONS && text.chars().all(|letter| DECISIONS.contains(letter))
 }
 
 /// Whether these keys are a text: more than one letter that was pressed several times.
@@ -114,12 +117,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_letters_that_decide_are_no_message() {
-        let keys = |text: &str| text.chars().map(Key::Char).collect::<Vec<_>>();
-        for (text, expected) in
-            [("a", false), ("aad", false), ("ad", false), ("also", true), ("in", true), ("a m", true)]
-        {
-            assert_eq!(is_message(&keys(text)), expected, "{text}");
+    fn a_few_letters_that_decide_are_not_kept_as_a_message() {
+        for (text, expected) in [("ad", true), ("aad", true), ("also", false), ("in", false), ("a m", false)] {
+            assert_eq!(are_decisions(text), expected, "{text}");
         }
     }
 
