@@ -31,7 +31,7 @@ const COMMANDS: [(&str, &str, &str); 18] = [
     ("/help", "", "lists the commands"),
     ("/tools", "", "lists the agent's tools, and which require approval"),
     ("/model", "[NAME]", "lists the models, or asks another one from the next message on"),
-    ("/policy", "[NAME]", "lists the policies, or applies another one from the next message on"),
+    ("/policy", "[NAME]", "lists the policies, or applies another one from the next turn on"),
     ("/agent", "[NAME]", "lists the agents, or begins a conversation with another one"),
     ("/attach", "FILE", "adds an image, a PDF or a text to the next message, as @FILE in the message does"),
     ("/approvals", "", "asks for the answers that the last turn waits for, or lists the grants of this conversation"),

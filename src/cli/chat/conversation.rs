@@ -180,6 +180,15 @@ impl<'a> Conversation<'a> {
             let error = CliError::usage("the last turn has not ended, so the message was not sent");
             return Err(error.with_remedy(format!("{}; Up recalls the message", turn.continuing_keys())));
         }
+        if let Some(kept) = unended.as_ref().and_then(|turn| turn.policy_other_than(self.policy())) {
+            let (kept, chosen) = (escape_untrusted(kept), escape_untrusted(self.policy()));
+            let error = CliError::usage(format!(
+                "the last turn has not ended, and continues under policy {kept}, not {chosen}, so the message was not sent"
+            ));
+            return Err(error.with_remedy(format!(
+                "/cancel ends it, and the message then begins a turn under {chosen}; `/policy {kept}` sends it to this turn"
+            )));
+        }
         let files = mentioned_files(&text);
         let as_text =
             |error: CliError| error.with_remedy("a space after the `@` makes it text; Up recalls the message");
@@ -419,6 +428,10 @@ impl<'a> Conversation<'a> {
         let status = self.app.runner.report(&run).await?.status;
         if status.is_ended() {
             return Err(CliError::usage(format!("the last turn is {}, so nothing is pending", status.as_str())));
+        }
+        let unended = self.unended().await?;
+        if let Some(kept) = unended.as_ref().and_then(|turn| turn.policy_other_than(self.policy())) {
+            out.warning(format!("this turn continues under policy {}", escape_untrusted(kept)));
         }
         let known = self.app.runner.journal(&run).await?;
         let execution = self.app.runner.resume_or_follow(&run).await?;

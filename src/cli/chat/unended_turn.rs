@@ -8,6 +8,8 @@ use crate::core::run::{PendingItem, Status};
 
 pub(super) struct UnendedTurn {
     pub(super) run: RunId,
+    /// The policy that the turn keeps: that of its first message. `None` without its agent.
+    policy: Option<String>,
     /// What waits for an answer, if no process executes the run. A run with an approved call is not pending, and other calls
     /// of it may wait.
     pub(super) pending: Vec<PendingItem>,
@@ -21,9 +23,17 @@ impl UnendedTurn {
         if report.status.is_ended() {
             return Ok(None);
         }
+        let state = app.runner.load(run).await?;
+        let spec = &state.started().spec;
+        let policy = app.runner.agent(&spec.agent).ok().map(|agent| agent.policy_of(spec).name.clone());
         let is_executed = report.status == Status::Running && !app.runner.is_orphaned(run).await?;
-        let pending = if is_executed { Vec::new() } else { app.runner.load(run).await?.pending_items() };
-        Ok(Some(Self { run: run.clone(), pending, is_executed }))
+        let pending = if is_executed { Vec::new() } else { state.pending_items() };
+        Ok(Some(Self { run: run.clone(), policy, pending, is_executed }))
+    }
+
+    /// The policy that it keeps, if that is not this one.
+    pub(super) fn policy_other_than(&self, chosen: &str) -> Option<&str> {
+        self.policy.as_deref().filter(|policy| *policy != chosen)
     }
 
     /// Whether a message can continue it.

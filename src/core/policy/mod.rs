@@ -157,7 +157,7 @@ impl Policy {
 /// a long one takes too long.
 const FILES_OF_PROGRAMS: &str = r"args.exists(name, type(args[name]) == string
     && !(name in ['content', 'contents', 'file_text', 'text', 'old_string', 'new_string', 'old_str', 'new_str']) && (
-    args[name].matches('(?is)^(.*[/\\\\])?[.](git|husky|github|vscode|idea|claude|cursor|ssh|gnupg|envrc|netrc|npmrc)([/\\\\].*)?$')
+    args[name].matches('(?is)^(.*[/\\\\])?[.](git|husky|github|vscode|idea|claude|cursor|ssh|gnupg|toolgate|envrc|netrc|npmrc)([/\\\\].*)?$')
     || args[name].matches('(?is)^(.*[/\\\\])?([.](gitconfig|gitmodules|bash(rc|_profile|_login)|profile|z(shrc|shenv|profile)|mcp[.]json)|toolgate[.]yaml)$')
     || args[name].matches('(?s)^(.*[.])?/+(etc|usr|s?bin|lib[0-9]*|boot|dev|proc|sys|System|Library)(/.*)?$')))";
 

@@ -504,6 +504,29 @@ fn a_conversation_that_another_terminal_continued_goes_on_where_that_is() {
 }
 
 #[test]
+fn a_turn_that_waits_keeps_its_policy_and_takes_no_message_under_another_one() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = chat(&desk, "");
+    for (message, shown) in [("One", "Forty-two."), ("Two", "As I said.")] {
+        shell.runs(message).sees(shown);
+        shell.sees("> ");
+    }
+    shell.runs("Note it").sees("[q] later: ");
+    shell.types("q").sees("press Enter to answer");
+    shell.sees("> ");
+    shell.runs("/policy plan").sees("plan > ");
+    shell.runs("Rather not").sees("continues under policy accept-edits, not plan, so the message was not sent");
+    shell.sees("plan > ");
+    shell.types("\r").sees("this turn continues under policy accept-edits");
+    shell.sees("[q] later: ");
+    shell.types("q").sees("plan > ");
+    shell.runs("/cancel").sees("cancelled");
+    shell.sees("plan > ");
+    left(&mut shell);
+    assert!(desk.journal("last").iter().all(|fact| fact["type"] != "message.added"));
+}
+
+#[test]
 fn a_listed_grant_is_revoked() {
     let desk = Desk::playing(
         "turns: [{ calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }, { say: Noted. }]",
