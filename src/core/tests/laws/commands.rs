@@ -155,9 +155,10 @@ fn long_commands_are_parsed_quickly() {
         "\"".repeat(60_001),
         "* ".repeat(30_000),
     ] {
+        // Far above what a loaded machine takes; an analysis whose time grows with the square takes longer.
         let begin = Instant::now();
         matches(Verdict::Deny, &call(json!(command)));
         matches(Verdict::Allow, &call(json!(command)));
-        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
     }
 }
