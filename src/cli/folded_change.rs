@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::argument_lines::{DifferenceLine, STEP, difference, marked, visible};
-use super::former_files::FileTexts;
+use super::file_texts::FileTexts;
 use super::paint::Paint;
 use super::text::{count, end_of_line};
 use super::wrap::cut;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::error::CliError;
-use super::former_files;
+use super::file_texts;
 use super::output::Output;
 use super::text::list;
 use super::view::RepeatedFlags;
@@ -89,7 +89,7 @@ pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
         false => filter.to_owned(),
     });
     log(chosen.as_deref().unwrap_or(USUAL_LOG))?;
-    let sinks = std::io::stdout().is_terminal().then(former_files::sink).into_iter().collect();
+    let sinks = std::io::stdout().is_terminal().then(file_texts::sink).into_iter().collect();
     let mut app = App::open(with_every_choice(settings.clone()), sinks).await?;
     // What the configuration warns of concerns what it offers itself.
     app.settings = settings;

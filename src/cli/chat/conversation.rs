@@ -425,12 +425,11 @@ impl<'a> Conversation<'a> {
 
     async fn resume(&mut self, out: &mut Output) -> Result<(), CliError> {
         let run = self.last_run().await?;
-        let status = self.app.runner.report(&run).await?.status;
-        if status.is_ended() {
+        let Some(turn) = UnendedTurn::of(self.app, &run).await? else {
+            let status = self.app.runner.report(&run).await?.status;
             return Err(CliError::usage(format!("the last turn is {}, so nothing is pending", status.as_str())));
-        }
-        let unended = self.unended().await?;
-        if let Some(kept) = unended.as_ref().and_then(|turn| turn.policy_other_than(self.policy())) {
+        };
+        if let Some(kept) = turn.policy_other_than(self.policy()) {
             out.warning(format!("this turn continues under policy {}", escape_untrusted(kept)));
         }
         let known = self.app.runner.journal(&run).await?;

@@ -457,15 +457,21 @@ fn one_key_decides_and_a_decision_that_was_left_open_is_asked_again() {
     left(&mut shell);
 }
 
-#[test]
-fn a_message_in_place_of_an_approval_denies_the_call_and_continues_the_turn() {
-    let desk = Desk::playing(TURNS);
-    let mut shell = chat(&desk, "");
+/// A conversation with a desk that plays [`TURNS`], at the question of its third turn.
+fn asked_in_the_third_turn(desk: &Desk) -> Shell {
+    let mut shell = chat(desk, "");
     for (message, shown) in [("One", "Forty-two."), ("Two", "As I said.")] {
         shell.runs(message).sees(shown);
         shell.sees("> ");
     }
     shell.runs("Note it").sees("[q] later: ");
+    shell
+}
+
+#[test]
+fn a_message_in_place_of_an_approval_denies_the_call_and_continues_the_turn() {
+    let desk = Desk::playing(TURNS);
+    let mut shell = asked_in_the_third_turn(&desk);
     shell.types("\x1b").sees("a message denies what waits for approval");
     shell.sees("> ");
     shell.runs("Rather tell her").sees("denied");
@@ -506,12 +512,7 @@ fn a_conversation_that_another_terminal_continued_goes_on_where_that_is() {
 #[test]
 fn a_turn_that_waits_keeps_its_policy_and_takes_no_message_under_another_one() {
     let desk = Desk::playing(TURNS);
-    let mut shell = chat(&desk, "");
-    for (message, shown) in [("One", "Forty-two."), ("Two", "As I said.")] {
-        shell.runs(message).sees(shown);
-        shell.sees("> ");
-    }
-    shell.runs("Note it").sees("[q] later: ");
+    let mut shell = asked_in_the_third_turn(&desk);
     shell.types("q").sees("press Enter to answer");
     shell.sees("> ");
     shell.runs("/policy plan").sees("plan > ");

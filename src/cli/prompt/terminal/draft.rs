@@ -1,5 +1,5 @@
 //! Text that is being typed for the next message when a question comes, or when a turn did not complete. None of its letters
-//! decides, and none is lost.
+//! decides, and none is lost, except that Esc drops a few letters that can only have been decisions.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -7,8 +7,8 @@ use super::super::approval::{by_way_of, marked};
 use super::super::approval_scope::{covered, reach};
 use super::super::words::{kept_line, why_rejected};
 use super::{AnswerPlacement, LiveView};
+use crate::cli::file_texts;
 use crate::cli::folded_change::{Look, folded_change};
-use crate::cli::former_files;
 use crate::cli::text::{COMPACT, arguments_line, block, count, end_of_line, ends, gutter, one_line};
 use crate::cli::view::RepeatedFlags;
 use crate::cli::wrap::{cut, visible_width};
@@ -182,7 +182,7 @@ impl LiveView {
     /// The change that a call made to its file. None of a failed call. If its prompt showed it, only what is otherwise.
     fn change(&self, run: &RunId, call: &CallRef, is_seen: bool, is_error: bool, whole: Option<&str>) -> Vec<String> {
         let Some(arguments) = call.arguments.as_ref().and_then(Value::as_object) else { return Vec::new() };
-        let texts = former_files::take(run, &call.call_id, arguments);
+        let texts = file_texts::take(run, &call.call_id, arguments);
         let look = Look { columns: self.look.room(4), paint: self.look.paint, whole, is_seen };
         if is_error { Vec::new() } else { folded_change(arguments, texts.as_ref(), &look) }
     }

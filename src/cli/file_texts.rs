@@ -42,7 +42,7 @@ pub(super) struct FileTexts {
 
 /// The sink that reads the files, on the task of the driver: regular ones of at most a MiB.
 pub(super) fn sink() -> Arc<dyn EventSink> {
-    Arc::new(FormerFiles)
+    Arc::new(FileTextReader)
 }
 
 /// Takes the texts of the file that a call changed. `None` if they are not known.
@@ -58,9 +58,9 @@ fn with_read<T>(then: impl FnOnce(&mut ReadFiles) -> T) -> T {
     then(&mut READ.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-struct FormerFiles;
+struct FileTextReader;
 
-impl EventSink for FormerFiles {
+impl EventSink for FileTextReader {
     #[expect(clippy::wildcard_enum_match_arm, reason = "picks the events at which a file is read")]
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::JournalEntry(entry) = update else { return };
